@@ -1,0 +1,42 @@
+# How many seconds `make demo` goes on serving; empty: until Ctrl-C.
+SECONDS ?=
+
+python := .venv/bin/python
+c_files := $(wildcard probes/*.c probes/*.h)
+
+.PHONY: help setup interpreters demo test unit check format bench clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+setup: ## Install what is missing: packages, kernel headers, .venv
+	@deploy/setup/install.sh
+
+interpreters: setup ## Fetch the interpreters that the live tests trace
+	@$(python) tests/interpreters.py fetch
+
+demo: setup ## Trace a program with a GIL convoy and show the report
+	@$(python) deploy/demo.py $(if $(SECONDS),--seconds $(SECONDS))
+
+test: interpreters check ## Run the checks and every test (as root: the live ones too)
+	@$(python) -m pytest
+
+unit: setup ## Run the tests that need no root and no network
+	@$(python) -m pytest tests/unit
+
+check: setup ## Run the linters, the formatters and the type checker
+	@$(python) -m ruff check
+	@$(python) -m ruff format --check
+	@$(python) -m mypy
+	@$(if $(c_files),.venv/bin/clang-format --dry-run -Werror $(c_files))
+	@.venv/bin/codespell
+
+format: setup ## Let the formatters have their way
+	@$(python) -m ruff format
+	@$(if $(c_files),.venv/bin/clang-format -i $(c_files))
+
+bench: setup ## Measure what tracing costs
+	@$(python) bench/overhead.py
+
+clean: ## Remove everything that the other targets made in this checkout
+	rm -rf .venv .cache build dist

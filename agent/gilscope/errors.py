@@ -1,0 +1,83 @@
+"""The situations in which gilscope gives up, each with its exit code and its remedy."""
+
+__all__ = [
+    "CannotListen",
+    "GilCodeNotFound",
+    "GilscopeError",
+    "KernelOrBccMissing",
+    "NoGil",
+    "NotPermitted",
+    "NotPython",
+    "UnsupportedPython",
+]
+
+
+class GilscopeError(Exception):
+    """A failure that a user can understand and act on.
+
+    The message says what failed and which fact was checked; *remedy* says what to do about it.
+    The exit codes are an interface for scripts: append, never renumber.
+    """
+
+    exit_code = 1
+    remedy = ""
+
+    def __init__(self, message: str, *, remedy: str | None = None) -> None:
+        super().__init__(message)
+        if remedy is not None:
+            self.remedy = remedy
+
+
+class NotPython(GilscopeError):
+    """There is no such process, or it does not run a Python interpreter."""
+
+    exit_code = 3
+    remedy = "List the Python processes of this host with: gilscope doctor --all"
+
+
+class GilCodeNotFound(GilscopeError):
+    """The interpreter is CPython with a GIL, but its code could not be located with certainty."""
+
+    exit_code = 4
+    remedy = (
+        "gilscope attaches only where it is certain. Install the debug symbols of this interpreter "
+        "(on Debian: apt install python3-dbg) and try again, or report the build."
+    )
+
+
+class NotPermitted(GilscopeError):
+    """The kernel refused something that gilscope needs."""
+
+    exit_code = 5
+    remedy = (
+        "Run as root, or grant CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; "
+        "`gilscope doctor` names the one that is missing."
+    )
+
+
+class KernelOrBccMissing(GilscopeError):
+    """The kernel, its BPF support, the headers or BCC itself is missing or too old."""
+
+    exit_code = 6
+    remedy = "`gilscope doctor` says what is missing and the command that installs it."
+
+
+class NoGil(GilscopeError):
+    """A free-threaded build: there is no GIL to wait for."""
+
+    exit_code = 7
+    remedy = "A free-threaded Python has no GIL; trace a build without --disable-gil instead."
+
+
+class UnsupportedPython(GilscopeError):
+    """A Python whose lock gilscope does not know: CPython 2 and 3.0 to 3.7, PyPy, or too new."""
+
+    exit_code = 8
+    remedy = "gilscope knows the GIL of CPython 3.8 to 3.15."
+
+
+class CannotListen(GilscopeError):
+    """The address to serve on is taken or not available."""
+
+    exit_code = 9
+    remedy = "Choose another address with --listen HOST:PORT."

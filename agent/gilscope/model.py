@@ -1,0 +1,283 @@
+"""The values that the layers exchange: plain, frozen, and in integer nanoseconds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from gilscope.histogram import Histogram
+
+__all__ = [
+    "CallerRule",
+    "Cause",
+    "Frame",
+    "Gil",
+    "GilTotals",
+    "Kind",
+    "Observation",
+    "PausePoint",
+    "Process",
+    "ProcessTotals",
+    "PythonThread",
+    "Record",
+    "Recording",
+    "Refusal",
+    "Site",
+    "Sites",
+    "Tally",
+    "ThreadTotals",
+]
+
+Record = Mapping[str, Any]
+"""One key or value of a BPF map: field name to int, or to a tuple of ints for an array."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One instruction in an ELF file on which a probe may be placed."""
+
+    vaddr: int
+    """Virtual address as the file states it, before any load bias."""
+    offset: int
+    """Offset of the instruction's first byte in the file: what the kernel wants."""
+
+
+@dataclass(frozen=True, slots=True)
+class PausePoint:
+    """A call that puts a thread to sleep, and the first good place to probe after it returns."""
+
+    call: Site
+    """The ``call`` instruction itself: its arguments are in the argument registers."""
+    after: Site
+    """Reached on every return of the call, with the call's result still in eax.
+
+    The conditional jump behind ``cmp eax, imm8`` or ``test eax, eax`` where there is one, because
+    the kernel emulates a jump and has to single-step anything else; otherwise the instruction that
+    follows the call.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class CallerRule:
+    """How to step from a program counter inside the GIL code to the caller's.
+
+    The probe uses these to tell a thread that was made to yield by the evaluation loop from one
+    that came back from a blocking call. Offsets are those of the .eh_frame table.
+    """
+
+    pc: int
+    """Virtual address: a wait call's own, or a return address inside the GIL's call chain."""
+    made_to_yield: bool
+    """True: this pc lies in the evaluation loop's own yield; no further step is needed."""
+    cfa_from_frame_pointer: bool = False
+    """The canonical frame address is counted from rbp instead of rsp."""
+    cfa_offset: int = 0
+    """Bytes from that register to the canonical frame address; the return address is below it."""
+    saved_frame_pointer_offset: int | None = None
+    """Where the caller's rbp is saved, from the canonical frame address; None: still in rbp."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """The GIL code of one ELF file, as found without symbols.
+
+    Addresses are exact or the resolver refused: there are no guesses in here.
+    """
+
+    build_id: str
+    """Hexadecimal GNU build-id, or ``sha256:`` and a digest of the file where it has none."""
+    waits: tuple[PausePoint, ...]
+    """Timed waits on ``gil->cond`` inside take_gil: a contended take, or the next tick of one."""
+    yields: tuple[PausePoint, ...]
+    """Waits on ``gil->switch_cond`` inside drop_gil: a thread that was made to yield sleeps."""
+    acquires: tuple[Site, ...]
+    """Calls that signal ``gil->switch_cond`` inside take_gil: the GIL was taken."""
+    releases: tuple[Site, ...]
+    """Calls that may signal ``gil->cond``: the GIL was dropped, if the argument is a GIL's."""
+    forced_drops: tuple[Site, ...]
+    """Calls by which the evaluation loop gives the GIL away because it was asked to."""
+    forced_takes: tuple[Site, ...]
+    """Where it goes on with the GIL, on an instruction that is cheap to probe if there is one."""
+    callers: tuple[CallerRule, ...]
+    """Empty where the evaluation loop's yield could not be identified."""
+    checks: tuple[str, ...] = field(default=())
+    """What was verified, in words, for `gilscope doctor`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gil:
+    """One lock of a running process."""
+
+    cond: int
+    """Run-time address of its ``cond`` member: the lock's identity within the process."""
+    interpreter_id: int
+    """The id of the interpreter that owns it; 0 is the main one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PythonThread:
+    """One PyThreadState of a running process."""
+
+    tstate: int
+    """Run-time address."""
+    interpreter_id: int
+    thread_id: int
+    """pthread_self() of the thread: an address with glibc."""
+    native_thread_id: int | None
+    """Kernel thread id in the process' own pid namespace; None before CPython 3.11."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One Python function on a thread's stack."""
+
+    function: str
+    """Qualified name where the version stores one (3.11+), else the plain name."""
+    file: str
+    first_line: int
+    """The line of the ``def``."""
+
+
+class Cause(Enum):
+    """Why a thread waits for the GIL. The order is the number that the probe uses."""
+
+    BLOCKING_CALL = "blocking_call"
+    """It came back from a call that had released the GIL."""
+    PREEMPTION = "preemption"
+    """The evaluation loop made it yield."""
+    UNKNOWN = "unknown"
+    """This build's evaluation loop could not be told apart from other callers."""
+
+
+class Kind(Enum):
+    """What kind of loss a wait was. The order is the number that the probe uses."""
+
+    BLOCKING_CALL = "GIL_BLOCKING_CALL"
+    """Short, on the way back from a blocking call."""
+    PREEMPTION = "GIL_PREEMPTION"
+    UNKNOWN = "GIL_UNKNOWN"
+    CONVOY = "GIL_CONVOY"
+    """On the way back from a blocking call, and at least one switch interval long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Time and number of something that happened repeatedly."""
+
+    ns: int = 0
+    count: int = 0
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(self.ns + other.ns, self.count + other.count)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadTotals:
+    """What one thread has lost so far."""
+
+    tid: int
+    """As the agent sees it."""
+    role: str | None
+    """None: alive, and too young to be asked."""
+    lost: Mapping[Kind, Tally]
+    """Times include a wait that is still going on, numbers do not."""
+    drop_requests: int
+    waiting_ns: int = 0
+    """How long the wait that is going on has lasted; 0: none is."""
+    is_alive: bool = True
+
+    @property
+    def wait_ns(self) -> int:
+        """Time lost waiting, of all kinds."""
+        return sum(tally.ns for tally in self.lost.values())
+
+    @property
+    def waits(self) -> int:
+        """Number of finished waits, of all kinds."""
+        return sum(tally.count for tally in self.lost.values())
+
+    @property
+    def convoy_waits(self) -> int:
+        """Number of finished convoy waits."""
+        return self.lost[Kind.CONVOY].count
+
+    @property
+    def forced_switches(self) -> int:
+        """How often the thread was made to yield."""
+        return self.lost[Kind.PREEMPTION].count
+
+
+@dataclass(frozen=True, slots=True)
+class GilTotals:
+    """What has been seen of one lock so far. Histograms hold finished waits only."""
+
+    gil: Gil
+    interval_ns: int
+    """The switch interval; 0 where nobody has waited yet."""
+    waits: Mapping[Cause, Histogram]
+    drop_latency: Histogram
+    convoy_waits: int
+    forced_switches: int
+    drop_requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessTotals:
+    """Everything that has been counted of one process up to one instant."""
+
+    at_ns: int
+    """CLOCK_MONOTONIC."""
+    threads: tuple[ThreadTotals, ...]
+    gils: tuple[GilTotals, ...]
+    lost_events: Mapping[str, int]
+    """By reason; only reasons that have occurred."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """Who a traced process is."""
+
+    pid: int
+    name: str
+    """Short name made from the command line: script, module or ``-m`` name."""
+    python: str
+    """``3.11.2``, or ``3.9`` where the file does not tell the micro version."""
+    build_id: str
+    method: str
+    """``sites`` or ``libc``: how the GIL is observed."""
+    container_id: str | None = None
+    pod_uid: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One process as a report or a scrape shows it."""
+
+    process: Process
+    since_ns: int
+    """CLOCK_MONOTONIC when the probes were in place."""
+    totals: ProcessTotals
+    invalid: str = ""
+    """Why the numbers cannot be trusted; empty: they can. Then there are no totals."""
+    ended: bool = False
+    """The process has exited or was replaced by another program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One process, observed for a while."""
+
+    observation: Observation
+    mode: str
+    """``contention`` or ``full``."""
+    duration_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A Python process that was chosen and cannot be traced."""
+
+    pid: int
+    name: str
+    reason: str
+    remedy: str

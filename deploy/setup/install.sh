@@ -1,0 +1,105 @@
+#!/bin/sh
+# Prepares a Debian machine and this checkout for `make demo` and `make test`.
+#
+# Looks at what is there and adds what is missing: packages of the distribution (the only change to
+# the system), a virtual environment in .venv, and, where the kernel's own headers are missing, a
+# tree of headers in .cache/headers. A run that finds everything changes nothing.
+set -eu
+
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+root=$(CDPATH='' cd -- "$here/../.." && pwd)
+cache=$root/.cache
+venv=$root/.venv
+# By its path: another Python may come first on PATH, and only this one can import BCC.
+python=/usr/bin/python3
+
+say() {
+    printf 'setup: %s\n' "$*" >&2
+}
+
+fail() {
+    printf 'setup: error: %s\n' "$*" >&2
+    exit 1
+}
+
+is_installed() {
+    [ "$(dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+install_packages() {
+    missing=
+    for package in binutils ca-certificates gcc libc6-dev python3 python3-bpfcc python3-venv; do
+        is_installed "$package" || missing="$missing $package"
+    done
+    [ -n "$missing" ] || return 0
+    [ "$(id -u)" = 0 ] || fail "run as root, or: sudo apt-get install$missing"
+    say "installing$missing"
+    apt-get -q update >&2
+    # shellcheck disable=SC2086 # a list of words
+    DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends $missing >&2
+}
+
+have_headers() {
+    [ -n "${BCC_KERNEL_SOURCE:-}" ] || [ -e "$cache/headers/include/linux/kconfig.h" ] ||
+        [ -e "/lib/modules/$(uname -r)/build/include/generated/autoconf.h" ]
+}
+
+# Prints the two packages that the newest headers are split into.
+header_packages() {
+    meta=linux-headers-$(dpkg --print-architecture)
+    apt-cache depends "$meta" 2>/dev/null |
+        sed -n 's/^ *Depends: \(linux-headers-[0-9].*\)-\([a-z0-9]*\)$/\1-\2 \1-common/p'
+}
+
+download_headers() {
+    packages=$(header_packages)
+    # shellcheck disable=SC2086 # a list of words
+    [ -n "$packages" ] && apt-get -q -o APT::Sandbox::User=root download $packages >&2
+}
+
+# Joins the halves in one tree, the only form that BCC_KERNEL_SOURCE can name. Any version serves:
+# probes use the registers' layout and nothing else of the kernel.
+make_headers() {
+    have_headers && return 0
+    say 'fetching kernel headers to compile probes against'
+    work=$cache/headers.new
+    rm -rf "$work" "$cache/headers"
+    mkdir -p "$work/packages" "$work/unpacked" "$work/tree"
+    cd "$work/packages"
+    download_headers || { apt-get -q update >&2 && download_headers; } ||
+        fail 'cannot download linux-headers; set BCC_KERNEL_SOURCE to a tree of kernel headers'
+    for package in *.deb; do
+        dpkg-deb --extract "$package" "$work/unpacked"
+    done
+    for half in "$work"/unpacked/usr/src/linux-headers-*-common \
+        "$work"/unpacked/usr/src/linux-headers-*-"$(dpkg --print-architecture)"; do
+        for part in include/asm-generic include/generated include/linux include/uapi include/vdso \
+            arch/x86/include arch/arm64/include; do
+            [ -d "$half/$part" ] || continue
+            mkdir -p "$work/tree/$part"
+            cp -R "$half/$part/." "$work/tree/$part"
+        done
+    done
+    mv "$work/tree" "$cache/headers"
+    cd "$root"
+    rm -rf "$work"
+}
+
+make_venv() {
+    stamp=$venv/.installed
+    if [ -e "$stamp" ] && [ ! "$root/pyproject.toml" -nt "$stamp" ] &&
+        [ "$(cat "$stamp")" = "$root" ] && "$venv/bin/python" -c '' 2>/dev/null; then
+        return 0
+    fi
+    say 'making .venv'
+    # BCC is the system's, so the environment sees the system's packages.
+    "$python" -m venv --clear --system-site-packages "$venv"
+    PIP_DISABLE_PIP_VERSION_CHECK=1 "$venv/bin/python" -m pip install --quiet \
+        --editable "$root[dev]" >&2
+    printf '%s\n' "$root" >"$stamp"
+}
+
+mkdir -p "$cache"
+install_packages
+make_headers
+make_venv

@@ -1,0 +1,68 @@
+"""What all tests share: the rule for live tests, and the count of skipped ones by reason."""
+
+import ctypes
+import importlib.util
+import os
+import platform
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+_BPF_SYSCALL = 321
+_BPF_MAP_CREATE = 0
+_BPF_MAP_TYPE_ARRAY = 2
+_UPROBE_EVENTS = Path("/sys/bus/event_source/devices/uprobe/type")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a live test where it cannot run; fail it where CI promises that it can."""
+    if item.get_closest_marker("live") is None:
+        return
+    reason = _what_is_missing()
+    if reason is None:
+        return
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"CI must be able to run live tests, but {reason}", pytrace=False)
+    pytest.skip(reason)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Count the skipped tests by reason, just above pytest's closing line."""
+    reasons = Counter(_reason(report) for report in terminalreporter.getreports("skipped"))
+    if not reasons:
+        return
+    terminalreporter.section("skipped, by reason")
+    for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):
+        terminalreporter.line(f"{count:5}  {reason}")
+
+
+def _reason(report: pytest.TestReport) -> str:
+    if isinstance(report.longrepr, tuple):
+        return report.longrepr[2].removeprefix("Skipped: ")
+    return str(report.longrepr)
+
+
+@cache
+def _what_is_missing() -> str | None:
+    """Return why probes cannot be attached here, or None if they can."""
+    if platform.system() != "Linux" or platform.machine() != "x86_64":
+        return f"live tests know Linux on x86_64, not {platform.system()} on {platform.machine()}"
+    if not _UPROBE_EVENTS.exists():
+        return f"this kernel has no uprobe events ({_UPROBE_EVENTS})"
+    if importlib.util.find_spec("bcc") is None:
+        return "BCC is not importable (apt install python3-bpfcc)"
+    return _bpf_refusal()
+
+
+def _bpf_refusal() -> str | None:
+    # The kernel is asked, not the user id: a container's root may lack the capability.
+    attributes = (ctypes.c_uint32 * 5)(_BPF_MAP_TYPE_ARRAY, 4, 4, 1, 0)
+    libc = ctypes.CDLL(None, use_errno=True)
+    size = ctypes.sizeof(attributes)
+    fd = libc.syscall(_BPF_SYSCALL, _BPF_MAP_CREATE, ctypes.byref(attributes), size)
+    if fd < 0:
+        return f"the kernel refuses BPF: {os.strerror(ctypes.get_errno())}"
+    os.close(fd)
+    return None
