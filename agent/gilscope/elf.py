@@ -1,0 +1,299 @@
+"""Facts from the image of an ELF64 file: its sections, segments, symbols and dependencies."""
+
+import hashlib
+import lzma
+import struct
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from mmap import mmap
+from typing import Final
+
+from gilscope.elf_tables import (
+    ElfError,
+    Section,
+    Segment,
+    Symbol,
+    SymbolEntry,
+    gnu_notes,
+    string_at,
+    symbol_entries,
+    symbol_versions,
+)
+
+__all__ = ["ElfError", "ElfImage", "Section", "Segment", "Symbol"]
+
+_EM_X86_64: Final = 62
+_CLASS_64: Final = 2
+_LITTLE_ENDIAN: Final = 1
+_ET_EXEC: Final = 2
+_ET_DYN: Final = 3
+_MACHINE_NAMES: Final = {3: "x86", 40: "arm", _EM_X86_64: "x86-64", 183: "aarch64", 243: "riscv"}
+
+_PT_LOAD: Final = 1
+_PT_DYNAMIC: Final = 2
+_PT_INTERP: Final = 3
+_PT_NOTE: Final = 4
+_PF_X: Final = 1
+
+_NT_GNU_BUILD_ID: Final = 3
+
+_DT_NEEDED: Final = 1
+_DT_STRTAB: Final = 5
+_DT_STRSZ: Final = 10
+_DT_SONAME: Final = 14
+_DT_RPATH: Final = 15
+_DT_RUNPATH: Final = 29
+
+_VERSION_LOCAL: Final = 0
+_VERSION_GLOBAL: Final = 1
+_VERSION_HIDDEN: Final = 0x8000
+
+_MAX_DEBUGDATA_BYTES: Final = 64 << 20
+
+
+class ElfImage:
+    """A read-only view of one ELF64 file.
+
+    Parts are decoded when they are first asked for, and every one of them raises ElfError where the
+    image is damaged. Nothing of the image is kept but the reference that was given.
+    """
+
+    def __init__(self, image: bytes | memoryview | mmap) -> None:
+        self._image = image
+        ident = self.bytes_at(0, 16)
+        if ident[:4] != b"\x7fELF":
+            raise ElfError("not an ELF file")
+        if ident[4] != _CLASS_64:
+            raise ElfError("a 32-bit ELF file; only 64-bit ones are understood")
+        if ident[5] != _LITTLE_ENDIAN:
+            raise ElfError("a big-endian ELF file; only little-endian ones are understood")
+        self._type: int
+        self._machine: int
+        (
+            self._type,
+            self._machine,
+            self._program_headers_offset,
+            self._section_headers_offset,
+            program_header_size,
+            self._program_header_count,
+            section_header_size,
+            self._section_header_count,
+            self._section_names_index,
+        ) = struct.unpack("<HH4x8xQQ4x2xHHHHH", self.bytes_at(16, 48))
+        if self._type not in (_ET_EXEC, _ET_DYN):
+            raise ElfError(f"neither an executable nor a shared object (ELF type {self._type})")
+        if self._program_header_count and program_header_size != struct.calcsize("<IIQQQQQQ"):
+            raise ElfError(f"program headers of {program_header_size} bytes")
+        if self._section_header_count and section_header_size != struct.calcsize("<IIQQQQIIQQ"):
+            raise ElfError(f"section headers of {section_header_size} bytes")
+
+    def bytes_at(self, offset: int, size: int) -> bytes:
+        """Return *size* bytes at a file *offset*."""
+        if offset < 0 or size < 0 or offset + size > len(self._image):
+            raise ElfError(
+                f"truncated or corrupt: {size} bytes at offset {offset:#x} "
+                f"of a file of {len(self._image)} bytes"
+            )
+        return bytes(self._image[offset : offset + size])
+
+    @property
+    def machine(self) -> str:
+        """The processor, such as ``x86-64``."""
+        return _MACHINE_NAMES.get(self._machine, f"machine {self._machine}")
+
+    @property
+    def is_pie(self) -> bool:
+        """Whether the file may be loaded anywhere: a shared object or a PIE executable."""
+        return self._type == _ET_DYN
+
+    @property
+    def load_address(self) -> int:
+        """Virtual address of the first PT_LOAD segment's first byte."""
+        if not self.segments:
+            raise ElfError("no PT_LOAD segment")
+        return self.segments[0].vaddr
+
+    @cached_property
+    def build_id(self) -> str:
+        """The GNU build-id in hexadecimal, or ``sha256:`` and the digest of the whole image."""
+        for kind, description in self._notes():
+            if kind == _NT_GNU_BUILD_ID and description:
+                return description.hex()
+        return f"sha256:{hashlib.sha256(self._image).hexdigest()}"
+
+    @cached_property
+    def segments(self) -> tuple[Segment, ...]:
+        """The PT_LOAD segments, in the file's order."""
+        return tuple(
+            Segment(vaddr, offset, file_size, memory_size, bool(flags & _PF_X))
+            for kind, flags, offset, vaddr, file_size, memory_size, _ in self._program_headers()
+            if kind == _PT_LOAD
+        )
+
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """All sections, the null one at index 0 included; empty without section headers."""
+        count = self._section_header_count
+        headers = list(
+            struct.iter_unpack(
+                "<IIQQQQI4x8x8x", self.bytes_at(self._section_headers_offset, 64 * count)
+            )
+        )
+        if not headers:
+            return ()
+        if self._section_names_index >= count:
+            raise ElfError(f"section names in section {self._section_names_index} of {count}")
+        names_header = headers[self._section_names_index]
+        names = self.bytes_at(names_header[4], names_header[5])
+        return tuple(Section(string_at(names, name), *rest) for name, *rest in headers)
+
+    def section(self, name: str) -> Section | None:
+        """Return the first section of that name."""
+        return next((section for section in self.sections if section.name == name), None)
+
+    def section_bytes(self, section: Section) -> bytes:
+        """Return a copy of what the section holds; empty for one without a place in the file."""
+        if not section.is_in_file:
+            return b""
+        return self.bytes_at(section.offset, section.size)
+
+    def file_offset(self, vaddr: int) -> int:
+        """Return the file offset of the byte that is loaded at a virtual address."""
+        for segment in self.segments:
+            if 0 <= vaddr - segment.vaddr < segment.file_size:
+                return vaddr - segment.vaddr + segment.offset
+        raise ElfError(f"no PT_LOAD segment holds the address {vaddr:#x}")
+
+    def read(self, vaddr: int, size: int) -> bytes:
+        """Return *size* bytes at a virtual address, from the file."""
+        return self.bytes_at(self.file_offset(vaddr), size)
+
+    @cached_property
+    def dynamic_symbol_names(self) -> tuple[str, ...]:
+        """Names by index in .dynsym, undefined symbols included: what relocations refer to."""
+        return tuple(entry.name for entry in self._dynamic_entries_by_index)
+
+    @cached_property
+    def dynamic_symbols(self) -> dict[str, Symbol]:
+        """The symbols that .dynsym defines; of several versions of a name, the default one."""
+        return self._versioned_symbols(superseded=True) | self._default_symbols
+
+    def default_version_symbol(self, name: str) -> int | None:
+        """Return the address of the version of an exported symbol that new links get.
+
+        A library may keep older versions of a function alive under the same name; these are not
+        what a program that was linked today calls.
+        """
+        symbol = self._default_symbols.get(name)
+        return None if symbol is None else symbol.vaddr
+
+    @cached_property
+    def functions(self) -> tuple[Symbol, ...]:
+        """Function symbols of .symtab, else of the .gnu_debugdata mini debug file; else empty."""
+        if self.section(".symtab") is None and self.section(".gnu_debugdata") is not None:
+            return ElfImage(self._debugdata()).functions
+        return tuple(
+            symbol
+            for entry in self._symbol_entries(".symtab")
+            if entry.is_function and (symbol := entry.defined()) is not None
+        )
+
+    @cached_property
+    def needed(self) -> tuple[str, ...]:
+        """DT_NEEDED: the libraries that the file asks for, in its order."""
+        return self._dynamic_strings(_DT_NEEDED)
+
+    @property
+    def soname(self) -> str | None:
+        """DT_SONAME."""
+        return next(iter(self._dynamic_strings(_DT_SONAME)), None)
+
+    @property
+    def library_path(self) -> tuple[str, ...]:
+        """Directories of DT_RUNPATH, or else of DT_RPATH, with ``$ORIGIN`` left as it stands."""
+        found = self._dynamic_strings(_DT_RUNPATH) or self._dynamic_strings(_DT_RPATH)
+        return tuple(directory for path in found for directory in path.split(":") if directory)
+
+    @cached_property
+    def interpreter(self) -> str | None:
+        """PT_INTERP: the dynamic loader that an executable asks for."""
+        for kind, _, offset, _, file_size, _, _ in self._program_headers():
+            if kind == _PT_INTERP:
+                return string_at(self.bytes_at(offset, file_size), 0)
+        return None
+
+    def _program_headers(self) -> Iterator[tuple[int, ...]]:
+        """Yield type, flags, offset, vaddr, file size, memory size, alignment of each."""
+        table = self.bytes_at(self._program_headers_offset, 56 * self._program_header_count)
+        return struct.iter_unpack("<IIQQ8xQQQ", table)
+
+    def _notes(self) -> Iterator[tuple[int, bytes]]:
+        for kind, _, offset, _, file_size, _, alignment in self._program_headers():
+            if kind == _PT_NOTE:
+                yield from gnu_notes(self.bytes_at(offset, file_size), alignment)
+
+    def _symbol_entries(self, table_name: str) -> Iterator[SymbolEntry]:
+        table = self.section(table_name)
+        if table is None:
+            return iter(())
+        if table.link >= len(self.sections):
+            raise ElfError(f"{table_name} has its strings in section {table.link}")
+        strings = self.section_bytes(self.sections[table.link])
+        return symbol_entries(self.section_bytes(table), strings)
+
+    @cached_property
+    def _dynamic_entries_by_index(self) -> tuple[SymbolEntry, ...]:
+        return tuple(self._symbol_entries(".dynsym"))
+
+    @cached_property
+    def _default_symbols(self) -> dict[str, Symbol]:
+        return self._versioned_symbols(superseded=False)
+
+    def _versioned_symbols(self, *, superseded: bool) -> dict[str, Symbol]:
+        """Return those of .dynsym that are, or are not, older versions kept for old programs."""
+        entries = self._dynamic_entries_by_index
+        section = self.section(".gnu.version")
+        versions: Sequence[int] = (_VERSION_GLOBAL,) * len(entries)
+        if section is not None:
+            versions = symbol_versions(self.section_bytes(section))
+        if len(versions) != len(entries):
+            raise ElfError(f"{len(versions)} versions of {len(entries)} symbols")
+        return {
+            symbol.name: symbol
+            for entry, version in zip(entries, versions, strict=True)
+            if version != _VERSION_LOCAL
+            and bool(version & _VERSION_HIDDEN) == superseded
+            and (symbol := entry.defined()) is not None
+        }
+
+    def _debugdata(self) -> bytes:
+        section = self.section(".gnu_debugdata")
+        packed = b"" if section is None else self.section_bytes(section)
+        unpacker = lzma.LZMADecompressor()
+        try:
+            unpacked = unpacker.decompress(packed, max_length=_MAX_DEBUGDATA_BYTES)
+        except (lzma.LZMAError, EOFError) as error:
+            raise ElfError(f".gnu_debugdata cannot be unpacked: {error}") from error
+        if not unpacker.eof:
+            raise ElfError(".gnu_debugdata is truncated or too large")
+        return unpacked
+
+    @cached_property
+    def _dynamic_entries(self) -> tuple[tuple[int, int], ...]:
+        for kind, _, offset, _, file_size, _, _ in self._program_headers():
+            if kind == _PT_DYNAMIC:
+                table = self.bytes_at(offset, file_size & ~15)
+                entries = list(struct.iter_unpack("<QQ", table))
+                end = next((i for i, (tag, _) in enumerate(entries) if not tag), len(entries))
+                return tuple(entries[:end])
+        return ()
+
+    def _dynamic_strings(self, wanted_tag: int) -> tuple[str, ...]:
+        offsets = [value for tag, value in self._dynamic_entries if tag == wanted_tag]
+        if not offsets:
+            return ()
+        values = dict(self._dynamic_entries)
+        if _DT_STRTAB not in values or _DT_STRSZ not in values:
+            raise ElfError("the dynamic section names no string table")
+        strings = self.read(values[_DT_STRTAB], values[_DT_STRSZ])
+        return tuple(string_at(strings, offset) for offset in offsets)
