@@ -1,0 +1,178 @@
+"""Finds the direct calls and jumps of x86-64 code without disassembling it.
+
+Every byte is taken for the beginning of a branch, and the few whose target is a place of interest
+are kept. A pattern inside another instruction hits one of those by accident about once in 2**32.
+Short jumps are too common for that; they are looked for where a tail call to a neighbour stands,
+at the end of a function.
+"""
+
+import re
+import struct
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from gilscope.eh_frame import FrameTable
+from gilscope.elf import ElfImage, Section
+from gilscope.linkage import Linkage
+
+__all__ = ["Branches", "Crossing", "LibraryCall", "scan_branches"]
+
+_NOT_SCANNED: Final = (".init", ".fini")
+
+_RELATIVE_LENGTH: Final = 5
+_THROUGH_SLOT_LENGTH: Final = 6
+_CALL_THROUGH_SLOT: Final = 0x15
+_SHORT_JUMP: Final = 0xEB
+_SHORT_LENGTH: Final = 2
+
+
+class LibraryCall(NamedTuple):
+    """One call of a function of another library."""
+
+    site: int
+    """Virtual address of the call instruction."""
+    length: int
+    """Bytes of it: 5 through a PLT stub, 6 through a GOT slot."""
+    name: str
+
+
+class Crossing(NamedTuple):
+    """A jump from one piece of code to another one."""
+
+    site: int
+    target: int
+    is_conditional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """The branches of a file that leave the piece of code in which they stand."""
+
+    library_calls: tuple[LibraryCall, ...]
+    """Calls of the wanted functions."""
+    calls: dict[int, list[int]]
+    """Entry of a function -> the return addresses of its direct calls."""
+    crossings: dict[int, list[Crossing]]
+    """Start of a piece of code -> the jumps from other pieces to any place in it."""
+
+
+def scan_branches(
+    image: ElfImage, table: FrameTable, linkage: Linkage, wanted: frozenset[str]
+) -> Branches:
+    """Return the branches between the pieces of code of an image, and its calls of *wanted*.
+
+    Calls through the PLT or GOT of functions that the image itself defines count as direct.
+    Raises ElfError.
+    """
+    scan = _Scan(image, table, linkage, wanted)
+    for section in image.sections:
+        is_stub = section.name.startswith(".plt") or section.name in _NOT_SCANNED
+        if section.is_code and not is_stub:
+            scan.section(image, section)
+    return Branches(tuple(sorted(scan.library_calls)), dict(scan.calls), dict(scan.crossings))
+
+
+class _Scan:
+    """Collects the branches of one section after the other."""
+
+    def __init__(
+        self, image: ElfImage, table: FrameTable, linkage: Linkage, wanted: frozenset[str]
+    ) -> None:
+        self.library_calls: list[LibraryCall] = []
+        self.calls: defaultdict[int, list[int]] = defaultdict(list)
+        self.crossings: defaultdict[int, list[Crossing]] = defaultdict(list)
+        self._starts = [function.start for function in table.functions]
+        self._ends = [function.end for function in table.functions]
+        exports = {name: symbol.vaddr for name, symbol in image.dynamic_symbols.items()}
+        self._slots = _destinations(linkage.slots, exports, wanted)
+        self._targets: dict[int, int | str] = {start: start for start in self._starts}
+        self._targets |= _destinations(linkage.stubs, exports, wanted)
+
+    def section(self, image: ElfImage, section: Section) -> None:
+        """Add the branches of one section."""
+        code = image.section_bytes(section)
+        reach = _reach(code, section.vaddr, self._targets)
+        for position, target in _relative(code, rb"\xe8", reach):
+            destination = self._targets.get(section.vaddr + target)
+            if destination is not None:
+                self._add_call(section.vaddr + position, _RELATIVE_LENGTH, destination)
+        for position, target in _relative(code, rb"\xe9", reach):
+            self._add_jump(section.vaddr + position, section.vaddr + target, is_conditional=False)
+        for position, target in _relative(code, rb"\x0f[\x80-\x8f]", reach):
+            self._add_jump(section.vaddr + position, section.vaddr + target, is_conditional=True)
+        for position, target in _relative(code, rb"\xff[\x15\x25]", b"."):
+            destination = self._slots.get(section.vaddr + target)
+            if destination is None:
+                continue
+            site = section.vaddr + position
+            if code[position + 1] == _CALL_THROUGH_SLOT:
+                self._add_call(site, _THROUGH_SLOT_LENGTH, destination)
+            elif isinstance(destination, int):
+                self._add_jump(site, destination, is_conditional=False)
+        self._add_short_tail_calls(code, section.vaddr)
+
+    def _add_short_tail_calls(self, code: bytes, vaddr: int) -> None:
+        first = bisect_right(self._starts, vaddr)
+        last = bisect_right(self._starts, vaddr + len(code))
+        for end in self._ends[max(first - 1, 0) : last]:
+            position = end - vaddr - _SHORT_LENGTH
+            if not 0 <= position <= len(code) - _SHORT_LENGTH or code[position] != _SHORT_JUMP:
+                continue
+            target = end + int.from_bytes(code[position + 1 : position + 2], signed=True)
+            if target in self._targets:
+                self._add_jump(vaddr + position, target, is_conditional=False)
+
+    def _add_call(self, site: int, length: int, destination: int | str) -> None:
+        if isinstance(destination, str):
+            self.library_calls.append(LibraryCall(site, length, destination))
+        else:
+            self.calls[destination].append(site + length)
+
+    def _add_jump(self, site: int, target: int, *, is_conditional: bool) -> None:
+        destination = self._targets.get(target, target)
+        if isinstance(destination, str):
+            return
+        origin = bisect_right(self._starts, site) - 1
+        if origin < 0 or self._starts[origin] <= destination < self._ends[origin]:
+            return
+        index = bisect_right(self._starts, destination) - 1
+        if index >= 0 and destination < self._ends[index] and site < self._ends[origin]:
+            self.crossings[self._starts[index]].append(Crossing(site, destination, is_conditional))
+
+
+def _destinations(
+    names: dict[int, str], exports: dict[str, int], wanted: frozenset[str]
+) -> dict[int, int | str]:
+    """Map addresses to the name of a wanted function or the address of one of the file's own."""
+    found: dict[int, int | str] = {}
+    for address, name in names.items():
+        if name in wanted:
+            found[address] = name
+        elif name in exports:
+            found[address] = exports[name]
+    return found
+
+
+def _reach(code: bytes, vaddr: int, targets: dict[int, int | str]) -> bytes:
+    """Return a regex class for the highest byte of a 32-bit distance from *code* to a target."""
+    if not targets:
+        return b"."
+    farthest = max(abs(max(targets) - vaddr), abs(min(targets) - vaddr - len(code)), len(code))
+    top = min(farthest >> 24, 0x7F)
+    return b"[\\x00-\\x%02x\\x%02x-\\xff]" % (top, 0xFF - top)
+
+
+def _relative(code: bytes, opcode: bytes, highest_byte: bytes) -> Iterator[tuple[int, int]]:
+    """Yield position and target of what looks like an opcode with a 32-bit distance behind it.
+
+    Both are counted from the beginning of *code*. Only the opcode is consumed, so that a branch
+    is found whatever the bytes before it look like.
+    """
+    pattern = re.compile(opcode + rb"(?=..." + highest_byte + rb")", re.DOTALL)
+    distance = struct.Struct("<i").unpack_from
+    for match in pattern.finditer(code):
+        end = match.end()
+        yield match.start(), end + 4 + distance(code, end)[0]

@@ -1,0 +1,93 @@
+"""Puts the parts of functions that the compiler split into hot and cold code together again."""
+
+from collections import Counter
+from typing import Final
+
+from gilscope.eh_frame import FrameTable
+from gilscope.gil.branches import Branches, Crossing
+from gilscope.unwind import UnwindRule
+
+__all__ = ["FunctionGroups"]
+
+_AT_ENTRY: Final = UnwindRule(
+    cfa_from_frame_pointer=False, cfa_offset=8, saved_frame_pointer_offset=None
+)
+
+_LONGEST_CHAIN: Final = 8
+"""Parts of parts that are followed; compilers make two."""
+
+
+class FunctionGroups:
+    """Tells to which function a piece of code belongs.
+
+    A function is named by the address of its entry. A piece is a part of another function if
+    nobody calls it, the file does not export it, and a jump enters its first instruction with the
+    stack as it is in the middle of a function; a jump with the stack as at a function's entry
+    is a tail call, unless it is a conditional one, which compilers do not make tail calls of.
+    """
+
+    def __init__(self, table: FrameTable, branches: Branches, exported: frozenset[int]) -> None:
+        self._table = table
+        self._branches = branches
+        self._exported = exported
+        self._entries: dict[int, int] = {}
+
+    def is_exported(self, entry: int) -> bool:
+        """Return whether the dynamic symbol table names this function."""
+        return entry in self._exported
+
+    def entry_of(self, pc: int) -> int | None:
+        """Return the entry of the function that holds an address; None outside all functions."""
+        piece = self._table.containing(pc)
+        return None if piece is None else self._entry(piece.start, frozenset())
+
+    def callers(self, entry: int) -> frozenset[int]:
+        """Return the entries of the functions that call this one directly or tail-call it."""
+        found = {self.entry_of(pc - 1) for pc in self._branches.calls.get(entry, ())}
+        found |= {self.entry_of(jump.site) for jump in self.tail_calls(entry)}
+        return frozenset(caller for caller in found if caller is not None and caller != entry)
+
+    def return_addresses(self, entry: int, caller: int) -> tuple[int, ...]:
+        """Return the addresses behind the direct calls of one function in another one."""
+        calls = self._branches.calls.get(entry, ())
+        return tuple(sorted(pc for pc in calls if self.entry_of(pc - 1) == caller))
+
+    def tail_calls(self, entry: int) -> tuple[Crossing, ...]:
+        """Return the jumps from other functions to the entry of this one."""
+        return tuple(
+            jump
+            for jump in self._branches.crossings.get(entry, ())
+            if jump.target == entry and self.entry_of(jump.site) != entry
+        )
+
+    def _entry(self, start: int, visited: frozenset[int]) -> int:
+        known = self._entries.get(start)
+        if known is not None:
+            return known
+        entry = start
+        if start not in self._exported and start not in self._branches.calls:
+            owners: Counter[int] = Counter()
+            for piece, jumps in self._entered_from(start).items():
+                if piece not in visited and len(visited) < _LONGEST_CHAIN:
+                    owners[self._entry(piece, visited | {start})] += jumps
+            if owners:
+                # The lowest address wins among equals, so that the result is the same every time.
+                entry = min(owners, key=lambda owner: (-owners[owner], owner))
+        if not visited:
+            self._entries[start] = entry
+        return entry
+
+    def _entered_from(self, start: int) -> Counter[int]:
+        """Return the pieces that go on at the start of another one, with the number of jumps."""
+        pieces = (
+            self._table.containing(jump.site)
+            for jump in self._branches.crossings.get(start, ())
+            if jump.target == start and self._continues_a_function(jump)
+        )
+        return Counter(piece.start for piece in pieces if piece is not None)
+
+    def _continues_a_function(self, jump: Crossing) -> bool:
+        rule = self._table.rule_at(jump.target)
+        if rule is None or rule != self._table.rule_at(jump.site):
+            return False
+        return jump.is_conditional or rule != _AT_ENTRY
