@@ -1,0 +1,88 @@
+"""Reads `_Py_DebugOffsets`, the table with which CPython 3.13+ describes its own structures."""
+
+import struct
+from collections.abc import Mapping, Sequence
+
+from gilscope.errors import GilCodeNotFound, UnsupportedPython
+
+__all__ = ["COOKIE", "WORDS_NEEDED", "read_members"]
+
+COOKIE = int(struct.unpack("<Q", b"xdebugpy")[0])
+WORDS_NEEDED = 96
+"""Enough 64-bit words for every position below."""
+
+_LARGEST_STRUCTURE = 1 << 24
+
+# Positions of 64-bit words in the table, from Include/internal/pycore_debug_offsets.h (3.13:
+# pycore_runtime.h). Their order is frozen within a minor version and only there: 3.14 inserted
+# threads_main, 3.15 three members of the thread state. Micro releases change the values.
+_MINORS = ((3, 13), (3, 14), (3, 15))
+_SIZES = {
+    "runtime": (3, 3, 3),
+    "interpreter": (6, 6, 6),
+    "tstate": (19, 22, 22),
+    "frame": (28, 31, 39),
+    "code": (34, 39, 47),
+    "str": (67, 77, 89),
+}
+_MEMBERS = (
+    # name, structure, bytes wide and aligned, position in each minor
+    ("interpreters_head", "runtime", 8, (5, 5, 5)),
+    ("interpreter_id", "interpreter", 8, (7, 7, 7)),
+    ("interpreter_next", "interpreter", 8, (8, 8, 8)),
+    ("threads_head", "interpreter", 8, (9, 9, 9)),
+    ("gil_pointer", "interpreter", 8, (14, 15, 15)),
+    ("own_gil", "interpreter", 8, (15, 16, 16)),
+    ("own_gil_locked", "interpreter", 4, (17, 18, 18)),
+    ("own_gil_holder", "interpreter", 8, (18, 19, 19)),
+    ("tstate_next", "tstate", 8, (21, 24, 24)),
+    ("tstate_interpreter", "tstate", 8, (22, 25, 25)),
+    ("tstate_frame", "tstate", 8, (23, 26, 26)),
+    ("thread_id", "tstate", 8, (24, 27, 30)),
+    ("native_thread_id", "tstate", 8, (25, 28, 31)),
+    ("frame_previous", "frame", 8, (29, 32, 40)),
+    ("frame_code", "frame", 8, (30, 33, 41)),
+    ("frame_owner", "frame", 1, (33, 36, 44)),
+    ("code_file", "code", 8, (35, 40, 48)),
+    ("code_name", "code", 8, (37, 42, 50)),
+    ("code_first_line", "code", 4, (39, 44, 52)),
+    ("str_state", "str", 4, (68, 78, 90)),
+    ("str_length", "str", 8, (69, 79, 91)),
+    ("str_ascii", "str", 8, (70, 80, 92)),
+)
+
+
+def read_members(minor: tuple[int, int], words: Sequence[int]) -> Mapping[str, int]:
+    """Return the offset in bytes of every member that gilscope follows.
+
+    ``own_gil`` is the interpreter's own GIL, ``str_ascii`` where the characters of an ASCII string
+    begin, ``code_name`` the qualified name. Raises UnsupportedPython for a version whose table is
+    not known, and GilCodeNotFound when the words cannot be the offsets of such structures.
+    """
+    version = f"{minor[0]}.{minor[1]}"
+    if minor not in _MINORS:
+        raise UnsupportedPython(f"the debug offsets of CPython {version} are not known")
+    column = _MINORS.index(minor)
+    offsets: dict[str, int] = {}
+    places: set[tuple[str, int]] = set()
+    for name, structure, width, positions in _MEMBERS:
+        size, offset = words[_SIZES[structure][column]], words[positions[column]]
+        fits = offset + width <= size <= _LARGEST_STRUCTURE and offset % width == 0
+        if not fits or (structure, offset) in places:
+            raise _implausible(version, f"{name} at {offset} of {size} bytes")
+        places.add((structure, offset))
+        offsets[name] = offset
+    _check_gil(version, offsets)
+    return offsets
+
+
+def _check_gil(version: str, offsets: Mapping[str, int]) -> None:
+    # struct _gil_runtime_state begins with interval, last_holder and locked (pycore_gil.h).
+    own_gil = offsets["own_gil"]
+    found = (offsets["own_gil_holder"] - own_gil, offsets["own_gil_locked"] - own_gil)
+    if found != (8, 16):
+        raise _implausible(version, f"last_holder and locked at {found} of a GIL")
+
+
+def _implausible(version: str, found: str) -> GilCodeNotFound:
+    return GilCodeNotFound(f"implausible debug offsets for CPython {version}: {found}")

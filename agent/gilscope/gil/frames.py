@@ -1,0 +1,145 @@
+"""Reads the Python stack of a thread, and the names of the code that runs on it."""
+
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+
+from gilscope.gil.memory import (
+    TornRead,
+    read_bytes,
+    read_int,
+    read_pointer,
+    retried,
+    to_pointer,
+)
+from gilscope.gil.runtime import Runtime
+from gilscope.model import Frame
+
+__all__ = ["outermost_frames", "read_code", "read_frames"]
+
+_DEEPEST_STACK = 200_000
+_OBJECT_TYPE = 8
+_LONGEST_STR = 1 << 20
+_LONGEST_NAME = 4096
+"""Characters that are kept of a name or path."""
+
+# Owners below this one run Python code: a thread, a generator, a frame object. Above are the
+# entry frames that C code leaves on the stack (3.12: FRAME_OWNED_BY_CSTACK).
+_FIRST_OWNER_WITHOUT_CODE = 3
+# From 3.14 on the code reference carries flags in its low bits (_PyStackRef).
+_REFERENCE_FLAGS = 7
+
+_KIND_SHIFT, _KIND_MASK, _COMPACT, _ASCII = 2, 7, 1 << 5, 1 << 6
+_CODECS = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}
+
+
+def read_frames(runtime: Runtime, tstate: int, *, limit: int = 64) -> list[Frame]:
+    """Return up to *limit* frames of the thread, innermost first; raises TornRead.
+
+    Frames that run no Python code are left out. Empty for a thread that is not in Python code.
+    """
+    return retried(lambda: _named(runtime, list(islice(_codes(runtime, tstate), limit))))
+
+
+def outermost_frames(runtime: Runtime, tstate: int, count: int) -> list[Frame]:
+    """Return the *count* frames that the thread entered first, outermost first; raises TornRead.
+
+    The thread may run on meanwhile: a frame that it leaves can end the walk early, or lead it into
+    the stack of a thread that reuses the memory. So the last frame has to be the first one of a
+    thread, and a second walk has to arrive at the same.
+    """
+    return retried(lambda: _outermost(runtime, tstate, count))
+
+
+def read_code(runtime: Runtime, code: int) -> Frame:
+    """Return name, file and first line of the code object at *code*; raises TornRead."""
+    memory, layout = runtime.memory, runtime.layout
+    if read_pointer(memory, code + _OBJECT_TYPE) != runtime.code_type:
+        raise TornRead(f"no code object at {code:#x}")
+    return Frame(
+        function=_text(runtime, read_pointer(memory, code + layout.code_name)),
+        file=_text(runtime, read_pointer(memory, code + layout.code_file)),
+        first_line=read_int(memory, code + layout.code_first_line, 4),
+    )
+
+
+def _outermost(runtime: Runtime, tstate: int, count: int) -> list[Frame]:
+    root, _ = _walk_to_root(runtime, tstate, count)
+    again, codes = _walk_to_root(runtime, tstate, count)
+    if root != again:
+        raise TornRead(f"a stack that begins at {root:#x} and then at {again:#x}")
+    return _named(runtime, codes)
+
+
+def _walk_to_root(runtime: Runtime, tstate: int, count: int) -> tuple[int, list[int]]:
+    layout = runtime.layout
+    codes: deque[int] = deque(maxlen=count)
+    root, mark = 0, 0
+    for address, frame in _frames(runtime, tstate):
+        root, mark = address, frame[layout.frame_root]
+        code = _code_of(runtime, frame)
+        if code:
+            codes.appendleft(code)
+    if root and mark not in layout.frame_root_marks:
+        raise TornRead(f"a stack that ends in the middle, at {root:#x}")
+    return root, list(codes)
+
+
+def _named(runtime: Runtime, codes: list[int]) -> list[Frame]:
+    names = {code: read_code(runtime, code) for code in dict.fromkeys(codes)}
+    return [names[code] for code in codes]
+
+
+def _codes(runtime: Runtime, tstate: int) -> Iterator[int]:
+    for _, frame in _frames(runtime, tstate):
+        code = _code_of(runtime, frame)
+        if code:
+            yield code
+
+
+def _frames(runtime: Runtime, tstate: int) -> Iterator[tuple[int, bytes]]:
+    layout = runtime.layout
+    pointers_end = max(layout.frame_previous, layout.frame_code) + 8
+    size = max(pointers_end, (layout.frame_owner or 0) + 1, layout.frame_root + 1)
+    address = tstate
+    for offset in layout.frame_path:
+        address = read_pointer(runtime.memory, address + offset)
+        if not address:
+            return
+    seen: set[int] = set()
+    while address:
+        if address in seen or len(seen) == _DEEPEST_STACK:
+            raise TornRead(f"a stack of {len(seen)} frames does not end at {address:#x}")
+        seen.add(address)
+        frame = read_bytes(runtime.memory, address, size)
+        yield address, frame
+        address = to_pointer(frame, layout.frame_previous)
+
+
+def _code_of(runtime: Runtime, frame: bytes) -> int:
+    layout = runtime.layout
+    if layout.frame_owner is not None and frame[layout.frame_owner] >= _FIRST_OWNER_WITHOUT_CODE:
+        return 0
+    reference = frame[layout.frame_code : layout.frame_code + 8]
+    code = int.from_bytes(reference, "little") & ~_REFERENCE_FLAGS
+    if not code:
+        raise TornRead("a frame without code")
+    return code
+
+
+def _text(runtime: Runtime, address: int) -> str:
+    memory, layout = runtime.memory, runtime.layout
+    length = read_int(memory, address + layout.str_length, 8)
+    state = read_int(memory, address + layout.str_state, 4)
+    kind = state >> _KIND_SHIFT & _KIND_MASK
+    if not (state & _COMPACT and kind in _CODECS and 0 <= length <= _LONGEST_STR):
+        raise TornRead(f"no str at {address:#x}: state {state:#x}, length {length}")
+    start = address + (layout.str_ascii if state & _ASCII else layout.str_wide)
+    content = read_bytes(memory, start, min(length, _LONGEST_NAME) * kind)
+    codec = "ascii" if state & _ASCII else _CODECS[kind]
+    try:
+        text = content.decode(codec, "strict" if codec == "ascii" else "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise TornRead(f"no str at {address:#x}: {error}") from error
+    # A path that is not valid UTF-8 holds lone surrogates, which nobody could print.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,35 @@
+"""Shortens source paths so that one file has one name on every host and after every restart."""
+
+import re
+
+__all__ = ["is_standard_library", "short_path"]
+
+# The last such directory counts: an environment may live below another one. `python311.zip` is how
+# a zipped standard library looks, `python3/dist-packages` is Debian's own.
+_PACKAGES = re.compile(r".*/(?:site|dist)-packages/")
+_STANDARD_LIBRARY = re.compile(r".*/lib(?:64)?/(?:python3\.\d+t?/|python3\d+\.zip/)")
+
+
+def is_standard_library(path: str) -> bool:
+    """Return whether *path* is a module that comes with Python itself."""
+    return _STANDARD_LIBRARY.match(path) is not None and _PACKAGES.match(path) is None
+
+
+def short_path(path: str, cwd: str | None) -> str:
+    """Return the name by which people know a source file.
+
+    A module of a library is named from where `import` finds it, a file below the process' working
+    directory from there, any other by its last component. Names that are no path, such as
+    ``<string>`` or ``<frozen runpy>``, stay as they are.
+    """
+    for library in (_PACKAGES, _STANDARD_LIBRARY):
+        match = library.match(path)
+        if match:
+            return path[match.end() :]
+    if not path.startswith("/"):
+        return re.sub(r"^(?:\./+)+", "", path)
+    # With the root directory as cwd everything would be below it.
+    below = f"{cwd.rstrip('/')}/" if cwd and cwd != "/" else None
+    if below and path.startswith(below):
+        return path[len(below) :]
+    return path.rsplit("/", 1)[-1]
