@@ -1,0 +1,1 @@
+"""Where the interpreters of the live tests come from, one module a kind of origin."""
