@@ -1,0 +1,192 @@
+"""Has BPF programs compiled and loaded by a child process, and keeps their descriptors."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gilscope.assets import asset
+from gilscope.errors import KernelOrBccMissing, NotPermitted
+from gilscope.kernel.headers import find_headers
+from gilscope.kernel.source import flatten
+from gilscope.kernel.table import Queue, RecordLayout, Table
+
+__all__ = ["Loaded", "Loading", "Request"]
+
+_MAX_ANSWER = 1 << 20
+_MAX_DESCRIPTORS = 128
+_TIMEOUT_S = 120
+
+# The agent's own Python first; then the distribution's, whose package BCC is.
+_PYTHONS = (sys.executable, "/usr/bin/python3")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to load from one probe file."""
+
+    probe: str
+    """File name in ``probes/``."""
+    defines: Mapping[str, int]
+    programs: Mapping[str, str]
+    """Function name to ``uprobe``, ``uprobe_multi`` or ``raw_tracepoint``."""
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Programs and maps in the kernel. Closing it removes those that nothing else holds."""
+
+    programs: Mapping[str, int]
+    tables: Mapping[str, Table]
+    queues: Mapping[str, Queue]
+    bcc_version: str
+
+    def close(self) -> None:
+        """Give up all descriptors."""
+        for fd in self.programs.values():
+            os.close(fd)
+        for table in self.tables.values():
+            table.close()
+        for queue in self.queues.values():
+            queue.close()
+
+
+class Loading:
+    """A compilation that goes on in a child process while the caller does something else."""
+
+    def __init__(self, request: Request) -> None:
+        """Begin to compile and load *request*."""
+        probes = asset("probes")
+        self._message = json.dumps(
+            {
+                "text": flatten(request.probe, lambda name: (probes / name).read_text()),
+                "cflags": [f"-D{name}={value}" for name, value in request.defines.items()],
+                "programs": dict(request.programs),
+                "tables": list(request.tables),
+            }
+        )
+        self._pythons = [python for python in dict.fromkeys(_PYTHONS) if Path(python).exists()]
+        self._child = _Child(self._pythons.pop(0), self._message)
+
+    def finish(self) -> Loaded:
+        """Wait for the programs and return them; raises KernelOrBccMissing or NotPermitted."""
+        answer, descriptors, complaints = self._child.answer()
+        while answer.get("error") in ("no-bcc", "not-bcc") and self._pythons:
+            self._child = _Child(self._pythons.pop(0), self._message)
+            answer, descriptors, complaints = self._child.answer()
+        if "error" in answer:
+            raise _failure(answer, complaints)
+        return _loaded(answer, descriptors)
+
+    def cancel(self) -> None:
+        """Give up; to be called instead of `finish`."""
+        self._child.cancel()
+
+
+class _Child:
+    """One run of ``compile`` by one Python."""
+
+    def __init__(self, python: str, message: str) -> None:
+        self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _MAX_ANSWER)
+            theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MAX_ANSWER)
+            # -I: nothing of the caller's directory or PYTHONPATH may pose as BCC.
+            self._process = subprocess.Popen(
+                [python, "-I", str(Path(__file__).with_name("compile.py")), str(theirs.fileno())],
+                stdin=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=[theirs.fileno()],
+                env=_environment(),
+                text=True,
+            )
+        self._begin(message)
+
+    def answer(self) -> tuple[dict[str, Any], list[int], str]:
+        """Return the answer, its descriptors, and what the compiler said besides."""
+        with self._ours, self._process as process:
+            try:
+                _, complaints = process.communicate(timeout=_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise KernelOrBccMissing(
+                    f"BCC did not finish compiling within {_TIMEOUT_S} s"
+                ) from None
+            raw, descriptors, _, _ = socket.recv_fds(self._ours, _MAX_ANSWER, _MAX_DESCRIPTORS)
+        if not raw:
+            message = f"exit status {process.returncode}"
+            return {"error": "crash", "message": message}, [], complaints
+        return json.loads(raw), list(descriptors), complaints
+
+    def cancel(self) -> None:
+        """End it without an answer."""
+        with self._ours, self._process as process:
+            process.kill()
+
+    def _begin(self, message: str) -> None:
+        stdin = self._process.stdin
+        if stdin is None:
+            return
+        # A child that is already gone says why in its answer, or in having none.
+        with contextlib.suppress(BrokenPipeError):
+            stdin.write(message)
+        with contextlib.suppress(BrokenPipeError):
+            stdin.close()
+        # `communicate` must not look for it.
+        self._process.stdin = None
+
+
+def _environment() -> dict[str, str]:
+    environment = dict(os.environ)
+    headers = find_headers(environment, os.uname().release)
+    if headers is not None:
+        environment["BCC_KERNEL_SOURCE"] = str(headers)
+    return environment
+
+
+def _failure(answer: Mapping[str, Any], complaints: str) -> Exception:
+    kind, message = answer["error"], answer["message"]
+    if kind == "no-bcc":
+        return KernelOrBccMissing(
+            f"no Python here can import BCC ({message})",
+            remedy="Install it: apt install python3-bpfcc",
+        )
+    if kind == "not-bcc":
+        return KernelOrBccMissing(
+            f"the Python module 'bcc' in {message} is not BCC, the BPF compiler",
+            remedy="Remove that package (pip uninstall bcc) and: apt install python3-bpfcc",
+        )
+    detail = complaints.strip()
+    if kind == "load" and "permitted" in message:
+        return NotPermitted(f"the kernel refused to load a BPF program ({message})")
+    if "kernel headers" in detail or "Unable to find" in detail:
+        return KernelOrBccMissing(
+            "BCC found no kernel headers to compile against",
+            remedy="Install any version of them (apt install linux-headers-amd64), or name a tree "
+            "of headers in BCC_KERNEL_SOURCE.",
+        )
+    return KernelOrBccMissing(
+        f"BCC could not {'load' if kind == 'load' else 'compile'} the probes: {message}"
+        + (f"\n{detail}" if detail else "")
+    )
+
+
+def _loaded(answer: Mapping[str, Any], descriptors: list[int]) -> Loaded:
+    names = answer["programs"]
+    programs = dict(zip(names, descriptors, strict=False))
+    tables: dict[str, Table] = {}
+    queues: dict[str, Queue] = {}
+    for description, fd in zip(answer["tables"], descriptors[len(names) :], strict=True):
+        name, value = description["name"], RecordLayout.from_json(description["value"])
+        if description["key"] is None:
+            queues[name] = Queue(name, fd, value)
+        else:
+            tables[name] = Table(name, fd, RecordLayout.from_json(description["key"]), value)
+    return Loaded(programs, tables, queues, answer["bcc"])

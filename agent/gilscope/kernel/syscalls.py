@@ -1,0 +1,242 @@
+"""The few system calls that keep probes and maps alive without BCC: bpf, perf_event_open, ioctl.
+
+BCC compiles and loads the programs in a process of its own (see ``compile``) and hands over file
+descriptors; from then on these calls are all that is needed, so the compiler never stays resident.
+Layouts and numbers are those of <linux/bpf.h> and <linux/perf_event.h> on x86-64.
+"""
+
+import ctypes
+import errno
+import fcntl
+import os
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+
+__all__ = [
+    "map_delete",
+    "map_lookup",
+    "map_lookup_batch",
+    "map_next_key",
+    "map_pop",
+    "map_update",
+    "open_raw_tracepoint",
+    "open_uprobe",
+    "open_uprobes",
+]
+
+_SYS_BPF = 321
+_SYS_PERF_EVENT_OPEN = 298
+
+_BPF_MAP_LOOKUP_ELEM = 1
+_BPF_MAP_UPDATE_ELEM = 2
+_BPF_MAP_DELETE_ELEM = 3
+_BPF_MAP_GET_NEXT_KEY = 4
+_BPF_RAW_TRACEPOINT_OPEN = 17
+_BPF_MAP_LOOKUP_AND_DELETE_ELEM = 21
+_BPF_MAP_LOOKUP_BATCH = 24
+_BPF_LINK_CREATE = 28
+_BPF_TRACE_UPROBE_MULTI = 48
+
+_PERF_EVENT_IOC_ENABLE = 0x2400
+_PERF_EVENT_IOC_SET_BPF = 0x40042408
+_PERF_FLAG_FD_CLOEXEC = 8
+_PERF_ATTR_SIZE = 112
+_UPROBE_TYPE = Path("/sys/bus/event_source/devices/uprobe/type")
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.syscall.restype = ctypes.c_long
+
+
+def _bpf(command: int, attributes: bytes | bytearray) -> int:
+    buffer = (ctypes.c_char * len(attributes)).from_buffer_copy(attributes)
+    return _checked(_libc.syscall(_SYS_BPF, command, buffer, len(attributes)), "bpf")
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def _element(fd: int, key: int, value: int, flags: int = 0) -> bytes:
+    # union bpf_attr, the element commands: map_fd, padding, key, value, flags.
+    return struct.pack("=IIQQQ", fd, 0, key, value, flags)
+
+
+def map_lookup(fd: int, key: bytes, value_size: int) -> bytes | None:
+    """Return the value stored under *key*, or None; raises OSError."""
+    value = ctypes.create_string_buffer(value_size)
+    held = ctypes.create_string_buffer(key, len(key))
+    try:
+        _bpf(
+            _BPF_MAP_LOOKUP_ELEM,
+            _element(fd, ctypes.addressof(held), ctypes.addressof(value)),
+        )
+    except OSError as error:
+        if error.errno == errno.ENOENT:
+            return None
+        raise
+    return value.raw
+
+
+def map_update(fd: int, key: bytes, value: bytes) -> None:
+    """Store *value* under *key*; raises OSError (E2BIG where the map is full)."""
+    held_key = ctypes.create_string_buffer(key, len(key))
+    held_value = ctypes.create_string_buffer(value, len(value))
+    _bpf(
+        _BPF_MAP_UPDATE_ELEM,
+        _element(fd, ctypes.addressof(held_key), ctypes.addressof(held_value)),
+    )
+
+
+def map_delete(fd: int, key: bytes) -> bool:
+    """Remove *key*; return whether it was there; raises OSError."""
+    held = ctypes.create_string_buffer(key, len(key))
+    try:
+        _bpf(_BPF_MAP_DELETE_ELEM, _element(fd, ctypes.addressof(held), 0))
+    except OSError as error:
+        if error.errno == errno.ENOENT:
+            return False
+        raise
+    return True
+
+
+def map_next_key(fd: int, key: bytes | None, key_size: int) -> bytes | None:
+    """Return the key after *key* (None: the first), or None at the end; raises OSError."""
+    following = ctypes.create_string_buffer(key_size)
+    held = ctypes.create_string_buffer(key, key_size) if key is not None else None
+    address = ctypes.addressof(held) if held is not None else 0
+    try:
+        _bpf(_BPF_MAP_GET_NEXT_KEY, _element(fd, address, ctypes.addressof(following)))
+    except OSError as error:
+        if error.errno == errno.ENOENT:
+            return None
+        raise
+    return following.raw
+
+
+def map_pop(fd: int, value_size: int) -> bytes | None:
+    """Take the oldest element from a queue map and return it, or None; raises OSError."""
+    value = ctypes.create_string_buffer(value_size)
+    try:
+        _bpf(_BPF_MAP_LOOKUP_AND_DELETE_ELEM, _element(fd, 0, ctypes.addressof(value)))
+    except OSError as error:
+        if error.errno == errno.ENOENT:
+            return None
+        raise
+    return value.raw
+
+
+def map_lookup_batch(
+    fd: int, key_size: int, value_size: int, cursor: bytes | None, count: int
+) -> tuple[bytes, bytes, bytes | None]:
+    """Return up to *count* keys and values, packed, and the cursor to go on from (None: the end).
+
+    Needs Linux 5.6. Raises OSError: EINVAL on an older kernel, ENOSPC where *count* is smaller
+    than what one hash bucket holds.
+    """
+    keys = ctypes.create_string_buffer(key_size * count)
+    values = ctypes.create_string_buffer(value_size * count)
+    entry = ctypes.create_string_buffer(cursor or b"", max(key_size, 8))
+    out = ctypes.create_string_buffer(max(key_size, 8))
+    attributes = struct.pack(
+        "=QQQQIIQQ",
+        ctypes.addressof(entry) if cursor is not None else 0,
+        ctypes.addressof(out),
+        ctypes.addressof(keys),
+        ctypes.addressof(values),
+        count,
+        fd,
+        0,
+        0,
+    )
+    held = ctypes.create_string_buffer(attributes, len(attributes))
+    result = _libc.syscall(_SYS_BPF, _BPF_MAP_LOOKUP_BATCH, held, len(attributes))
+    at_end = result < 0 and ctypes.get_errno() == errno.ENOENT
+    if not at_end:
+        _checked(result, "bpf")
+    found = struct.unpack_from("=I", held.raw, 32)[0]
+    following = None if at_end else out.raw
+    return keys.raw[: found * key_size], values.raw[: found * value_size], following
+
+
+def open_raw_tracepoint(name: str, program_fd: int) -> int:
+    """Attach *program_fd* to raw tracepoint *name*; return the link's descriptor; raises OSError.
+
+    Unlike an ordinary tracepoint this needs no tracefs.
+    """
+    held = ctypes.create_string_buffer(name.encode())
+    return _bpf(
+        _BPF_RAW_TRACEPOINT_OPEN, struct.pack("=QII", ctypes.addressof(held), program_fd, 0)
+    )
+
+
+def open_uprobes(path: str, offsets: Sequence[int], program_fd: int, pid: int) -> int:
+    """Run *program_fd* at all *offsets* of *path* in process *pid*; return the link's descriptor.
+
+    One link is taken out in the time of one probe, where single probes take as many times 0.2 s.
+    The program must have been loaded for it (see ``compile``). Raises OSError.
+    """
+    held_path = ctypes.create_string_buffer(os.fsencode(path))
+    held_offsets = (ctypes.c_uint64 * len(offsets))(*offsets)
+    # union bpf_attr, link_create: prog_fd, target_fd, attach_type, flags, then uprobe_multi: path,
+    # offsets, ref_ctr_offsets, cookies, cnt, flags, pid.
+    return _bpf(
+        _BPF_LINK_CREATE,
+        struct.pack(
+            "=IIIIQQQQIIII",
+            program_fd,
+            0,
+            _BPF_TRACE_UPROBE_MULTI,
+            0,
+            ctypes.addressof(held_path),
+            ctypes.addressof(held_offsets),
+            0,
+            0,
+            len(offsets),
+            0,
+            pid,
+            0,
+        ),
+    )
+
+
+def open_uprobe(path: str, offset: int, program_fd: int, pid: int) -> int:
+    """Run *program_fd* at file *offset* of *path* in process *pid*; return the probe's descriptor.
+
+    The breakpoint exists in the memory of that one process only, and only until the descriptor is
+    closed, which the kernel does for an agent that dies. Raises OSError.
+    """
+    held = ctypes.create_string_buffer(os.fsencode(path))
+    # struct perf_event_attr up to config2: type, size, config, sample_period, sample_type,
+    # read_format, flags, wakeup_events, bp_type, config1 = uprobe_path, config2 = probe_offset.
+    attributes = struct.pack(
+        "=IIQQQQQIIQQ",
+        int(_UPROBE_TYPE.read_text()),
+        _PERF_ATTR_SIZE,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        ctypes.addressof(held),
+        offset,
+    ).ljust(_PERF_ATTR_SIZE, b"\0")
+    buffer = ctypes.create_string_buffer(attributes, len(attributes))
+    fd = _checked(
+        _libc.syscall(
+            _SYS_PERF_EVENT_OPEN, buffer, pid, -1, -1, ctypes.c_ulong(_PERF_FLAG_FD_CLOEXEC)
+        ),
+        "perf_event_open",
+    )
+    try:
+        fcntl.ioctl(fd, _PERF_EVENT_IOC_SET_BPF, program_fd)
+        fcntl.ioctl(fd, _PERF_EVENT_IOC_ENABLE, 0)
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
