@@ -1,0 +1,45 @@
+"""Every way in which an event can be lost or found invalid, shared with the BPF programs."""
+
+from enum import Enum
+
+__all__ = ["Loss", "defines"]
+
+
+class Loss(Enum):
+    """A reason; the order is the number that the programs are compiled with."""
+
+    READ_FAULT = "read_fault"
+    """A page of the target's memory was not readable at that instant."""
+    TABLE_FULL = "table_full"
+    """A BPF map had no room for another thread, lock or histogram."""
+    BEGAN_UNSEEN = "began_unseen"
+    """A wait had begun before the probes were there; what was left of it is counted."""
+    ABANDONED = "abandoned"
+    """A thread ended while it waited; its wait is counted up to its end."""
+    NOTICE = "notice"
+    """The queue of notices was full; the agent looks for itself instead."""
+    RETURN_UNKNOWN = "return_unknown"
+    """Libc method: the place that a wait returns to was not probed yet."""
+    LOCK_UNKNOWN = "lock_unknown"
+    """A thread was made to yield before anything had shown which lock it uses."""
+    INVALID_MUTEX = "invalid_mutex"
+    """A wait whose mutex is not the lock's own: the probes are in the wrong place."""
+    INVALID_LOCKED = "invalid_locked"
+    """A wait for a lock that is not held: the probes are in the wrong place."""
+    INVALID_INTERVAL = "invalid_interval"
+    """A wait for a lock with an impossible switch interval: the probes are in the wrong place."""
+
+    @property
+    def number(self) -> int:
+        """The number that the programs use."""
+        return tuple(Loss).index(self)
+
+    @property
+    def is_invalid(self) -> bool:
+        """Whether it proves that the probes do not sit where they should."""
+        return self.name.startswith("INVALID_")
+
+
+def defines() -> dict[str, int]:
+    """Return the macros that give the programs these numbers."""
+    return {loss.name if loss.is_invalid else f"LOST_{loss.name}": loss.number for loss in Loss}

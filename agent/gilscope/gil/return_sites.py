@@ -1,0 +1,30 @@
+"""Libc method: turns the address that a wait returns to into a place for a probe."""
+
+from gilscope import procfs
+from gilscope.errors import GilCodeNotFound
+from gilscope.gil.pauses import LOOKAHEAD, distance_to_jump
+from gilscope.gil.probe import Hook, ReturnSite
+from gilscope.procmem import ProcessMemory
+from gilscope.target import open_mapped
+
+__all__ = ["hook_for"]
+
+
+def hook_for(pid: int, memory: ProcessMemory, site: ReturnSite) -> Hook:
+    """Return the probe for *site* in process *pid*.
+
+    Raises GilCodeNotFound, NotPermitted or OSError.
+    """
+    mappings = procfs.read_maps(pid)
+    for mapping in mappings:
+        if mapping.executable and mapping.start <= site.address < mapping.end:
+            first = next(
+                other for other in mappings if other.path == mapping.path and other.offset == 0
+            )
+            skipped = distance_to_jump(memory.read(site.address, LOOKAHEAD))
+            return Hook(
+                program="on_yield_return" if site.is_yield else "on_wait_return",
+                path=open_mapped(pid, first).path,
+                offset=site.address - mapping.start + mapping.offset + skipped,
+            )
+    raise GilCodeNotFound(f"no file is mapped at {site.address:#x}")

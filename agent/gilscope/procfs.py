@@ -1,0 +1,178 @@
+"""What /proc says about processes: pure parsers beside the two-line functions that read."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = [
+    "Mapping",
+    "ProcessStatus",
+    "list_pids",
+    "list_tids",
+    "maps_mention",
+    "parse_cgroup",
+    "parse_maps",
+    "parse_start_ticks",
+    "parse_status",
+    "read_cgroup",
+    "read_command_line",
+    "read_cwd",
+    "read_maps",
+    "read_start_ticks",
+    "read_status",
+]
+
+_PROC = Path("/proc")
+
+_MAP_LINE = re.compile(
+    r"([0-9a-f]+)-([0-9a-f]+) (....) ([0-9a-f]+) ([0-9a-f]+:[0-9a-f]+) (\d+)\s*(.*)"
+)
+_CONTAINER_ID = re.compile(r"(?:^|[/\-:])([0-9a-f]{64})(?:\.scope)?(?:/|$)")
+_POD_UID = re.compile(r"pod([0-9a-f]{8}[-_](?:[0-9a-f]{4}[-_]){3}[0-9a-f]{12})")
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """One line of /proc/PID/maps that maps a file."""
+
+    start: int
+    end: int
+    executable: bool
+    offset: int
+    inode: int
+    path: str
+    """As the process sees it, without the mark of a deleted file."""
+    is_deleted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStatus:
+    """The lines of /proc/PID/status that gilscope uses."""
+
+    name: str
+    state: str
+    tgid: int
+    parent: int
+    namespace_pids: tuple[int, ...]
+    """The process' ids from this pid namespace inwards."""
+    effective_capabilities: int
+    seccomp: int
+    """0 off, 1 strict, 2 filter."""
+
+
+def parse_maps(text: str) -> tuple[Mapping, ...]:
+    """Return the file mappings in the text of /proc/PID/maps."""
+    mappings = []
+    for line in text.splitlines():
+        found = _MAP_LINE.fullmatch(line)
+        if found is None or not found[7].startswith("/"):
+            continue
+        path = found[7].removesuffix(" (deleted)")
+        mappings.append(
+            Mapping(
+                start=int(found[1], 16),
+                end=int(found[2], 16),
+                executable="x" in found[3],
+                offset=int(found[4], 16),
+                inode=int(found[6]),
+                # The kernel writes newlines in paths as \012.
+                path=path.replace("\\012", "\n"),
+                is_deleted=path != found[7],
+            )
+        )
+    return tuple(mappings)
+
+
+def parse_status(text: str) -> ProcessStatus:
+    """Return the facts in the text of /proc/PID/status; raises KeyError on another text."""
+    lines = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+    return ProcessStatus(
+        name=lines["Name"],
+        state=lines["State"][:1],
+        tgid=int(lines["Tgid"]),
+        parent=int(lines["PPid"]),
+        namespace_pids=tuple(int(pid) for pid in lines.get("NSpid", lines["Pid"]).split()),
+        effective_capabilities=int(lines["CapEff"], 16),
+        seccomp=int(lines.get("Seccomp", "0")),
+    )
+
+
+def parse_start_ticks(text: str) -> int:
+    """Return field 22 of /proc/PID/stat: with the pid it identifies a process for ever."""
+    # The second field is the command in parentheses and may hold anything, also a ")".
+    return int(text[text.rindex(")") + 2 :].split()[19])
+
+
+def parse_cgroup(text: str) -> tuple[str | None, str | None]:
+    """Return the container id and the pod uid in the text of /proc/PID/cgroup, if any."""
+    container = _CONTAINER_ID.search(text.replace("\n", "/"))
+    pod = _POD_UID.search(text)
+    return (
+        container[1] if container else None,
+        pod[1].replace("_", "-") if pod else None,
+    )
+
+
+def read_maps(pid: int) -> tuple[Mapping, ...]:
+    """Return the file mappings of *pid*; raises OSError."""
+    return parse_maps((_PROC / str(pid) / "maps").read_text(errors="surrogateescape"))
+
+
+def maps_mention(pid: int, words: Iterable[bytes]) -> bool:
+    """Return whether *pid* maps anything whose path holds one of *words*; False if it is gone."""
+    try:
+        text = (_PROC / str(pid) / "maps").read_bytes()
+    except OSError:
+        return False
+    return any(word in text for word in words)
+
+
+def read_status(pid: int, tid: int | None = None) -> ProcessStatus:
+    """Return the status of *pid*, or of its thread *tid*; raises OSError."""
+    folder = _PROC / str(pid)
+    if tid is not None:
+        folder = folder / "task" / str(tid)
+    return parse_status((folder / "status").read_text(errors="surrogateescape"))
+
+
+def read_start_ticks(pid: int) -> int:
+    """Return when *pid* started, in clock ticks since boot; raises OSError."""
+    return parse_start_ticks((_PROC / str(pid) / "stat").read_text(errors="surrogateescape"))
+
+
+def read_command_line(pid: int) -> tuple[str, ...]:
+    """Return the arguments of *pid*, which may have rewritten them; raises OSError."""
+    raw = (_PROC / str(pid) / "cmdline").read_bytes()
+    return tuple(os.fsdecode(part) for part in raw.rstrip(b"\0").split(b"\0")) if raw else ()
+
+
+def read_cwd(pid: int) -> str | None:
+    """Return the working directory of *pid* as it sees it, or None."""
+    try:
+        return str((_PROC / str(pid) / "cwd").readlink())
+    except OSError:
+        return None
+
+
+def read_cgroup(pid: int) -> tuple[str | None, str | None]:
+    """Return container id and pod uid of *pid*, None where it has none or is gone."""
+    try:
+        return parse_cgroup((_PROC / str(pid) / "cgroup").read_text())
+    except OSError:
+        return None, None
+
+
+def list_pids() -> Iterator[int]:
+    """Yield the ids of all processes in this pid namespace."""
+    with os.scandir(_PROC) as entries:
+        for entry in entries:
+            if entry.name.isdigit():
+                yield int(entry.name)
+
+
+def list_tids(pid: int) -> tuple[int, ...]:
+    """Return the thread ids of *pid*; raises OSError."""
+    with os.scandir(_PROC / str(pid) / "task") as entries:
+        return tuple(int(entry.name) for entry in entries)

@@ -1,0 +1,297 @@
+"""Finds the interpreter in a process and everything that is needed to trace it."""
+
+import contextlib
+import mmap
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from gilscope import procfs
+from gilscope.elf import ElfError, ElfImage
+from gilscope.errors import GilCodeNotFound, GilscopeError, NotPermitted, NotPython
+from gilscope.gil.interpreter import Interpreter, identify
+from gilscope.gil.site_cache import SiteCache
+from gilscope.gil.sites import resolve_sites
+from gilscope.model import CallerRule, Process, Sites
+from gilscope.process_name import process_name
+from gilscope.procfs import Mapping
+from gilscope.procmem import ProcessMemory
+
+__all__ = ["Located", "MappedFile", "Target", "inspect", "is_python", "locate", "open_mapped"]
+
+_LIBPYTHON = re.compile(r"lib(python|pypy)[^/]*\.so[^/]*$")
+_PYTHON = re.compile(r"(python|pypy)[^/]*$")
+_LIBC = re.compile(r"(libpthread[-.][^/]*so[^/]*|libc[-.][^/]*so[^/]*|ld-musl-[^/]*)$")
+
+_COMPARED = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class MappedFile:
+    """One ELF file in a process, under a path that the agent can open."""
+
+    mapping: Mapping
+    """The one that begins at the file's first byte."""
+    path: str
+    """Leads to the very inode that is mapped, whatever stands at the process' path by now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """The interpreter of a process, before its GIL code is searched for."""
+
+    pid: int
+    start_ticks: int
+    file: MappedFile
+    interpreter: Interpreter
+    build_id: str
+    load_bias: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hookpoint:
+    """A place in a file for one of the probe's programs."""
+
+    program: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A process that can be traced, and how."""
+
+    located: Located
+    process: Process
+    path: str
+    """Of the file that the hookpoints lie in."""
+    hookpoints: tuple[Hookpoint, ...]
+    callers: tuple[CallerRule, ...]
+    fallback_reason: str = ""
+    """Libc method: why the sites could not be used."""
+
+
+def locate(pid: int) -> Located:
+    """Return the interpreter that process *pid* runs.
+
+    Raises NotPython, NotPermitted, UnsupportedPython, NoGil or GilCodeNotFound.
+    """
+    with _readable(pid):
+        start_ticks = procfs.read_start_ticks(pid)
+        mappings = procfs.read_maps(pid)
+    if not mappings:
+        raise NotPython(f"process {pid} maps no files: it is a kernel thread or has just ended")
+    refusal: GilscopeError | None = None
+    for mapping in _candidates(pid, mappings):
+        try:
+            file = open_mapped(pid, mapping)
+            with _image(file.path) as image:
+                interpreter = identify(image)
+                return Located(
+                    pid=pid,
+                    start_ticks=start_ticks,
+                    file=file,
+                    interpreter=interpreter,
+                    build_id=image.build_id,
+                    load_bias=file.mapping.start - image.load_address,
+                )
+        except (ElfError, NotPython):
+            continue
+        except GilscopeError as error:
+            refusal = refusal or error
+    if refusal is not None:
+        raise type(refusal)(f"process {pid}: {refusal}", remedy=refusal.remedy) from refusal
+    program = " ".join(procfs.read_command_line(pid)[:1]) or "?"
+    raise NotPython(f"process {pid} ({program}) does not map a Python interpreter")
+
+
+def is_python(pid: int) -> bool:
+    """Return whether *pid* looks like a Python that could be traced; never raises."""
+    try:
+        locate(pid)
+    except (GilscopeError, OSError):
+        return False
+    return True
+
+
+def inspect(pid: int, cache: SiteCache, *, method: str | None = None) -> Target:
+    """Return how to trace process *pid*; *method* forces ``sites`` or ``libc``.
+
+    Raises what `locate` raises.
+    """
+    located = locate(pid)
+    reason = ""
+    if method != "libc":
+        try:
+            return _by_sites(located, cache)
+        except GilCodeNotFound as error:
+            if method == "sites":
+                raise
+            reason = str(error)
+    try:
+        return _by_libc(located, reason)
+    except GilCodeNotFound as error:
+        raise GilCodeNotFound(f"{reason}; {error}" if reason else str(error)) from error
+
+
+def open_mapped(pid: int, mapping: Mapping) -> MappedFile:
+    """Return the file behind *mapping* under a path that leads to the mapped inode itself.
+
+    A path may by now name another file: an upgraded interpreter, or one of the agent's own mount
+    namespace. The first page in memory decides. Raises NotPermitted or NotPython.
+    """
+    with _readable(pid), ProcessMemory(pid) as memory:
+        expected = memory.read(mapping.start, _COMPARED)
+    ways = (
+        f"/proc/{pid}/root{mapping.path}",
+        # Both lead to the inode itself, deleted or not.
+        f"/proc/{pid}/exe",
+        f"/proc/{pid}/map_files/{mapping.start:x}-{_map_end(pid, mapping):x}",
+    )
+    denied: OSError | None = None
+    for path in ways:
+        try:
+            with Path(path).open("rb") as file:
+                if file.read(_COMPARED) == expected:
+                    return MappedFile(mapping, path)
+        except PermissionError as error:
+            denied = error
+        except OSError:
+            continue
+    if denied is not None:
+        raise NotPermitted(
+            f"cannot open the file that process {pid} maps as {mapping.path} ({denied.strerror})",
+            remedy="Grant CAP_DAC_READ_SEARCH if its folder is closed to gilscope; if the file was "
+            "replaced since the process started, grant CAP_CHECKPOINT_RESTORE or restart the "
+            "process. `gilscope doctor -p PID` tells which.",
+        )
+    raise NotPython(
+        f"the file that process {pid} maps as {mapping.path} is not on disk any more",
+        remedy="Restart the process, so that it runs the installed interpreter.",
+    )
+
+
+def _by_sites(located: Located, cache: SiteCache) -> Target:
+    sites = cache.load(located.build_id)
+    with _image(located.file.path) as image:
+        if sites is None or not _calls_are_there(image, sites):
+            sites = resolve_sites(image)
+            cache.store(sites)
+    points = [
+        *((("on_forced_drop", site),) for site in sites.forced_drops),
+        *((("on_forced_take", site),) for site in sites.forced_takes),
+        *((("on_wait", pause.call), ("on_wait_return", pause.after)) for pause in sites.waits),
+        *((("on_yield", pause.call), ("on_yield_return", pause.after)) for pause in sites.yields),
+    ]
+    return Target(
+        located=located,
+        process=_process(located, "sites"),
+        path=located.file.path,
+        hookpoints=tuple(
+            Hookpoint(program, site.offset) for pair in points for program, site in pair
+        ),
+        callers=sites.callers,
+    )
+
+
+def _by_libc(located: Located, reason: str) -> Target:
+    for mapping in procfs.read_maps(located.pid):
+        if mapping.offset or not _LIBC.search(mapping.path):
+            continue
+        file = open_mapped(located.pid, mapping)
+        with _image(file.path) as image:
+            points = _libc_points(image)
+        if points:
+            return Target(
+                located=located,
+                process=_process(located, "libc"),
+                path=file.path,
+                hookpoints=points,
+                callers=(),
+                fallback_reason=reason,
+            )
+    raise GilCodeNotFound(f"process {located.pid} maps no libc that defines pthread_cond_timedwait")
+
+
+def _libc_points(image: ElfImage) -> tuple[Hookpoint, ...]:
+    points = []
+    for program, name in (
+        ("on_libc_wait", "pthread_cond_timedwait"),
+        ("on_libc_wait", "pthread_cond_clockwait"),
+        ("on_libc_yield", "pthread_cond_wait"),
+    ):
+        vaddr = image.default_version_symbol(name)
+        if vaddr is not None:
+            points.append(Hookpoint(program, image.file_offset(vaddr)))
+    return tuple(points) if len(points) > 1 else ()
+
+
+def _calls_are_there(image: ElfImage, sites: Sites) -> bool:
+    # The build-id vouches for the file; this vouches for the cache.
+    calls = [pause.call for pause in (*sites.waits, *sites.yields)] + list(sites.forced_drops)
+    return all(
+        image.bytes_at(site.offset, 2)[:1] == b"\xe8"
+        or image.bytes_at(site.offset, 2) == b"\xff\x15"
+        for site in calls
+    )
+
+
+def _process(located: Located, method: str) -> Process:
+    pid = located.pid
+    container_id, pod_uid = procfs.read_cgroup(pid)
+    with _readable(pid):
+        name = process_name(procfs.read_command_line(pid))
+    return Process(
+        pid=pid,
+        name=name,
+        python=located.interpreter.version,
+        build_id=located.build_id,
+        method=method,
+        container_id=container_id,
+        pod_uid=pod_uid,
+    )
+
+
+def _candidates(pid: int, mappings: tuple[Mapping, ...]) -> Iterator[Mapping]:
+    # The interpreter is libpython, the executable itself, or, under an explicit ld.so, neither.
+    files = {mapping.path: mapping for mapping in reversed(mappings) if mapping.offset == 0}
+    code = {mapping.path for mapping in mappings if mapping.executable}
+    with contextlib.suppress(OSError):
+        program = str(Path(f"/proc/{pid}/exe").readlink()).removesuffix(" (deleted)")
+        if program in files and program in code:
+            files = {program: files[program], **files}
+    wanted: tuple[Callable[[str], object], ...] = (_LIBPYTHON.search, _PYTHON.search)
+    ranked = [path for search in wanted for path in files if search(path)]
+    for path in dict.fromkeys([*ranked, *list(files)[:1]]):
+        if path in code:
+            yield files[path]
+
+
+def _map_end(pid: int, mapping: Mapping) -> int:
+    with contextlib.suppress(OSError):
+        for other in procfs.read_maps(pid):
+            if other.start == mapping.start:
+                return other.end
+    return mapping.end
+
+
+@contextlib.contextmanager
+def _image(path: str) -> Iterator[ElfImage]:
+    with (
+        Path(path).open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view,
+    ):
+        yield ElfImage(view)
+
+
+@contextlib.contextmanager
+def _readable(pid: int) -> Iterator[None]:
+    try:
+        yield
+    except (FileNotFoundError, ProcessLookupError) as error:
+        raise NotPython(f"there is no process {pid}") from error
+    except PermissionError as error:
+        raise NotPermitted(
+            f"not permitted to look into process {pid} ({error.strerror})",
+            remedy="Run as root or as the owner of the process with CAP_SYS_PTRACE.",
+        ) from error

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+//
+// Waits for the GIL, seen on the contended path only: a take or a release that nobody waits for
+// never meets a probe.
+//
+//   wait         = taken - needed
+//     needed     a thread calls the timed wait in take_gil; or the evaluation loop is about to give
+//                the GIL away because it was asked to; or a thread that gives it up for a blocking
+//                call falls asleep on switch_cond, because it was asked to just then
+//     taken      the timed wait has returned and `locked` is 0: this thread holds the mutex and
+//                takes the GIL in its next instructions; or the evaluation loop goes on; or the
+//                sleep on switch_cond is over
+//   drop request = a timed wait ran out and neither `locked` nor `switch_number` has changed
+//   drop latency = first sign of the drop - first unanswered request
+//   convoy wait  = a wait after a blocking call that lasted at least one switch interval
+//
+// Sites: `call pthread_cond_timedwait` and the jump behind it in take_gil; the call in the
+// evaluation loop that drops the GIL, and where the loop goes on; `call pthread_cond_wait` and the
+// jump behind it in drop_gil and its inlined copies. The GIL's mutex is held at the first two, so
+// all that they read of the lock is consistent.
+//
+// Not seen: takes that did not have to wait, so no holds; the part of a wait before the probe was
+// attached (counted as LOST_BEGAN_UNSEEN).
+
+#include "gil_wait.bpf.h"
+
+static __always_inline int read_gil(u64 cond, struct gil_state *state)
+{
+    return bpf_probe_read_user(state, sizeof(*state), (void *)(cond - GIL_STATE_OFFSET));
+}
+
+static __always_inline struct thread *current_thread(u32 tgid, u32 tid)
+{
+    struct thread *thread = threads.lookup(&tid);
+
+    if (!thread) {
+        struct thread fresh = {.tgid = tgid, .cause = AFTER_UNKNOWN};
+
+        thread = threads.lookup_or_try_init(&tid, &fresh);
+        if (!thread) {
+            lose(tgid, LOST_TABLE_FULL);
+            return 0;
+        }
+        give_notice(NOTICE_THREAD, tgid, tid);
+    }
+    return thread;
+}
+
+// Steps from the wait up to the function that wanted the GIL, by rules made from .eh_frame.
+static __always_inline u32 cause_of_wait(struct pt_regs *ctx, const struct target *target)
+{
+    struct caller_key key = {.file_id = target->file_id};
+    u64 pc = PT_REGS_IP(ctx), sp = PT_REGS_SP(ctx), fp = PT_REGS_FP(ctx);
+
+    if (!(target->flags & TARGET_KNOWS_CALLERS))
+        return AFTER_UNKNOWN;
+#pragma unroll
+    for (int depth = 0; depth < MAX_CALLER_DEPTH; depth++) {
+        key.pc = pc - target->load_bias;
+        struct caller_rule *rule = callers.lookup(&key);
+
+        if (!rule)
+            return depth ? AFTER_BLOCKING_CALL : AFTER_UNKNOWN;
+        if (rule->made_to_yield)
+            return AFTER_PREEMPTION;
+        u64 cfa = (rule->cfa_from_fp ? fp : sp) + (s64)rule->cfa_offset;
+
+        if (bpf_probe_read_user(&pc, sizeof(pc), (void *)(cfa - sizeof(pc))))
+            return AFTER_UNKNOWN;
+        if (rule->saved_fp_offset &&
+            bpf_probe_read_user(&fp, sizeof(fp), (void *)(cfa + (s64)rule->saved_fp_offset)))
+            return AFTER_UNKNOWN;
+        sp = cfa;
+    }
+    return AFTER_BLOCKING_CALL;
+}
+
+// Whether the holder has changed since it was asked to drop: then the request is answered. The
+// delete succeeds for one thread only, so that each request is counted once.
+static __always_inline void answer_drop_request(struct gil_key *key, u64 switch_number, int dropped,
+                                                u64 now)
+{
+    struct drop_request *pending = drop_requests.lookup(key);
+
+    if (!pending || (!dropped && pending->switch_number == switch_number))
+        return;
+    u64 asked_ns = pending->asked_ns;
+
+    if (drop_requests.delete(key) == 0)
+        observe(key, DROP_LATENCY, now - asked_ns);
+}
+
+static __always_inline void finish_wait(struct thread *thread, u64 started_ns, u64 ended_ns,
+                                        u32 cause)
+{
+    struct gil_key key = {.cond = thread->cond, .tgid = thread->tgid};
+    struct gil *gil = gils.lookup(&key);
+    u64 ns = ended_ns - started_ns;
+    u32 kind = cause;
+
+    if (!gil) {
+        // The thread was made to yield before anything had shown which lock it uses.
+        thread->forced_drop_ns = 0;
+        lose(thread->tgid, LOST_LOCK_UNKNOWN);
+        return;
+    }
+
+    if (cause == AFTER_BLOCKING_CALL && thread->interval_ns && ns >= thread->interval_ns)
+        kind = CONVOY;
+    if (kind >= KINDS)
+        return; // never; the verifier wants the bound
+    thread->version_begin++;
+    thread->wait_ns[kind] += ns;
+    thread->waits[kind]++;
+    thread->forced_drop_ns = 0;
+    thread->yield_started_ns = 0;
+    thread->wait_started_ns = 0;
+    thread->version_end = thread->version_begin;
+    if (kind == CONVOY)
+        __sync_fetch_and_add(&gil->convoy_waits, 1);
+    if (kind == AFTER_PREEMPTION)
+        __sync_fetch_and_add(&gil->forced_switches, 1);
+    observe(&key, cause, ns);
+}
+
+static __always_inline void begin_wait(struct thread *thread, u64 cond, u64 started_ns, u32 cause)
+{
+    thread->version_begin++;
+    thread->cond = cond;
+    thread->wait_started_ns = started_ns;
+    thread->cause = cause;
+    thread->version_end = thread->version_begin;
+}
+
+// Whether the caller of a libc wait is probed at the address it will return to. A wait whose end
+// would not be seen must not begin.
+static __always_inline int returns_to_probe(struct pt_regs *ctx, u32 tgid, u32 tid, u32 is_yield)
+{
+    struct return_site_key key = {.tgid = tgid};
+    struct return_site fresh = {.is_yield = is_yield};
+
+    if (bpf_probe_read_user(&key.address, sizeof(key.address), (void *)PT_REGS_SP(ctx))) {
+        lose(tgid, LOST_READ_FAULT);
+        return 0;
+    }
+    struct return_site *site = return_sites.lookup(&key);
+
+    if (site && site->probed)
+        return 1;
+    if (!site) {
+        return_sites.insert(&key, &fresh);
+        give_notice(NOTICE_RETURN, tgid, tid);
+    }
+    lose(tgid, LOST_RETURN_UNKNOWN);
+    return 0;
+}
+
+// Why the lock at *key* is not a GIL, or 0.
+static __always_inline u32 implausible(const struct gil_state *state, u64 cond, u64 mutex)
+{
+    if (mutex != cond + GIL_MUTEX_OFFSET)
+        return INVALID_MUTEX;
+    if (state->locked != 1)
+        return INVALID_LOCKED;
+    if (state->interval_us == 0 || state->interval_us > MAX_PLAUSIBLE_INTERVAL_US)
+        return INVALID_INTERVAL;
+    return 0;
+}
+
+static __always_inline struct gil *known_gil(struct gil_key *key)
+{
+    struct gil *gil = gils.lookup(key);
+    struct gil fresh = {};
+
+    if (!gil) {
+        gil = gils.lookup_or_try_init(key, &fresh);
+        if (!gil)
+            lose(key->tgid, LOST_TABLE_FULL);
+    }
+    return gil;
+}
+
+static __always_inline int wait_called(struct pt_regs *ctx, const struct target *target, u64 ids,
+                                       u64 now)
+{
+    u32 tgid = ids >> 32, tid = ids;
+    struct gil_key key = {.cond = PT_REGS_PARM1(ctx), .tgid = tgid};
+    struct gil_state state = {};
+
+    if (read_gil(key.cond, &state)) {
+        lose(tgid, LOST_READ_FAULT);
+        return 0;
+    }
+    u32 reason = implausible(&state, key.cond, PT_REGS_PARM2(ctx));
+
+    if (reason) {
+        lose(tgid, reason);
+        return 0;
+    }
+    struct gil *gil = known_gil(&key);
+
+    if (!gil)
+        return 0;
+    gil->interval_ns = state.interval_us * 1000;
+    answer_drop_request(&key, state.switch_number, 0, now);
+
+    struct thread *thread = current_thread(tgid, tid);
+
+    if (!thread)
+        return 0;
+    thread->saved_switch_number = state.switch_number;
+    thread->interval_ns = gil->interval_ns;
+    if (thread->wait_started_ns) {
+        // The next tick of a wait. One that was first met in the middle learns its cause here.
+        if (thread->cause == AFTER_UNKNOWN)
+            thread->cause = cause_of_wait(ctx, target);
+        return 0;
+    }
+    // A thread that was made to yield has needed the GIL since it gave it away.
+    begin_wait(thread, key.cond, thread->forced_drop_ns ? thread->forced_drop_ns : now,
+               thread->forced_drop_ns ? AFTER_PREEMPTION : cause_of_wait(ctx, target));
+    return 0;
+}
+
+// call pthread_cond_timedwait(cond, mutex, deadline) in take_gil
+int on_wait(struct pt_regs *ctx)
+{
+    u64 now = bpf_ktime_get_ns();
+    u64 ids = current_ids();
+    u32 tgid = ids >> 32;
+    struct target *target = targets.lookup(&tgid);
+
+    if (!target)
+        return 0; // between an exec and its notice
+    return wait_called(ctx, target, ids, now);
+}
+
+// The entry of pthread_cond_timedwait itself, where the call in take_gil could not be found: the
+// GILs are known from the interpreter's own structures, and any other condition variable is none.
+int on_libc_wait(struct pt_regs *ctx)
+{
+    u64 now = bpf_ktime_get_ns();
+    u64 ids = current_ids();
+    u32 tgid = ids >> 32;
+    struct gil_key key = {.cond = PT_REGS_PARM1(ctx), .tgid = tgid};
+    struct target *target = targets.lookup(&tgid);
+
+    if (!target || !gils.lookup(&key) || !returns_to_probe(ctx, tgid, ids, 0))
+        return 0;
+    return wait_called(ctx, target, ids, now);
+}
+
+// The jump behind that call: eax is its result, the GIL's mutex is held again.
+int on_wait_return(struct pt_regs *ctx)
+{
+    u64 now = bpf_ktime_get_ns();
+    u64 ids = current_ids();
+    u32 tgid = ids >> 32, tid = ids;
+    struct target *target = targets.lookup(&tgid);
+    struct gil_state state = {};
+
+    if (!target)
+        return 0; // between an exec and its notice
+    struct thread *thread = threads.lookup(&tid);
+
+    if (!thread || !thread->wait_started_ns) {
+        lose(tgid, LOST_BEGAN_UNSEEN);
+        return 0;
+    }
+    struct gil_key key = {.cond = thread->cond, .tgid = tgid};
+
+    if (read_gil(key.cond, &state)) {
+        // The wait goes on being counted as in flight; the next event of this thread corrects it.
+        lose(tgid, LOST_READ_FAULT);
+        return 0;
+    }
+    answer_drop_request(&key, state.switch_number, state.locked == 0, now);
+    if (state.locked == 0) {
+        finish_wait(thread, thread->wait_started_ns, now, thread->cause);
+        return 0;
+    }
+    if ((u32)PT_REGS_RC(ctx) == TIMED_OUT && state.switch_number == thread->saved_switch_number) {
+        struct gil *gil = gils.lookup(&key);
+        struct drop_request request = {.asked_ns = now, .switch_number = state.switch_number};
+
+        thread->drop_requests++;
+        if (gil)
+            __sync_fetch_and_add(&gil->drop_requests, 1);
+        drop_requests.insert(&key, &request); // keeps the first one that is unanswered
+    }
+    return 0;
+}
+
+// The call in the evaluation loop that gives the GIL away: the thread still holds it. The release
+// wakes the next owner, who may take this CPU too, so the thread's next event may come late.
+int on_forced_drop(struct pt_regs *ctx)
+{
+    u64 now = bpf_ktime_get_ns();
+    u64 ids = current_ids();
+    u32 tgid = ids >> 32, tid = ids;
+
+    if (!targets.lookup(&tgid))
+        return 0; // between an exec and its notice
+    struct thread *thread = current_thread(tgid, tid);
+
+    if (!thread)
+        return 0;
+    struct gil_key key = {.cond = thread->cond, .tgid = tgid};
+
+    answer_drop_request(&key, 0, 1, now);
+    thread->version_begin++;
+    thread->forced_drop_ns = now;
+    thread->version_end = thread->version_begin;
+    return 0;
+}
+
+// Where the evaluation loop goes on: it has the GIL again. Mostly a timed wait has already ended
+// the wait; without one, nobody held the GIL any more when this thread came to take it.
+int on_forced_take(struct pt_regs *ctx)
+{
+    u64 now = bpf_ktime_get_ns();
+    u32 tid = current_ids();
+    struct thread *thread = threads.lookup(&tid);
+
+    if (!thread || !thread->forced_drop_ns)
+        return 0;
+    finish_wait(thread, thread->forced_drop_ns, now, AFTER_PREEMPTION);
+    return 0;
+}
+
+static __always_inline int yield_called(struct gil_key *key, u64 ids, u64 now)
+{
+    struct thread *thread = current_thread(ids >> 32, ids);
+
+    if (!thread)
+        return 0;
+    answer_drop_request(key, 0, 1, now);
+    thread->version_begin++;
+    thread->cond = key->cond;
+    if (!thread->forced_drop_ns)
+        thread->yield_started_ns = now;
+    thread->version_end = thread->version_begin;
+    return 0;
+}
+
+// call pthread_cond_wait(switch_cond, switch_mutex) in drop_gil and its inlined copies
+int on_yield(struct pt_regs *ctx)
+{
+    u64 now = bpf_ktime_get_ns();
+    u64 ids = current_ids();
+    struct gil_key key = {.cond = PT_REGS_PARM1(ctx) - GIL_SWITCH_COND_OFFSET, .tgid = ids >> 32};
+
+    // Some of these sites serve other condition variables too. A thread yields to one that has
+    // waited, so a GIL that is not known by now is not one.
+    if (!gils.lookup(&key))
+        return 0;
+    return yield_called(&key, ids, now);
+}
+
+// The entry of pthread_cond_wait itself.
+int on_libc_yield(struct pt_regs *ctx)
+{
+    u64 now = bpf_ktime_get_ns();
+    u64 ids = current_ids();
+    struct gil_key key = {.cond = PT_REGS_PARM1(ctx) - GIL_SWITCH_COND_OFFSET, .tgid = ids >> 32};
+
+    if (!gils.lookup(&key) || !returns_to_probe(ctx, key.tgid, ids, 1))
+        return 0;
+    return yield_called(&key, ids, now);
+}
+
+// The jump behind that call. What the evaluation loop was made to yield is not back yet.
+int on_yield_return(struct pt_regs *ctx)
+{
+    u64 now = bpf_ktime_get_ns();
+    u32 tid = current_ids();
+    struct thread *thread = threads.lookup(&tid);
+
+    if (!thread || !thread->yield_started_ns)
+        return 0; // another condition variable, or a yield that began before the probe
+    finish_wait(thread, thread->yield_started_ns, now, AFTER_PREEMPTION);
+    return 0;
+}
+
+// raw tracepoint sched_process_exit: a waiting thread may end without ever getting the GIL, as all
+// threads do that wait while their interpreter shuts down.
+int on_thread_exit(void *ctx)
+{
+    u64 now = bpf_ktime_get_ns();
+    u64 ids = current_ids();
+    u32 tgid = ids >> 32, tid = ids;
+    struct thread *thread = threads.lookup(&tid);
+
+    if (!thread || thread->tgid != tgid)
+        return 0;
+    if (thread->wait_started_ns) {
+        lose(tgid, LOST_ABANDONED);
+        finish_wait(thread, thread->wait_started_ns, now, thread->cause);
+    } else if (thread->forced_drop_ns || thread->yield_started_ns) {
+        lose(tgid, LOST_ABANDONED);
+        finish_wait(thread, thread->forced_drop_ns ? thread->forced_drop_ns : thread->yield_started_ns,
+                    now, AFTER_PREEMPTION);
+    }
+    thread->exited_ns = now;
+    return 0;
+}
+
+// raw tracepoint sched_process_exec: what is known of this process no longer holds.
+int on_exec(void *ctx)
+{
+    u64 ids = current_ids();
+    u32 tgid = ids >> 32;
+    struct target *target = targets.lookup(&tgid);
+
+    if (target)
+        targets.delete(&tgid);
+#ifndef DISCOVER
+    if (!target)
+        return 0;
+#endif
+    if (tgid)
+        give_notice(NOTICE_EXEC, tgid, ids);
+    return 0;
+}

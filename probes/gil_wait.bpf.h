@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+//
+// What the GIL probes keep, and the steps they share.
+//
+// One thread's record is written by that thread alone, so it needs no atomics; user space reads it
+// while it changes, and tells a torn copy by `version_begin != version_end`. Whatever several
+// threads write is added to atomically.
+
+#include <uapi/linux/bpf.h>
+#include <uapi/linux/ptrace.h>
+
+// All configuration comes from the loader, so that a program never runs on a silent default.
+#if !defined(MAX_TARGETS) || !defined(MAX_GILS) || !defined(MAX_THREADS) || \
+    !defined(MAX_CALLER_RULES) || !defined(MAX_NOTICES)
+#error "the table sizes MAX_* must be given"
+#endif
+#if !defined(LOST_READ_FAULT) || !defined(LOST_TABLE_FULL) || !defined(LOST_BEGAN_UNSEEN) || \
+    !defined(LOST_ABANDONED) || !defined(LOST_NOTICE) || !defined(LOST_RETURN_UNKNOWN) || \
+    !defined(LOST_LOCK_UNKNOWN) || !defined(INVALID_MUTEX) || !defined(INVALID_LOCKED) || \
+    !defined(INVALID_INTERVAL)
+#error "the reasons LOST_* and INVALID_* must be given"
+#endif
+
+// struct _gil_runtime_state seen from its member `cond`, the same in CPython 3.7 to 3.15 on x86-64:
+//   interval -32, last_holder -24, locked -16, switch_number -8, cond 0, mutex +48, switch_cond +88
+#define GIL_STATE_OFFSET 32
+#define GIL_MUTEX_OFFSET 48
+#define GIL_SWITCH_COND_OFFSET 88
+
+#define TIMED_OUT 110                      // ETIMEDOUT, the result of a wait that saw no signal
+#define MAX_PLAUSIBLE_INTERVAL_US 10000000 // sys.setswitchinterval(10): more is not a GIL
+#define MAX_CALLER_DEPTH 4                 // take_gil, _PyEval_AcquireLock, _Attach, its user
+#define HISTOGRAM_SLOTS 36 // slot k: 2^(k-1) < ns <= 2^k; the last one takes the rest
+
+enum cause {
+    AFTER_BLOCKING_CALL, // the thread came back from a call that had released the GIL
+    AFTER_PREEMPTION,    // the evaluation loop made the thread yield
+    AFTER_UNKNOWN,       // this build's evaluation loop could not be told apart
+};
+
+// What kind of loss a finished wait was: its cause, or a convoy.
+enum kind {
+    // 0 to 2: as in enum cause
+    CONVOY = 3, // after a blocking call, and at least one switch interval long
+    KINDS,
+};
+
+enum quantity {
+    // 0 to 2: waits, by cause
+    DROP_LATENCY = 3,
+};
+
+enum notice_kind {
+    NOTICE_EXEC,   // a process has replaced its program
+    NOTICE_THREAD, // a thread waits for the first time
+    NOTICE_RETURN, // the libc method has met a new return site
+};
+
+enum target_flag {
+    TARGET_KNOWS_CALLERS = 1, // `callers` has rules for this file
+};
+
+// The part of _gil_runtime_state that lies before cond.
+struct gil_state {
+    u64 interval_us;
+    u64 last_holder;
+    u32 locked;
+    u32 padding;
+    u64 switch_number;
+};
+
+struct target {
+    u64 load_bias;
+    u32 file_id;
+    u32 flags;
+};
+
+struct gil_key {
+    u64 cond;
+    u32 tgid;
+    u32 padding;
+};
+
+struct gil {
+    u64 interval_ns;
+    u64 convoy_waits;
+    u64 forced_switches;
+    u64 drop_requests;
+};
+
+// A drop request that has not been answered yet. Whoever deletes it has answered it.
+struct drop_request {
+    u64 asked_ns;
+    u64 switch_number;
+};
+
+struct thread {
+    u64 version_end;      // a copy runs upwards, so what is written last has to be read first
+    u64 cond;             // the GIL that the thread deals with, now or last
+    u64 forced_drop_ns;   // 0: not made to yield; else when, and the GIL is not back yet
+    u64 yield_started_ns; // 0: not asleep in a drop of its own will; else since then
+    u64 wait_started_ns;  // 0: not waiting
+    u64 saved_switch_number;
+    u64 interval_ns;
+    u64 wait_ns[KINDS]; // finished waits
+    u64 waits[KINDS];
+    u64 drop_requests;
+    u64 exited_ns; // 0: alive
+    u32 tgid;
+    u32 cause; // of the wait in flight
+    u64 version_begin;
+};
+
+struct histogram_key {
+    u64 cond;
+    u32 tgid;
+    u32 quantity;
+};
+
+struct histogram {
+    u64 sum_ns;
+    u64 slots[HISTOGRAM_SLOTS];
+};
+
+struct lost_key {
+    u32 tgid;
+    u32 reason;
+};
+
+struct caller_key {
+    u64 pc; // as the file states it: the run-time address less the load bias
+    u32 file_id;
+    u32 padding;
+};
+
+struct caller_rule {
+    s32 cfa_offset;
+    s32 saved_fp_offset; // 0: the caller's frame pointer is still in the register
+    u32 cfa_from_fp;
+    u32 made_to_yield;
+};
+
+struct return_site_key {
+    u64 address; // run-time address that a libc wait returns to
+    u32 tgid;
+    u32 padding;
+};
+
+// Filled by the libc method: whoever calls pthread_cond_timedwait on a GIL is take_gil.
+struct return_site {
+    u32 is_yield; // returned to from pthread_cond_wait on switch_cond
+    u32 probed;   // user space has put a probe there; waits before that are lost
+};
+
+struct notice {
+    u32 kind;
+    u32 tgid;
+    u32 tid;
+    u32 padding;
+};
+
+// Filled by user space, one entry a traced process; an exec empties its entry.
+BPF_F_TABLE("hash", u32, struct target, targets, MAX_TARGETS, BPF_F_NO_PREALLOC);
+// One entry a lock. Full: waits on further locks are lost as TABLE_FULL.
+BPF_F_TABLE("hash", struct gil_key, struct gil, gils, MAX_GILS, BPF_F_NO_PREALLOC);
+BPF_F_TABLE("hash", struct gil_key, struct drop_request, drop_requests, MAX_GILS,
+            BPF_F_NO_PREALLOC);
+// One entry a thread that has ever waited, kept until user space has counted a dead one.
+BPF_F_TABLE("hash", u32, struct thread, threads, MAX_THREADS, BPF_F_NO_PREALLOC);
+BPF_F_TABLE("hash", struct histogram_key, struct histogram, histograms, 4 * MAX_GILS,
+            BPF_F_NO_PREALLOC);
+BPF_F_TABLE("hash", struct lost_key, u64, lost_events, 16 * MAX_TARGETS, BPF_F_NO_PREALLOC);
+// Filled by user space, a few entries a file.
+BPF_F_TABLE("hash", struct caller_key, struct caller_rule, callers, MAX_CALLER_RULES,
+            BPF_F_NO_PREALLOC);
+// Libc method only, a handful a process.
+BPF_F_TABLE("hash", struct return_site_key, struct return_site, return_sites, MAX_GILS,
+            BPF_F_NO_PREALLOC);
+BPF_QUEUE(notices, struct notice, MAX_NOTICES);
+
+// Process and thread id as the agent sees them: tgid in the upper half, tid in the lower.
+static __always_inline u64 current_ids(void)
+{
+#ifdef PID_NAMESPACE_INODE
+    struct bpf_pidns_info ids = {};
+
+    if (bpf_get_ns_current_pid_tgid(PID_NAMESPACE_DEVICE, PID_NAMESPACE_INODE, &ids, sizeof(ids)))
+        return 0; // a process of another pid namespace, which the agent cannot name
+    return (u64)ids.tgid << 32 | ids.pid;
+#else
+    return bpf_get_current_pid_tgid();
+#endif
+}
+
+static __always_inline void lose(u32 tgid, u32 reason)
+{
+    struct lost_key key = {.tgid = tgid, .reason = reason};
+    u64 zero = 0;
+    u64 *count = lost_events.lookup_or_try_init(&key, &zero);
+
+    if (count)
+        __sync_fetch_and_add(count, 1);
+}
+
+static __always_inline void give_notice(u32 kind, u32 tgid, u32 tid)
+{
+    struct notice notice = {.kind = kind, .tgid = tgid, .tid = tid};
+
+    if (notices.push(&notice, 0))
+        lose(tgid, LOST_NOTICE);
+}
+
+static __always_inline void observe(const struct gil_key *gil, u32 quantity, u64 ns)
+{
+    struct histogram_key key = {.cond = gil->cond, .tgid = gil->tgid, .quantity = quantity};
+    struct histogram *histogram = histograms.lookup(&key);
+    // bpf_log2l(v) is 1 + floor(log2 v), so of v - 1 it is the exact ceiling of log2 v.
+    u32 slot = ns > 1 ? bpf_log2l(ns - 1) : 0;
+
+    if (!histogram) {
+        struct histogram zero = {};
+
+        histogram = histograms.lookup_or_try_init(&key, &zero);
+        if (!histogram) {
+            lose(gil->tgid, LOST_TABLE_FULL);
+            return;
+        }
+    }
+    if (slot >= HISTOGRAM_SLOTS)
+        slot = HISTOGRAM_SLOTS - 1;
+    __sync_fetch_and_add(&histogram->sum_ns, ns);
+    __sync_fetch_and_add(&histogram->slots[slot], 1);
+}

@@ -1,0 +1,94 @@
+"""Waits against clocks in C inside the target, on every interpreter that can be had."""
+
+import pytest
+
+from accuracy.truth import ThreadTruth, Waits, known_waits, started
+from gilscope.gil.tracer import Tracer
+from gilscope.model import Cause, Kind, Tally, ThreadTotals
+from interpreters import ALL_INTERPRETERS, Interpreter, find_interpreter
+from tracing import command_of, looked_after, observation_of
+
+pytestmark = [pytest.mark.live, pytest.mark.slow]
+
+_SECONDS = 6
+"""So that the busiest thread, which waits least, waits for more than a second too."""
+
+_TOLERANCE = 0.01
+
+_SLACK_NS = 20_000_000
+"""For a cause that makes up next to nothing of a thread's waits: 20 ms of 6 s."""
+
+
+@pytest.mark.parametrize("interpreter", ALL_INTERPRETERS)
+def test_waits_of_each_thread_are_right_to_one_percent(
+    interpreter: Interpreter, tracer: Tracer
+) -> None:
+    """
+    Each thread's waiting time agrees with its own clock, in all and by cause.
+    """
+    with started(command_of(interpreter), "known_waits.py", "--seconds", str(_SECONDS)) as workload:
+        target = tracer.attach(workload.pid)
+        with looked_after(tracer):
+            truth = known_waits(workload.run())
+        observation = observation_of(tracer, workload.pid)
+        workload.finish()
+    found = {thread.tid: thread for thread in observation.totals.threads}
+
+    assert "sites" == target.process.method
+    assert {} == observation.totals.lost_events
+    assert "" == observation.invalid
+    for thread in truth.threads:
+        seen = found[thread.tid]
+        assert thread.total.wait_ns > 1_000_000_000
+        _assert_agrees(thread, thread.total, Tally(seen.wait_ns, seen.waits))
+        _assert_agrees(thread, thread.preemption, seen.lost[Kind.PREEMPTION])
+        _assert_agrees(thread, thread.blocking_call, _after_blocking_call(seen))
+        assert seen.convoy_waits == pytest.approx(thread.convoy_waits, abs=2)
+        assert thread.role is not None
+        assert _base(thread.role) == _base(seen.role or "")
+
+
+@pytest.mark.parametrize("name", ["debian-3.11", "pyenv-3.12-stripped", "pyenv-3.13"])
+def test_libc_method_agrees_once_it_has_learned(name: str, tracer: Tracer) -> None:
+    """
+    Without the call sites, what is not counted as lost is still right; causes are unknown.
+    """
+    libc = Tracer(tracer.probe, tracer.cache, method="libc")
+    try:
+        command = command_of(find_interpreter(name))
+        with started(command, "known_waits.py", "--seconds", str(_SECONDS)) as workload:
+            target = libc.attach(workload.pid)
+            with looked_after(libc):
+                truth = known_waits(workload.run())
+            observation = observation_of(libc, workload.pid)
+            workload.finish()
+    finally:
+        libc.close()
+        libc.drop(workload.pid)
+    found = {thread.tid: thread for thread in observation.totals.threads}
+
+    assert "libc" == target.process.method
+    assert {"began_unseen", "return_unknown"} >= set(observation.totals.lost_events)
+    assert observation.totals.gils[0].waits[Cause.BLOCKING_CALL].count == 0
+    for thread in truth.threads:
+        # Until the first wait of each kind has shown where it returns, waits are lost and counted.
+        assert thread.total.wait_ns * 0.95 - thread.uncertain_ns <= found[thread.tid].wait_ns
+        assert found[thread.tid].wait_ns <= thread.total.wait_ns * (1 + _TOLERANCE)
+
+
+def _assert_agrees(thread: ThreadTruth, truth: Waits, seen: Tally) -> None:
+    lower_ns = truth.wait_ns - thread.uncertain_ns - _SLACK_NS
+    upper_ns = truth.wait_ns + _SLACK_NS
+    if truth.wait_ns > 1_000_000_000:
+        lower_ns = int(truth.wait_ns * (1 - _TOLERANCE)) - thread.uncertain_ns
+        upper_ns = int(truth.wait_ns * (1 + _TOLERANCE))
+    assert lower_ns <= seen.ns <= upper_ns, (thread.name, truth, seen)
+
+
+def _after_blocking_call(thread: ThreadTotals) -> Tally:
+    return thread.lost[Kind.BLOCKING_CALL] + thread.lost[Kind.CONVOY]
+
+
+def _base(role: str) -> str:
+    # The file's name is shortened from the process' working directory, which the truth ignores.
+    return role.replace("tests/workloads/", "")

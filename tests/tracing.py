@@ -1,0 +1,59 @@
+"""Traces a workload from within a test: the probes, and a loop that looks after them."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from gilscope.gil.probe import GilProbe
+from gilscope.gil.tracer import Tracer
+from gilscope.model import Observation
+from interpreters import Interpreter
+
+__all__ = ["command_of", "looked_after", "observation_of"]
+
+_TICK_S = 0.02
+
+
+def command_of(interpreter: Interpreter) -> list[str]:
+    """Return a command line that also carries the environment; the pid stays the same."""
+    settings = [f"{name}={value}" for name, value in interpreter.env.items()]
+    return ["env", *settings, *interpreter.argv] if settings else list(interpreter.argv)
+
+
+@contextmanager
+def looked_after(tracer: Tracer) -> Iterator[None]:
+    """Call ``tick`` in the background as the commands do, and pass its failures on."""
+    ended = threading.Event()
+    failures: list[BaseException] = []
+
+    def look() -> None:
+        try:
+            while not ended.wait(_TICK_S):
+                tracer.tick()
+        except BaseException as error:  # noqa: BLE001 - it is raised in the test
+            failures.append(error)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+def observation_of(tracer: Tracer, pid: int) -> Observation:
+    """Return what has been counted of *pid* until now."""
+    (observation,) = [seen for seen in tracer.observe() if seen.process.pid == pid]
+    return observation
+
+
+@pytest.fixture(scope="session")
+def probe() -> Iterator[GilProbe]:
+    """The compiled probes; compiling them takes a second, so all tests share them."""
+    with GilProbe() as loaded:
+        yield loaded

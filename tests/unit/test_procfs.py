@@ -1,0 +1,92 @@
+"""Parsers of /proc."""
+
+import os
+
+import pytest
+
+from gilscope import procfs
+from gilscope.procfs import Mapping
+
+_MAPS = """\
+00400000-00423000 r--p 00000000 fd:00 1234                               /usr/bin/python3.11
+00423000-006d9000 r-xp 00023000 fd:00 1234                               /usr/bin/python3.11
+7f0000000000-7f0000021000 rw-p 00000000 00:00 0
+7f1000000000-7f1000001000 r-xp 00001000 fd:00 99                         /tmp/a b.so (deleted)
+7ffd5d9e6000-7ffd5da07000 rw-p 00000000 00:00 0                          [stack]
+"""
+_STATUS = (
+    "Name:\tpy) x\nState:\tS (sleeping)\nTgid:\t42\nPid:\t42\nPPid:\t7\nNSpid:\t42\t5\n"
+    "CapEff:\t000001fffeffffff\nSeccomp:\t2\n"
+)
+_CONTAINER = "0123456789abcdef" * 4
+_POD_SLICE = "0::/kubepods.slice/kubepods-pod1b2c3d4e_0000_1111_2222_333344445555.slice/"
+
+
+def test_maps_are_the_mapped_files() -> None:
+    """
+    Anonymous memory is left out; names keep blanks and lose the mark of a deleted file.
+    """
+    mappings = procfs.parse_maps(_MAPS)
+
+    assert (
+        Mapping(0x400000, 0x423000, False, 0, 1234, "/usr/bin/python3.11", False),
+        Mapping(0x423000, 0x6D9000, True, 0x23000, 1234, "/usr/bin/python3.11", False),
+        Mapping(0x7F1000000000, 0x7F1000001000, True, 0x1000, 99, "/tmp/a b.so", True),
+    ) == mappings
+
+
+def test_status_tells_both_pids_of_a_contained_process() -> None:
+    """
+    NSpid lists the ids from the outermost namespace to the process' own.
+    """
+    status = procfs.parse_status(_STATUS)
+
+    assert (42, 5) == status.namespace_pids
+    assert ("S", 42, 7, 2) == (status.state, status.tgid, status.parent, status.seccomp)
+    assert 1 << 39 == status.effective_capabilities & 1 << 39
+
+
+def test_start_time_survives_any_command_name() -> None:
+    """
+    A command named ") 1 2 3" does not shift the fields.
+    """
+    fields = " ".join(str(number) for number in range(3, 53))
+
+    assert 22 == procfs.parse_start_ticks(f"42 (a) 1 2 3) {fields}")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"0::/system.slice/docker-{_CONTAINER}.scope\n", (_CONTAINER, None)),
+        (f"12:cpu:/docker/{_CONTAINER}\n", (_CONTAINER, None)),
+        (
+            f"{_POD_SLICE}cri-containerd-{_CONTAINER}.scope\n",
+            (_CONTAINER, "1b2c3d4e-0000-1111-2222-333344445555"),
+        ),
+        (
+            f"1:name=systemd:/kubepods/pod1b2c3d4e-0000-1111-2222-333344445555/{_CONTAINER}\n",
+            (_CONTAINER, "1b2c3d4e-0000-1111-2222-333344445555"),
+        ),
+        ("0::/user.slice/session-1.scope\n", (None, None)),
+    ],
+)
+def test_cgroup_tells_container_and_pod(text: str, expected: tuple[str | None, str | None]) -> None:
+    """
+    Docker's, containerd's and Kubernetes' forms are understood, with both cgroup drivers.
+    """
+    assert expected == procfs.parse_cgroup(text)
+
+
+def test_own_process_is_read() -> None:
+    """
+    The readers work on a real process: this one.
+    """
+    pid = os.getpid()
+
+    assert pid in set(procfs.list_pids())
+    assert pid in procfs.list_tids(pid)
+    assert pid == procfs.read_status(pid).tgid
+    assert procfs.read_start_ticks(pid) > 0
+    assert any(mapping.executable for mapping in procfs.read_maps(pid))
+    assert os.getcwd() == procfs.read_cwd(pid)  # noqa: PTH109 - as the kernel tells it
