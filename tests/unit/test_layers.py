@@ -28,6 +28,7 @@ _IO_MODULES = {
     "target",
 }
 _LAYER_OF_PACKAGE = {
+    "doctor": _IO,
     "kernel": _IO,
     "collectors": _VIEWS,
     "reports": _VIEWS,
@@ -58,6 +59,7 @@ _MAY_IMPORT = {
         "serve": "answers scrapes",
     },
     "subprocess": {
+        "doctor.compiler": "asks which Python has BCC",
         "kernel.loader": "starts kernel.compile",
         "launch": "starts the command that is to be recorded",
     },

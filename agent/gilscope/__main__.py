@@ -1,0 +1,8 @@
+"""``python -m gilscope``."""
+
+import sys
+
+from gilscope.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

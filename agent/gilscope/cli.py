@@ -1,0 +1,77 @@
+"""The command line: chooses a command, prints failures, returns the exit code."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Protocol
+
+import gilscope
+from gilscope.commands import doctor, record, serve
+from gilscope.errors import GilscopeError
+
+__all__ = ["COMMANDS", "build_parser", "main"]
+
+_DESCRIPTION = (
+    "Show which threads of running Python processes wait for the GIL, how long, and after what."
+)
+_EXIT_CODES = """\
+exit codes:
+  0 done   1 unexpected   2 usage   3 no such process or not Python   4 GIL code not found
+  5 not permitted   6 kernel or BCC missing   7 free-threaded: no GIL   8 unsupported Python
+  9 cannot listen   (record -- COMMAND passes the command's own exit code on)
+"""
+
+
+class Command(Protocol):
+    """What a module in ``commands`` offers."""
+
+    SUMMARY: str
+    EXAMPLES: str
+
+    def prepare_parser(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options."""
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Do it, and return the exit code."""
+
+
+COMMANDS: dict[str, Command] = {"record": record, "serve": serve, "doctor": doctor}
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="gilscope",
+        description=_DESCRIPTION,
+        epilog=_EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"gilscope {gilscope.__version__}")
+    commands = parser.add_subparsers(dest="name", metavar="COMMAND", required=True)
+    for name, command in COMMANDS.items():
+        command.prepare_parser(
+            commands.add_parser(
+                name,
+                help=command.SUMMARY,
+                description=f"{command.SUMMARY[0].upper()}{command.SUMMARY[1:]}.",
+                epilog=command.EXAMPLES,
+                formatter_class=argparse.RawDescriptionHelpFormatter,
+            )
+        )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command that *argv* names and return its exit code."""
+    arguments = build_parser().parse_args(argv)
+    try:
+        return COMMANDS[arguments.name].run(arguments)
+    except GilscopeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        if error.remedy:
+            print(error.remedy, file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader of our output has gone: nothing is left to do, and nothing to say.
+        sys.stderr.close()
+        return 0

@@ -1,0 +1,219 @@
+"""``gilscope record``: traces one process for a while and prints what its threads waited for."""
+
+import argparse
+import contextlib
+import io
+import math
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+from gilscope.errors import GilscopeError
+from gilscope.gil.probe import GilProbe, begin_loading
+from gilscope.gil.site_cache import SiteCache, default_folder
+from gilscope.gil.tracer import Tracer
+from gilscope.launch import HeldCommand
+from gilscope.model import Observation, Recording
+from gilscope.reports import json, text
+from gilscope.target import inspect
+
+__all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
+
+SUMMARY = "trace one Python process for a while and report who waited for the GIL"
+
+EXAMPLES = """\
+examples:
+  gilscope record -p 4711                    # until Ctrl-C or the end of the process
+  gilscope record -p 4711 -d 10              # for ten seconds
+  gilscope record -- python3 app.py          # start a program and trace all of its life
+  gilscope record -p 4711 --format json -o waits.json
+"""
+
+_TICK_S = 0.05
+_COMMAND_NOT_EXECUTABLE = 126
+_COMMAND_NOT_FOUND = 127
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "-p", "--pid", type=int, metavar="PID", help="trace the running process PID"
+    )
+    parser.add_argument(
+        "-d", "--duration", type=_seconds, metavar="SECONDS", help="end after SECONDS"
+    )
+    parser.add_argument(
+        "--mode",
+        choices=["contention"],
+        default="contention",
+        help="what to observe; contention costs nothing while nobody waits (default)",
+    )
+    parser.add_argument(
+        "--method",
+        choices=["auto", "sites", "libc"],
+        default="auto",
+        help="how to find the GIL; auto tries the call sites, then libc (default: auto)",
+    )
+    parser.add_argument(
+        "--format", choices=["text", "json"], default="text", help="form of the report"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=_writable,
+        metavar="FILE",
+        help="write the report to FILE, not to stdout",
+    )
+    parser.add_argument(
+        "command", nargs="*", metavar="-- COMMAND", help="a command to start and trace"
+    )
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a time to wait for")
+    return seconds
+
+
+def _writable(text: str) -> Path:
+    # Said now, and not when the recording that cannot be repeated is over.
+    try:
+        with Path(text).open("a"):
+            return Path(text)
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"cannot write {text}: {error.strerror}") from error
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Record as *arguments* say and return the exit code; raises GilscopeError."""
+    if (arguments.pid is None) == (not arguments.command):
+        print("error: give either -p PID or -- COMMAND", file=sys.stderr)
+        return 2
+    with _stop_on_signals() as stopped:
+        if arguments.command:
+            return _record_command(arguments, stopped)
+        return _record_running(arguments, stopped)
+
+
+class _Stop:
+    """Set by Ctrl-C or SIGTERM: end the recording and report."""
+
+    is_set = False
+
+
+@contextlib.contextmanager
+def _stop_on_signals() -> Iterator[_Stop]:
+    stop = _Stop()
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        stop.is_set = True
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _record_running(arguments: argparse.Namespace, stopped: _Stop) -> int:
+    loading = begin_loading()
+    cache = SiteCache(default_folder())
+    try:
+        # While the compiler works: what cannot be traced is refused at once.
+        inspect(arguments.pid, cache, method=_method(arguments))
+    except BaseException:
+        loading.cancel()
+        raise
+    with GilProbe(loading) as probe:
+        tracer = Tracer(probe, cache, method=_method(arguments))
+        recording = _record(arguments, tracer, arguments.pid, stopped)
+        # Taking the probes out takes a moment; nobody has to wait for it with the report.
+        _write(arguments, recording)
+        tracer.close()
+    return 0
+
+
+def _record_command(arguments: argparse.Namespace, stopped: _Stop) -> int:
+    # Without working probes the command is not even started.
+    with GilProbe() as probe:
+        tracer = Tracer(probe, SiteCache(default_folder()), method=_method(arguments))
+        try:
+            command = HeldCommand(arguments.command)
+        except OSError as error:
+            print(f"error: cannot start {arguments.command[0]}: {error.strerror}", file=sys.stderr)
+            is_there = not isinstance(error, FileNotFoundError)
+            return _COMMAND_NOT_EXECUTABLE if is_there else _COMMAND_NOT_FOUND
+        try:
+            command.run_to_interpreter()
+            recording = _record(arguments, tracer, command.pid, stopped, command)
+        except GilscopeError:
+            # The user's program is not at fault: let it run on, then say what went wrong.
+            command.release()
+            command.wait()
+            raise
+        _write(arguments, recording)
+        tracer.close()
+    if stopped.is_set or not recording.observation.ended:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(command.pid, signal.SIGTERM)
+    return command.wait()
+
+
+def _record(
+    arguments: argparse.Namespace,
+    tracer: Tracer,
+    pid: int,
+    stopped: _Stop,
+    command: HeldCommand | None = None,
+) -> Recording:
+    process = tracer.attach(pid).process
+    began_ns = time.monotonic_ns()
+    if command is not None:
+        command.release()
+    print(
+        f"Tracing the GIL of {process.name}, pid {pid} (CPython {process.python}). Ctrl-C to end.",
+        file=sys.stderr,
+    )
+    observation = _observe_until_end(tracer, began_ns, arguments.duration, stopped)
+    return Recording(observation, arguments.mode, observation.totals.at_ns - began_ns)
+
+
+def _method(arguments: argparse.Namespace) -> str | None:
+    return None if arguments.method == "auto" else str(arguments.method)
+
+
+def _observe_until_end(
+    tracer: Tracer, began_ns: int, duration_s: float | None, stopped: _Stop
+) -> Observation:
+    deadline_ns = None if duration_s is None else began_ns + int(duration_s * 1e9)
+    while not stopped.is_set and tracer.pids:
+        left_s = _TICK_S
+        if deadline_ns is not None:
+            left_s = min(left_s, (deadline_ns - time.monotonic_ns()) / 1e9)
+            if left_s <= 0:
+                break
+        time.sleep(left_s)
+        tracer.tick()
+    return tracer.observe()[-1]
+
+
+def _write(arguments: argparse.Namespace, recording: Recording) -> None:
+    to_terminal = arguments.output is None and sys.stdout.isatty()
+    if arguments.format == "json":
+        report = json.render(recording)
+    else:
+        report = text.render(recording, colour=to_terminal)
+    if arguments.output is None:
+        # Names and bars may be more than the terminal's encoding knows.
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")
+        sys.stdout.write(report)
+        sys.stdout.flush()
+    else:
+        arguments.output.write_text(report, encoding="utf-8")

@@ -1,0 +1,139 @@
+"""``gilscope serve``: traces processes for as long as it runs and exposes the figures over HTTP."""
+
+import argparse
+import logging
+import re
+import signal
+import sys
+import threading
+
+from gilscope.discovery import Choice, Discovery, choose_all, choose_matching, choose_pids
+from gilscope.gil.probe import GilProbe, begin_loading
+from gilscope.gil.site_cache import SiteCache, default_folder
+from gilscope.gil.tracer import Tracer
+from gilscope.serve import Address, Pulse, Server, parse_address
+
+__all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
+
+SUMMARY = "trace Python processes all the time and expose what they wait for to Prometheus"
+
+EXAMPLES = """\
+examples:
+  gilscope serve -p 4711                     # this process and its children
+  gilscope serve --match 'gunicorn|celery'   # present and future ones, by command line
+  gilscope serve --all                       # every Python on this host
+  curl http://127.0.0.1:9845/metrics
+"""
+
+_TICK_S = 0.25
+_log = logging.getLogger(__name__)
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "--listen",
+        type=_address,
+        default="127.0.0.1:9845",
+        metavar="HOST:PORT",
+        help="address to serve on (default: 127.0.0.1:9845); port 0 lets the kernel choose",
+    )
+    targets = parser.add_mutually_exclusive_group(required=True)
+    targets.add_argument(
+        "-p",
+        "--pid",
+        type=int,
+        action="append",
+        metavar="PID",
+        help="trace process PID and its children; may be given several times",
+    )
+    targets.add_argument(
+        "--match",
+        type=_pattern,
+        metavar="REGEX",
+        help="trace the Pythons whose command line matches REGEX, present and future ones",
+    )
+    targets.add_argument(
+        "--all", action="store_true", help="trace every Python on this host, future ones too"
+    )
+    parser.add_argument(
+        "--mode",
+        choices=["contention"],
+        default="contention",
+        help="what to observe; contention costs nothing while nobody waits (default)",
+    )
+    parser.add_argument(
+        "--method",
+        choices=["auto", "sites", "libc"],
+        default="auto",
+        help="how to find the GIL; auto tries the call sites, then libc (default: auto)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until SIGINT or SIGTERM and return the exit code; raises GilscopeError."""
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+    server = Server(arguments.listen)
+    try:
+        with GilProbe(begin_loading(discover=True)) as probe:
+            _serve(arguments, server, probe, stopped)
+    finally:
+        server.close()
+    return 0
+
+
+def _serve(
+    arguments: argparse.Namespace, server: Server, probe: GilProbe, stopped: threading.Event
+) -> None:
+    method = None if arguments.method == "auto" else arguments.method
+    tracer = Tracer(probe, SiteCache(default_folder()), method=method, keep_threads=False)
+    pids = arguments.pid or ()
+    for pid in pids:
+        # A process that was named must be traceable; what is only looked for may be absent.
+        tracer.attach(pid)
+    discovery = Discovery(tracer, _choice(arguments), pids, probe.bcc_version)
+    discovery.tick()
+    pulse = Pulse()
+    http = threading.Thread(target=server.run, args=(discovery, pulse), daemon=True)
+    http.start()
+    print(f"Serving {server.url}metrics. Ctrl-C to end.", file=sys.stderr, flush=True)
+    try:
+        while not stopped.wait(_TICK_S):
+            _tick(discovery)
+            pulse.beat()
+    finally:
+        server.stop()
+        tracer.close()
+
+
+def _tick(discovery: Discovery) -> None:
+    try:
+        discovery.tick()
+    except Exception:  # noqa: BLE001 - see below
+        # One process must not end the service for the others; the log tells what to report.
+        _log.exception("could not look after the traced processes this time")
+
+
+def _choice(arguments: argparse.Namespace) -> Choice:
+    if arguments.pid:
+        return choose_pids()
+    if arguments.match is not None:
+        return choose_matching(arguments.match)
+    return choose_all()
+
+
+def _address(text: str) -> Address:
+    try:
+        return parse_address(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"not a regular expression: {error}") from error

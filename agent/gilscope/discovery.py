@@ -1,0 +1,231 @@
+"""Keeps the traced processes those that the user chose: also the ones that come later."""
+
+import contextlib
+import logging
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from gilscope import procfs
+from gilscope.errors import GilscopeError, NotPython
+from gilscope.gil.tracer import Tracer
+from gilscope.model import Observation, Refusal
+from gilscope.process_name import process_name
+
+__all__ = ["Choice", "Discovery", "choose_all", "choose_matching", "choose_pids"]
+
+Choice = Callable[[int, "Kinship"], bool]
+"""Whether a process is wanted, by its pid and what is known of its ancestors."""
+
+_log = logging.getLogger(__name__)
+
+_RETRIES_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+"""A program that has just started maps its interpreter within this time, a few loads later."""
+
+_RESCAN_S = 60.0
+"""So often also old processes are looked at again: a program may embed Python late in its life."""
+
+_ENDED_KEPT_S = 30.0
+"""The last figures of a process that ended stay for at least one more scrape."""
+
+
+class Kinship:
+    """Who descends from whom."""
+
+    def __init__(self, wanted: Iterable[int]) -> None:
+        self._wanted = set(wanted)
+
+    def is_descendant(self, pid: int) -> bool:
+        """Return whether *pid* is wanted itself or has an ancestor that is, and remember it."""
+        line = []
+        while pid > 1 and pid not in self._wanted:
+            line.append(pid)
+            try:
+                pid = procfs.read_status(pid).parent
+            except (OSError, KeyError):
+                return False
+        if pid not in self._wanted:
+            return False
+        # A child outlives its parent: the family is kept, not asked for again.
+        self._wanted.update(line)
+        return True
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """A process that is not traced, and when to look at it again."""
+
+    tries: int = 0
+    due_s: float = 0.0
+    final: bool = False
+
+
+_Program = tuple[int, int, int]
+
+
+class _Programs:
+    """Executables that hold no Python: hosts run thousands of processes from a few hundred."""
+
+    def __init__(self) -> None:
+        self._foreign: set[_Program] = set()
+
+    def identity(self, pid: int) -> _Program | None:
+        """Return what tells the executable of *pid* from every other file, or None."""
+        try:
+            status = Path(f"/proc/{pid}/exe").stat()
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino, status.st_mtime_ns
+
+    def is_foreign(self, program: _Program | None, pid: int) -> bool:
+        """Return whether *pid* cannot be a Python, without reading the executable again."""
+        return program in self._foreign and not procfs.maps_mention(pid, (b"python", b"pypy"))
+
+    def remember_foreign(self, program: _Program | None) -> None:
+        """Note that *program* itself holds no Python; a library that it maps still may."""
+        if program is not None:
+            self._foreign.add(program)
+
+
+class Discovery:
+    """What ``serve`` traces. `tick` is called by one thread, the rest by any."""
+
+    def __init__(
+        self,
+        tracer: Tracer,
+        is_wanted: Choice,
+        pids: Iterable[int],
+        bcc: str,
+        *,
+        ended_kept_s: float = _ENDED_KEPT_S,
+    ) -> None:
+        """Trace with *tracer* the processes for which *is_wanted* holds, and *pids* in any case.
+
+        The figures of a process that ended stay for *ended_kept_s*.
+        """
+        self.bcc_version = bcc
+        self._ended_kept_s = ended_kept_s
+        self._tracer = tracer
+        self._is_wanted = is_wanted
+        self._kinship = Kinship(pids)
+        self._programs = _Programs()
+        self._lock = threading.Lock()
+        self._seen: dict[int, _Attempt] = {}
+        self._refusals: dict[int, Refusal] = {}
+        self._ended_s: dict[int, float] = {}
+        self._rescan_s = time.monotonic() + _RESCAN_S
+
+    def observe(self) -> list[Observation]:
+        """Return the state of every traced process now."""
+        return self._tracer.observe()
+
+    def refusals(self) -> list[Refusal]:
+        """Return the Pythons that are wanted and cannot be traced."""
+        with self._lock:
+            return sorted(self._refusals.values(), key=lambda refusal: refusal.pid)
+
+    def tick(self) -> None:
+        """Notice what has started, replaced itself or ended. To be called a few times a second."""
+        now_s = time.monotonic()
+        for pid in self._tracer.tick():
+            self._tracer.drop(pid)
+            self._forget(pid)
+        alive = set(procfs.list_pids())
+        self._drop_ended(now_s, alive)
+        for pid in self._seen.keys() - alive:
+            self._forget(pid)
+        if now_s >= self._rescan_s:
+            self._rescan_s = now_s + _RESCAN_S
+            for pid, attempt in self._seen.items():
+                attempt.final = pid in self._refusals
+        # An agent that looked at itself would never come to rest.
+        traced = {*self._tracer.pids, *self._tracer.untrusted_pids, os.getpid()}
+        for pid in sorted(alive - traced):
+            attempt = self._seen.setdefault(pid, _Attempt())
+            if not attempt.final and now_s >= attempt.due_s:
+                self._try(pid, attempt, now_s)
+
+    def _try(self, pid: int, attempt: _Attempt, now_s: float) -> None:
+        if not self._is_wanted(pid, self._kinship):
+            # Its command line may still change, by an exec that is about to come or a new title.
+            _later(attempt, now_s)
+            return
+        program = self._programs.identity(pid)
+        if self._programs.is_foreign(program, pid):
+            _later(attempt, now_s)
+            return
+        try:
+            self._tracer.attach(pid)
+        except NotPython:
+            # Unless it has ended or become another program meanwhile, which proves nothing.
+            if self._programs.identity(pid) == program:
+                self._programs.remember_foreign(program)
+            _later(attempt, now_s)
+        except GilscopeError as error:
+            attempt.final = True
+            self._refuse(pid, error)
+        except Exception as error:
+            # One process must not hide the others.
+            _log.exception("could not trace process %d", pid)
+            attempt.final = True
+            self._refuse(pid, error)
+        else:
+            with self._lock:
+                self._seen.pop(pid, None)
+                self._refusals.pop(pid, None)
+            self._ended_s.pop(pid, None)
+
+    def _refuse(self, pid: int, error: Exception) -> None:
+        name = "unknown"
+        with contextlib.suppress(OSError):
+            name = process_name(procfs.read_command_line(pid))
+        remedy = error.remedy if isinstance(error, GilscopeError) else ""
+        with self._lock:
+            self._refusals[pid] = Refusal(pid, name, str(error), remedy)
+
+    def _forget(self, pid: int) -> None:
+        with self._lock:
+            self._seen.pop(pid, None)
+            self._refusals.pop(pid, None)
+
+    def _drop_ended(self, now_s: float, alive: set[int]) -> None:
+        # One whose probes could not be trusted is shown as such for as long as it lives.
+        untrusted = alive.intersection(self._tracer.untrusted_pids)
+        for pid in set(self._tracer.ended_pids) - untrusted:
+            if now_s - self._ended_s.setdefault(pid, now_s) >= self._ended_kept_s:
+                self._tracer.drop(pid)
+                del self._ended_s[pid]
+
+
+def choose_all() -> Choice:
+    """Return the choice of every Python on the host."""
+    return lambda _pid, _kinship: True
+
+
+def choose_pids() -> Choice:
+    """Return the choice of the given processes and their descendants."""
+    return lambda pid, kinship: kinship.is_descendant(pid)
+
+
+def choose_matching(pattern: re.Pattern[str]) -> Choice:
+    """Return the choice of processes whose command line, joined by blanks, matches *pattern*."""
+
+    def matches(pid: int, _kinship: Kinship) -> bool:
+        try:
+            return pattern.search(" ".join(procfs.read_command_line(pid))) is not None
+        except OSError:
+            return False
+
+    return matches
+
+
+def _later(attempt: _Attempt, now_s: float) -> None:
+    if attempt.tries >= len(_RETRIES_S):
+        attempt.final = True
+        return
+    attempt.due_s = now_s + _RETRIES_S[attempt.tries]
+    attempt.tries += 1

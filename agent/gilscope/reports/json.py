@@ -1,0 +1,106 @@
+"""The machine-readable report of a recording, version 1."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from gilscope.histogram import Histogram, total
+from gilscope.model import GilTotals, Recording, ThreadTotals
+
+__all__ = ["render", "report"]
+
+_NS_PER_S = 1_000_000_000
+
+
+def render(recording: Recording) -> str:
+    """Return the report as indented JSON with a newline at its end."""
+    return json.dumps(report(recording), indent=2) + "\n"
+
+
+def report(recording: Recording) -> dict[str, Any]:
+    """Return the report as plain values: seconds as floats, null for what cannot be measured."""
+    observation = recording.observation
+    process, totals = observation.process, observation.totals
+    return {
+        "version": 1,
+        "mode": recording.mode,
+        "duration_s": recording.duration_ns / _NS_PER_S,
+        "process": {
+            "pid": process.pid,
+            "name": process.name,
+            "python": process.python,
+            "build_id": process.build_id,
+            "gil": True,
+            "method": process.method,
+            "valid": not observation.invalid,
+            "invalid_reason": observation.invalid or None,
+        },
+        "totals": {
+            "wait_s": sum(thread.wait_ns for thread in totals.threads) / _NS_PER_S,
+            "waits": sum(thread.waits for thread in totals.threads),
+            "hold_s": None,
+            "holds": None,
+            "forced_switches": sum(thread.forced_switches for thread in totals.threads),
+            "drop_requests": sum(thread.drop_requests for thread in totals.threads),
+            "convoy_waits": sum(thread.convoy_waits for thread in totals.threads),
+            "lost_events": dict(totals.lost_events),
+        },
+        "histograms": {
+            "wait": _buckets(total(_all_waits(totals.gils))),
+            "hold": None,
+            "switch_latency": None,
+            "drop_latency": _buckets(total(gil.drop_latency for gil in totals.gils)),
+        },
+        "threads": [_thread(thread) for thread in totals.threads],
+        "interpreters": [_interpreter(gil) for gil in totals.gils],
+        "edges": [],
+    }
+
+
+def _thread(thread: ThreadTotals) -> dict[str, Any]:
+    return {
+        "tid": thread.tid,
+        "role": thread.role,
+        "wait_s": thread.wait_ns / _NS_PER_S,
+        "waits": thread.waits,
+        "hold_s": None,
+        "holds": None,
+        "forced_switches": thread.forced_switches,
+        "kinds": {
+            kind.value: {"wait_s": tally.ns / _NS_PER_S, "waits": tally.count}
+            for kind, tally in thread.lost.items()
+            if tally.ns or tally.count
+        },
+    }
+
+
+def _interpreter(gil: GilTotals) -> dict[str, Any]:
+    return {
+        "id": gil.gil.interpreter_id,
+        "switch_interval_s": gil.interval_ns / _NS_PER_S,
+        "waits": {
+            cause.value: {
+                "wait_s": histogram.sum_ns / _NS_PER_S,
+                "waits": histogram.count,
+            }
+            for cause, histogram in gil.waits.items()
+        },
+        "convoy_waits": gil.convoy_waits,
+        "forced_switches": gil.forced_switches,
+        "drop_requests": gil.drop_requests,
+    }
+
+
+def _all_waits(gils: Iterable[GilTotals]) -> Iterable[Histogram]:
+    return (histogram for gil in gils for histogram in gil.waits.values())
+
+
+def _buckets(histogram: Histogram) -> list[list[float | int | None]]:
+    # Counts of each bucket by itself. Beyond the last bound there is none: null.
+    shown: list[list[float | int | None]] = []
+    below = 0
+    for bound, cumulative in histogram.cumulative():
+        shown.append([bound / _NS_PER_S, cumulative - below])
+        below = cumulative
+    shown.append([None, histogram.count - below])
+    return shown

@@ -1,0 +1,219 @@
+"""The report of a recording that a person reads."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from gilscope.histogram import Histogram, total
+from gilscope.model import GilTotals, Kind, Observation, ProcessTotals, Recording, Tally
+from gilscope.reports.chart import bars
+from gilscope.reports.units import percent, seconds, short_duration
+
+__all__ = ["render"]
+
+_LOST_WORDS = {
+    "read_fault": "events whose memory could not be read",
+    "table_full": "events for which a table was full",
+    "began_unseen": "waits that had begun before the recording: their first part is missing",
+    "abandoned": "waits that ended with the end of their thread",
+    "notice": "notices to the agent",
+    "lock_unknown": "yields of threads whose lock was not known yet",
+    "return_unknown": "waits that came before the libc method had learned where they return",
+}
+
+_KIND_WORDS = {
+    Kind.CONVOY: "came back from a blocking call and queued for a switch interval or longer",
+    Kind.BLOCKING_CALL: "came back from a blocking call and waited for less than that",
+    Kind.PREEMPTION: "was made to yield to another thread",
+    Kind.UNKNOWN: "waited; this build does not show after what",
+}
+
+_CONVOY_SHARE = 0.5
+_CONVOY_WAITS = 10
+"""From here on it is a pattern and not an accident."""
+
+_BOLD, _RED, _DIM, _PLAIN = "\033[1m", "\033[31m", "\033[2m", "\033[0m"
+
+
+@dataclass(frozen=True, slots=True)
+class _RoleLoss:
+    role: str
+    kind: Kind
+    tally: Tally
+    threads: int
+
+
+def render(recording: Recording, *, colour: bool = False) -> str:
+    """Return the report; *colour* adds terminal colours."""
+    lines = list(_lines(recording, _Paint(on=colour)))
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+class _Paint:
+    """Marks up text for a terminal, or leaves it alone."""
+
+    def __init__(self, *, on: bool) -> None:
+        self._on = on
+
+    def bold(self, text: str) -> str:
+        return f"{_BOLD}{text}{_PLAIN}" if self._on else text
+
+    def red(self, text: str) -> str:
+        return f"{_RED}{text}{_PLAIN}" if self._on else text
+
+    def dim(self, text: str) -> str:
+        return f"{_DIM}{text}{_PLAIN}" if self._on else text
+
+
+def _lines(recording: Recording, paint: _Paint) -> Iterator[str]:
+    observation = recording.observation
+    yield from _heading(recording, paint)
+    if observation.invalid:
+        yield ""
+        yield paint.red(f"Nothing is reported, because {observation.invalid}.")
+        return
+    totals = observation.totals
+    losses = _losses(totals)
+    yield ""
+    if not losses:
+        yield "No thread had to wait for the GIL."
+    else:
+        yield from _summary(recording, paint)
+        yield from _verdicts(losses, totals, paint)
+        yield ""
+        yield from _loss_lines(losses, recording.duration_ns, paint)
+        yield ""
+        yield from _histograms(totals.gils, paint)
+    yield from _interpreters(totals.gils)
+    yield from _lost_events(observation, paint)
+
+
+def _heading(recording: Recording, paint: _Paint) -> Iterator[str]:
+    process = recording.observation.process
+    yield paint.bold(f"{process.name}, pid {process.pid}, CPython {process.python}")
+    by = {"sites": "its own call sites", "libc": "calls into libc"}[process.method]
+    end = ", until the process ended" if recording.observation.ended else ""
+    yield (
+        f"{seconds(recording.duration_ns)} in {recording.mode} mode{end}. "
+        f"The GIL was found by {by} (build {process.build_id[:12]})."
+    )
+
+
+def _summary(recording: Recording, paint: _Paint) -> Iterator[str]:
+    totals = recording.observation.totals
+    wait_ns = sum(thread.wait_ns for thread in totals.threads)
+    waits = sum(thread.waits for thread in totals.threads)
+    in_flight = sum(1 for thread in totals.threads if thread.waiting_ns)
+    share = wait_ns / max(1, recording.duration_ns)
+    yield paint.bold(f"{seconds(wait_ns)} lost waiting for the GIL") + (
+        f" in {waits} waits: at any moment {share:.2f} threads were waiting on average."
+    )
+    if in_flight:
+        longest = max(thread.waiting_ns for thread in totals.threads)
+        yield (
+            f"{in_flight} wait{'s' * (in_flight != 1)} had not ended at the end of the recording, "
+            f"the longest of {short_duration(longest)}; counted up to there."
+        )
+    asked = sum(gil.drop_requests for gil in totals.gils)
+    latency = total(gil.drop_latency for gil in totals.gils)
+    if asked:
+        yield (
+            f"Waiting threads asked the holder {asked} times to let go: it took "
+            f"{_at_most(latency, 0.5)}"
+        )
+        yield f"in half of the cases, and {_at_most(latency, 0.99)} in 99 % of them."
+
+
+def _verdicts(losses: list[_RoleLoss], totals: ProcessTotals, paint: _Paint) -> Iterator[str]:
+    interval_ns = max((gil.interval_ns for gil in totals.gils), default=0)
+    for loss in losses:
+        if loss.kind is not Kind.CONVOY or loss.tally.count < _CONVOY_WAITS:
+            continue
+        returning = loss.tally.count + sum(
+            other.tally.count
+            for other in losses
+            if other.role == loss.role and other.kind is Kind.BLOCKING_CALL
+        )
+        share = loss.tally.count / returning
+        if share < _CONVOY_SHARE:
+            continue
+        busy = sorted(
+            {other.role for other in losses if other.kind is Kind.PREEMPTION} - {loss.role}
+        )
+        yield ""
+        yield paint.red(f"Convoy: {loss.role}")
+        yield f"  came back from a blocking call {returning} times and, in {percent(share)} of them,"
+        yield (
+            f"  queued for at least a whole switch interval ({short_duration(interval_ns)}), "
+            f"{short_duration(loss.tally.ns // loss.tally.count)} on average."
+        )
+        if busy:
+            yield f"  The threads that compute and are made to yield meanwhile: {', '.join(busy)}."
+        yield "  What helps: compute in another process, or in code that releases the GIL; a shorter"
+        yield "  sys.setswitchinterval() makes each wait shorter, at the price of more switches."
+
+
+def _loss_lines(losses: list[_RoleLoss], duration_ns: int, paint: _Paint) -> Iterator[str]:
+    yield paint.bold("Time lost, by thread role and kind")
+    for loss in losses:
+        threads = f" ({loss.threads} threads)" if loss.threads > 1 else ""
+        share = loss.tally.ns / max(1, duration_ns * loss.threads)
+        yield (
+            f"{seconds(loss.tally.ns):>10} lost waiting ({loss.tally.count}x {loss.kind.value}), "
+            f"{percent(share)} of its time"
+        )
+        yield f"           {paint.bold(loss.role)}{threads}"
+        yield paint.dim(f"           {_KIND_WORDS[loss.kind]}")
+
+
+def _histograms(gils: Iterable[GilTotals], paint: _Paint) -> Iterator[str]:
+    gils = tuple(gils)
+    waits = total(histogram for gil in gils for histogram in gil.waits.values())
+    yield paint.bold("How long the waits lasted")
+    yield from bars(waits)
+    latency = total(gil.drop_latency for gil in gils)
+    if latency.count:
+        yield ""
+        yield paint.bold("How long holders took to let go when asked")
+        yield from bars(latency)
+
+
+def _interpreters(gils: tuple[GilTotals, ...]) -> Iterator[str]:
+    if len(gils) <= 1:
+        return
+    yield ""
+    yield "Interpreters with a GIL of their own"
+    for gil in gils:
+        waits = total(gil.waits.values())
+        yield (
+            f"  interpreter {gil.gil.interpreter_id}: {seconds(waits.sum_ns)} in "
+            f"{waits.count} waits"
+        )
+
+
+def _lost_events(observation: Observation, paint: _Paint) -> Iterator[str]:
+    lost = observation.totals.lost_events
+    yield ""
+    if not lost:
+        yield "No event was lost."
+        return
+    for reason, count in lost.items():
+        words = _LOST_WORDS.get(reason, reason)
+        yield paint.dim(f"{count} {words}.")
+
+
+def _losses(totals: ProcessTotals) -> list[_RoleLoss]:
+    tallies: dict[tuple[str, Kind], list[Tally]] = {}
+    for thread in totals.threads:
+        for kind, tally in thread.lost.items():
+            if tally.ns or tally.count:
+                tallies.setdefault((thread.role or "starting", kind), []).append(tally)
+    losses = [
+        _RoleLoss(role, kind, sum(parts, start=Tally()), len(parts))
+        for (role, kind), parts in tallies.items()
+    ]
+    return sorted(losses, key=lambda loss: (-loss.tally.ns, loss.role, loss.kind.value))
+
+
+def _at_most(histogram: Histogram, q: float) -> str:
+    bound_ns = histogram.quantile_ns(q)
+    return "an unknown time" if bound_ns is None else f"at most {short_duration(bound_ns)}"

@@ -1,0 +1,157 @@
+"""The HTTP side of ``serve``: metrics, health and the landing page."""
+
+import http
+import logging
+import socket
+import time
+from collections.abc import Callable, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Protocol
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+
+from gilscope.collectors.agent import AgentCollector
+from gilscope.errors import CannotListen
+from gilscope.model import Observation, Refusal
+from gilscope.reports import page
+
+__all__ = ["Address", "Pulse", "Server", "parse_address"]
+
+_log = logging.getLogger(__name__)
+
+_STALE_S = 10.0
+_LAST_PORT = 65535
+
+Address = tuple[str, int]
+
+
+class Source(Protocol):
+    """What is served."""
+
+    bcc_version: str
+
+    def observe(self) -> Sequence[Observation]:
+        """Return the state of every traced process now."""
+
+    def refusals(self) -> Sequence[Refusal]:
+        """Return the Pythons that were found and cannot be traced."""
+
+
+class Pulse:
+    """Tells whether the loop that looks after the targets is alive."""
+
+    def __init__(self) -> None:
+        self._beat_s = time.monotonic()
+
+    def beat(self) -> None:
+        """Say that the loop has come round."""
+        self._beat_s = time.monotonic()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it came round lately."""
+        return time.monotonic() - self._beat_s < _STALE_S
+
+
+def parse_address(text: str) -> Address:
+    """Return host and port of ``HOST:PORT``, ``[V6]:PORT`` or ``:PORT``; raises ValueError."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isascii() or not port.isdigit() or int(port) > _LAST_PORT:
+        raise ValueError(f"{text!r} is not HOST:PORT")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise ValueError(f"{text!r}: write an IPv6 address in brackets, [::1]:9845")
+    return host, int(port)
+
+
+class Server:
+    """Listens from the moment it is made; answers once it runs."""
+
+    def __init__(self, address: Address) -> None:
+        """Bind *address*; raises CannotListen."""
+        host, port = address
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        kind = type("_Listener", (_Listener,), {"address_family": family})
+        try:
+            self._listener: _Listener = kind(address, _Handler)
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise CannotListen(f"cannot listen on {host or '*'}:{port}: {reason}") from error
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        host, port = self._listener.server_address[:2]
+        shown = str(host) if ":" not in str(host) else f"[{host!s}]"
+        return f"http://{shown}:{port}/"
+
+    def run(self, source: Source, pulse: Pulse) -> None:
+        """Serve *source* until `stop` is called from another thread."""
+        registry = CollectorRegistry()
+        registry.register(AgentCollector(source))
+        self._listener.routes = {
+            "/": lambda _: _page(source),
+            "/healthz": lambda _: _health(pulse),
+            "/metrics": lambda accept: _metrics(registry, accept),
+        }
+        self._listener.serve_forever(poll_interval=0.2)
+
+    def stop(self) -> None:
+        """End `run`."""
+        self._listener.shutdown()
+
+    def close(self) -> None:
+        """Give up the address."""
+        self._listener.server_close()
+
+
+_Answer = tuple[http.HTTPStatus, str, bytes]
+
+
+class _Listener(ThreadingHTTPServer):
+    daemon_threads = True
+    routes: dict[str, Callable[[str], _Answer]]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Listener
+    server_version = "gilscope"
+    sys_version = ""
+    timeout = 30
+
+    def do_GET(self) -> None:
+        route = self.server.routes.get(self.path.partition("?")[0])
+        if route is None:
+            status, kind, body = http.HTTPStatus.NOT_FOUND, "text/plain", b"no such page\n"
+        else:
+            status, kind, body = route(self.headers.get("Accept", ""))
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    do_HEAD = do_GET  # noqa: N815 - the base class looks for this name
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class' name
+        _log.debug(format, *args)
+
+
+def _metrics(registry: CollectorRegistry, accept: str) -> _Answer:
+    encoder, kind = choose_encoder(accept)
+    return http.HTTPStatus.OK, kind, encoder(registry)
+
+
+def _health(pulse: Pulse) -> _Answer:
+    if pulse.is_alive:
+        return http.HTTPStatus.OK, "text/plain; charset=utf-8", b"ok\n"
+    body = b"the loop that looks after the traced processes has stopped\n"
+    return http.HTTPStatus.SERVICE_UNAVAILABLE, "text/plain; charset=utf-8", body
+
+
+def _page(source: Source) -> _Answer:
+    html = page.render(source.observe(), source.refusals())
+    return http.HTTPStatus.OK, "text/html; charset=utf-8", html.encode()

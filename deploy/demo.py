@@ -1,0 +1,98 @@
+"""Shows gilscope at work on a program that suffers from the convoy effect.
+
+Starts the program (an echo server thread beside two threads that compute) and a client that times
+its echoes, records it, prints the report, and leaves ``gilscope serve`` running on it.
+"""
+
+import argparse
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parents[1]
+_WORKLOADS = _ROOT / "tests" / "workloads"
+# The distribution's own build: stripped, optimised, nothing prepared for tracing.
+_TARGET_PYTHON = "/usr/bin/python3"
+_GILSCOPE = (sys.executable, "-m", "gilscope")
+_RECORD_S = 5
+_ECHOES = 200
+
+
+def main() -> int:
+    """Run the demonstration and return its exit code."""
+    options = _parse_arguments()
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+    _say("First the plain facts: echoes of 8 KiB, without and with two threads that compute.")
+    _compare()
+    if stopped.is_set():
+        return 0
+    with _convoy() as pid:
+        _say(f"Now gilscope looks at that server, process {pid}, for {_RECORD_S} seconds.")
+        record = (*_GILSCOPE, "record", "-p", str(pid), "-d", str(_RECORD_S))
+        code = subprocess.run(record, check=False).returncode
+        if code or stopped.is_set():
+            return code
+        _say("From here on `gilscope serve` watches it, as it would in production.")
+        return _serve(pid, options, stopped)
+
+
+def _parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Show gilscope at work.")
+    parser.add_argument(
+        "--seconds", type=float, help="end after so many seconds of serving; default: at Ctrl-C"
+    )
+    parser.add_argument("--listen", default="127.0.0.1:9845", help="where to serve")
+    return parser.parse_args()
+
+
+def _compare() -> None:
+    client = (_TARGET_PYTHON, str(_WORKLOADS / "convoy_client.py"))
+    subprocess.run(
+        (*client, "--compare", "--echoes", str(_ECHOES)), check=True, stdout=subprocess.DEVNULL
+    )
+
+
+@contextlib.contextmanager
+def _convoy() -> Iterator[int]:
+    command = (_TARGET_PYTHON, str(_WORKLOADS / "convoy.py"), "--client")
+    # A process group of its own: Ctrl-C is for the demonstration, which ends the rest in order.
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+    ) as server:
+        try:
+            ready = server.stdout.readline() if server.stdout else b"{}"
+            yield int(json.loads(ready)["pid"])
+        finally:
+            server.terminate()
+
+
+def _serve(pid: int, options: argparse.Namespace, stopped: threading.Event) -> int:
+    command = (*_GILSCOPE, "serve", "-p", str(pid), "--listen", options.listen)
+    with subprocess.Popen(command, start_new_session=True) as agent:
+        watcher = threading.Thread(target=lambda: (agent.wait(), stopped.set()), daemon=True)
+        watcher.start()
+        _say(f"Open http://{options.listen}/ in a browser. {_ending(options.seconds)}")
+        stopped.wait(options.seconds)
+        agent.terminate()
+        code = agent.wait()
+        watcher.join()
+    return code
+
+
+def _ending(seconds: float | None) -> str:
+    return "Ctrl-C ends it." if seconds is None else f"It ends after {seconds:g} seconds."
+
+
+def _say(text: str) -> None:
+    print(f"\n--- {text}\n", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""The report for programs."""
+
+import json as standard_json
+from dataclasses import replace
+
+from gilscope.reports import json
+from recordings import convoy
+
+
+def test_report_adds_up() -> None:
+    """
+    Totals are the sums of the threads; the histogram counts finished waits only.
+    """
+    report = standard_json.loads(json.render(convoy()))
+
+    assert (1, "contention", 2.0) == (report["version"], report["mode"], report["duration_s"])
+    assert (1.94, 235) == (report["totals"]["wait_s"], report["totals"]["waits"])
+    assert [1.53, 0.2, 0.21] == [thread["wait_s"] for thread in report["threads"]]
+    assert 235 == sum(count for _, count in report["histograms"]["wait"])
+    assert {"began_unseen": 2} == report["totals"]["lost_events"]
+
+
+def test_what_the_mode_cannot_measure_is_null() -> None:
+    """
+    A zero would say that there were no holds.
+    """
+    report = json.report(convoy())
+
+    assert report["totals"]["hold_s"] is None
+    assert report["totals"]["holds"] is None
+    assert report["histograms"]["hold"] is None
+    assert report["histograms"]["switch_latency"] is None
+    assert [(None, None)] * 3 == [
+        (thread["hold_s"], thread["holds"]) for thread in report["threads"]
+    ]
+
+
+def test_buckets_are_bounds_with_their_own_counts() -> None:
+    """
+    110 waits of 4 ms lie below 4.19 ms; the last bucket has no bound.
+    """
+    buckets = json.report(convoy())["histograms"]["wait"]
+
+    assert 110 == dict(buckets)[0.004194304]
+    assert [None, 0] == buckets[-1]
+
+
+def test_invalid_observation_says_so() -> None:
+    """
+    A program finds the reason beside the flag.
+    """
+    recording = convoy()
+    spoilt = replace(recording, observation=replace(recording.observation, invalid="why"))
+
+    process = json.report(spoilt)["process"]
+
+    assert (False, "why") == (process["valid"], process["invalid_reason"])

@@ -1,0 +1,104 @@
+"""The report for people, as a whole."""
+
+from dataclasses import replace
+
+from gilscope.model import Recording
+from gilscope.reports import text
+from recordings import MS, convoy, gil, histogram, observation
+
+_CONVOY = """\
+app.py, pid 4711, CPython 3.11.2
+2.000s in contention mode. The GIL was found by its own call sites (build 571d98e01096).
+
+1.940s lost waiting for the GIL in 235 waits: at any moment 0.97 threads were waiting on average.
+1 wait had not ended at the end of the recording, the longest of 3 ms; counted up to there.
+Waiting threads asked the holder 230 times to let go: it took at most 131 us
+in half of the cases, and at most 131 us in 99 % of them.
+
+Convoy: serve (app.py:8)
+  came back from a blocking call 125 times and, in 80 % of them,
+  queued for at least a whole switch interval (5 ms), 15 ms on average.
+  The threads that compute and are made to yield meanwhile: crunch (app.py:2).
+  What helps: compute in another process, or in code that releases the GIL; a shorter
+  sys.setswitchinterval() makes each wait shorter, at the price of more switches.
+
+Time lost, by thread role and kind
+    1.500s lost waiting (100x GIL_CONVOY), 75 % of its time
+           serve (app.py:8)
+           came back from a blocking call and queued for a switch interval or longer
+    0.410s lost waiting (110x GIL_PREEMPTION), 10 % of its time
+           crunch (app.py:2) (2 threads)
+           was made to yield to another thread
+    0.030s lost waiting (25x GIL_BLOCKING_CALL), 2 % of its time
+           serve (app.py:8)
+           came back from a blocking call and waited for less than that
+
+How long the waits lasted
+    524 us .. 1.05 ms        25  █████████▏
+   1.05 ms .. 2.1 ms          0
+    2.1 ms .. 4.19 ms       110  ████████████████████████████████████████
+   4.19 ms .. 8.39 ms         0
+   8.39 ms .. 16.8 ms       100  ████████████████████████████████████▍
+
+How long holders took to let go when asked
+   65.5 us .. 131 us        200  ████████████████████████████████████████
+
+2 waits that had begun before the recording: their first part is missing.
+"""
+
+
+def test_convoy_is_called_by_its_name() -> None:
+    """
+    The whole report of a convoy.
+    """
+    assert _CONVOY == text.render(convoy())
+
+
+def test_colour_changes_nothing_but_the_colour() -> None:
+    """
+    On a terminal the same words stand in colour.
+    """
+    coloured = text.render(convoy(), colour=True)
+    for code in ("\033[1m", "\033[31m", "\033[2m", "\033[0m"):
+        assert code in coloured
+        coloured = coloured.replace(code, "")
+
+    assert _CONVOY == coloured
+
+
+def test_process_without_contention_is_said_to_have_none() -> None:
+    """
+    No table of zeros.
+    """
+    report = text.render(Recording(observation(gils=(gil(),)), "contention", 2000 * MS))
+
+    assert "\nNo thread had to wait for the GIL.\n\nNo event was lost.\n" in report
+
+
+def test_invalid_observation_shows_the_reason_and_no_figures() -> None:
+    """
+    Wrong numbers are worse than none.
+    """
+    recording = convoy()
+    spoilt = replace(recording.observation, invalid="what waits is not a GIL (invalid_mutex)")
+
+    report = text.render(replace(recording, observation=spoilt))
+
+    assert report.endswith(
+        "\nNothing is reported, because what waits is not a GIL (invalid_mutex).\n"
+    )
+    assert "lost waiting" not in report
+
+
+def test_interpreters_with_their_own_gil_are_listed() -> None:
+    """
+    More than one lock: who waited for which.
+    """
+    seen = observation(
+        convoy().observation.totals.threads,
+        (gil(0), gil(1, preemption=histogram(MS, 2 * MS))),
+    )
+
+    report = text.render(Recording(seen, "contention", 2000 * MS))
+
+    assert "  interpreter 0: 0.000s in 0 waits\n  interpreter 1: 0.003s in 2 waits\n" in report
