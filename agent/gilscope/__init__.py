@@ -1,3 +1,3 @@
-"""gilscope: who waits for the GIL, for how long, and because of whom."""
+"""gilscope: which threads wait for the GIL, how long, and after what."""
 
 __version__ = "0.1.0"

@@ -14,7 +14,13 @@ __all__ = ["SiteCache", "default_folder"]
 def default_folder() -> Path:
     """Return where this user's caches live."""
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "gilscope"
+    if base:
+        return Path(base) / "gilscope"
+    try:
+        return Path.home() / ".cache" / "gilscope"
+    except RuntimeError:
+        # This user has no home: a container's, or a service's.
+        return Path("/var/cache/gilscope")
 
 
 class SiteCache:

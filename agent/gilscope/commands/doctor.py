@@ -1,0 +1,62 @@
+"""``gilscope doctor``: says what works here, what is missing, and what mends it."""
+
+import argparse
+import sys
+
+from gilscope.doctor.examination import examine
+from gilscope.reports import doctor_json, doctor_text
+
+__all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
+
+SUMMARY = "say what works on this machine, what is missing, and the command that mends it"
+
+EXAMPLES = """\
+examples:
+  gilscope doctor                            # this machine
+  gilscope doctor -p 4711                    # and whether process 4711 can be traced
+  gilscope doctor --all                      # and every Python on this host
+  gilscope doctor --format json | jq .ok
+"""
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "-p", "--pid", type=int, metavar="PID", help="also look at process PID; nothing is attached"
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="also list every Python on this host, a line each"
+    )
+    parser.add_argument(
+        "--format", choices=["text", "json"], default="text", help="form of the report"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Look, report, and return 0 or the exit code of the first thing that is missing."""
+    with _Waiting():
+        diagnosis = examine(arguments.pid, all_pythons=arguments.all)
+    if arguments.format == "json":
+        report = doctor_json.render(diagnosis)
+    else:
+        report = doctor_text.render(diagnosis, colour=sys.stdout.isatty())
+    sys.stdout.write(report)
+    sys.stdout.flush()
+    return diagnosis.exit_code
+
+
+class _Waiting:
+    """Says on a terminal what takes so long, and wipes it away."""
+
+    _TEXT = "Compiling the probes, which takes a few seconds ..."
+
+    def __enter__(self) -> None:
+        self._tell(self._TEXT)
+
+    def __exit__(self, *_: object) -> None:
+        self._tell("\r\033[K")
+
+    def _tell(self, text: str) -> None:
+        if sys.stderr.isatty():
+            sys.stderr.write(text)
+            sys.stderr.flush()

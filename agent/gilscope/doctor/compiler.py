@@ -1,0 +1,129 @@
+"""Looks for what compiles the probes: kernel headers, and a Python that has BCC."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gilscope.diagnosis import Check, Status
+from gilscope.doctor import remedies
+from gilscope.errors import KernelOrBccMissing
+from gilscope.kernel.headers import find_headers, find_system_headers
+
+__all__ = ["BccImport", "ask_pythons", "judge_bcc", "judge_headers"]
+
+# Those that kernel/loader.py tries, in its order.
+_PYTHONS = (sys.executable, "/usr/bin/python3")
+_TIMEOUT_S = 60
+
+_NEEDED_OF_A_NAMED_TREE = ("include/linux/kconfig.h", "include/generated/autoconf.h")
+
+_IMPORT_BCC = """\
+import json
+try:
+    import bcc
+except ImportError as error:
+    answer = {"absent": str(error)}
+except Exception as error:
+    answer = {"broken": "%s: %s" % (type(error).__name__, error)}
+else:
+    real = hasattr(bcc, "BPF")
+    answer = {"version": bcc.__version__} if real else {"other": str(bcc.__file__)}
+print(json.dumps(answer))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class BccImport:
+    """What became of ``import bcc`` in one Python."""
+
+    python: str
+    version: str = ""
+    """Of BCC, the BPF compiler; empty: this Python cannot use it."""
+    other: str = ""
+    """The file of a module that is called bcc and is something else."""
+    absent: str = ""
+    """The message of the ImportError."""
+    broken: str = ""
+    """BCC is there and cannot be used: the message."""
+
+
+def judge_headers(
+    environ: Mapping[str, str],
+    release: str,
+    distributions: Sequence[str],
+    *,
+    root: Path = Path("/"),
+    shipped: tuple[Path, ...] | None = None,
+) -> Check:
+    """Return which kernel headers BCC will compile against."""
+    name = "kernel_headers"
+    remedy = remedies.install_headers(distributions)
+    if named := environ.get("BCC_KERNEL_SOURCE"):
+        for file in _NEEDED_OF_A_NAMED_TREE:
+            if not (Path(named) / file).exists():
+                found = f"BCC_KERNEL_SOURCE names {named}, which has no {file}"
+                remedy = f"unset BCC_KERNEL_SOURCE, or let it name a whole tree; or: {remedy}"
+                return Check(name, Status.MISSING, found, remedy, KernelOrBccMissing.exit_code)
+        return Check(name, Status.OK, f"{named} (named by BCC_KERNEL_SOURCE)")
+    if shipped is None:
+        tree = find_headers(environ, release, root=root)
+    else:
+        tree = find_headers(environ, release, root=root, shipped=shipped)
+    tree = tree or find_system_headers(release, root=root)
+    if tree is not None:
+        return Check(name, Status.OK, str(tree))
+    return Check(
+        name,
+        Status.MISSING,
+        f"none in /lib/modules/{release}/build, /sys/kernel/kheaders.tar.xz or /usr/src",
+        remedy,
+        KernelOrBccMissing.exit_code,
+    )
+
+
+def ask_pythons() -> tuple[BccImport, ...]:
+    """Return what ``import bcc`` does in every Python that may run the compiler."""
+    pythons = [python for python in dict.fromkeys(_PYTHONS) if python and Path(python).exists()]
+    return tuple(_ask(python) for python in pythons)
+
+
+def _ask(python: str) -> BccImport:
+    try:
+        done = subprocess.run(
+            # -I, as when it is used: nothing of PYTHONPATH may pose as BCC.
+            [python, "-I", "-c", _IMPORT_BCC],
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+        return BccImport(python, **json.loads(done.stdout))
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        return BccImport(python, broken=f"it did not answer ({error})")
+
+
+def judge_bcc(imports: Sequence[BccImport], distributions: Sequence[str]) -> Check:
+    """Return which Python has BCC."""
+    name, install = "bcc", remedies.install_bcc(distributions)
+    others = [answer for answer in imports if answer.other]
+    aside = "".join(
+        f"; the module bcc of {answer.python} is not BCC, and is passed over" for answer in others
+    )
+    for answer in imports:
+        if answer.version:
+            return Check(name, Status.OK, f"{answer.version}, in {answer.python}{aside}")
+        if answer.broken:
+            found = f"{answer.python} has BCC but cannot use it ({answer.broken})"
+            return Check(name, Status.MISSING, found, install, KernelOrBccMissing.exit_code)
+    if others:
+        found = (
+            f"the module bcc of {others[0].python} ({others[0].other}) is not BCC, the BPF "
+            "compiler, but another package of that name"
+        )
+        remedy = f"{others[0].python} -m pip uninstall bcc; {install}"
+        return Check(name, Status.MISSING, found, remedy, KernelOrBccMissing.exit_code)
+    found = f"no BCC in {' or '.join(answer.python for answer in imports) or 'any Python'}"
+    return Check(name, Status.MISSING, found, install, KernelOrBccMissing.exit_code)

@@ -1,0 +1,70 @@
+"""One run of doctor: reads and tries everything, in an order in which causes come first."""
+
+import os
+from pathlib import Path
+
+from gilscope.diagnosis import Check, Diagnosis
+from gilscope.doctor.attempts import Attempt, make_attempts
+from gilscope.doctor.compiler import ask_pythons, judge_bcc, judge_headers
+from gilscope.doctor.kernel import judge_abilities, judge_architecture, judge_release
+from gilscope.doctor.machine import Machine, read_machine
+from gilscope.doctor.permissions import (
+    judge_environment,
+    judge_rights,
+    judge_site_cache,
+    judge_switches,
+)
+from gilscope.doctor.process import diagnose_process, is_readable
+from gilscope.doctor.processes import list_pythons
+from gilscope.doctor.trial import Trial, judge_trial, try_probes, what_prevents
+from gilscope.gil.site_cache import default_folder
+
+__all__ = ["examine"]
+
+_NOWHERE = Path(os.devnull, "gilscope")
+
+
+def examine(pid: int | None, *, all_pythons: bool) -> Diagnosis:
+    """Return what works here and what does not; takes seconds, because it compiles the probes."""
+    machine = read_machine()
+    folder = _cache_folder()
+    process = None if pid is None else diagnose_process(pid, machine, folder or _NOWHERE)
+    checks = _check_machine(machine, folder, target_is_readable=is_readable(process))
+    if not all_pythons:
+        return Diagnosis(checks, process)
+    return Diagnosis(checks, process, *list_pythons(folder or _NOWHERE, machine))
+
+
+def _check_machine(
+    machine: Machine, folder: Path | None, *, target_is_readable: bool
+) -> tuple[Check, ...]:
+    attempts = make_attempts(machine.uprobe_type, uses_links=machine.uses_links)
+    compiler = (
+        judge_headers(os.environ, machine.release, machine.distributions),
+        judge_bcc(ask_pythons(), machine.distributions),
+    )
+    abilities = judge_abilities(machine, attempts, can_place_uprobes=False)
+    architecture = judge_architecture(machine)
+    obstacle = what_prevents((architecture, *abilities, *compiler))
+    trial = Trial(prevented_by=obstacle) if obstacle else try_probes()
+    can_place = trial.can_place_uprobes
+    return (
+        judge_release(machine),
+        architecture,
+        *judge_rights(
+            machine, attempts, can_place_uprobes=can_place, target_is_readable=target_is_readable
+        ),
+        *judge_abilities(machine, attempts, can_place_uprobes=can_place),
+        *judge_switches(machine, target_is_readable=target_is_readable),
+        *judge_environment(machine),
+        *compiler,
+        judge_trial(trial, uprobes_fail=bool(attempts[Attempt.UPROBE])),
+        judge_site_cache(folder),
+    )
+
+
+def _cache_folder() -> Path | None:
+    try:
+        return default_folder()
+    except RuntimeError:
+        return None

@@ -1,0 +1,149 @@
+"""Judges what was found in a process: the interpreter's file, its GIL code, its locks."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gilscope import procfs
+from gilscope.diagnosis import Check, Status
+from gilscope.doctor.machine import Machine
+from gilscope.doctor.remedies import grant
+from gilscope.errors import GilCodeNotFound, NotPermitted
+from gilscope.gil.site_cache import SiteCache
+from gilscope.model import Gil, Sites
+from gilscope.target import Located, Target
+
+__all__ = [
+    "Found",
+    "KeptSites",
+    "closed_path",
+    "judge_closed_path",
+    "judge_gil_code",
+    "judge_gils",
+    "judge_interpreter",
+    "sites_count",
+]
+
+_SHORT_BUILD_ID: Final = 12
+
+
+class KeptSites(SiteCache):
+    """The cache of sites, which also keeps in `kept` what went through it."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.kept: dict[str, Sites] = {}
+
+    def load(self, build_id: str) -> Sites | None:
+        """Return the remembered sites of *build_id*, or None."""
+        sites = super().load(build_id)
+        if sites is not None:
+            self.kept[build_id] = sites
+        return sites
+
+    def store(self, sites: Sites) -> None:
+        """Remember *sites*."""
+        self.kept[sites.build_id] = sites
+        super().store(sites)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """How a process would be traced."""
+
+    target: Target
+    sites: Sites | None
+    """None with the libc method."""
+
+
+def closed_path(pid: int) -> str | None:
+    """Return the first program file of *pid* that lies in a folder closed to the agent, or None."""
+    try:
+        mappings = procfs.read_maps(pid)
+    except OSError:
+        return None
+    for mapping in mappings:
+        try:
+            Path(f"/proc/{pid}/root{mapping.path}").open("rb").close()
+        except PermissionError:
+            if mapping.executable or not mapping.offset:
+                return mapping.path
+        except OSError:
+            continue
+    return None
+
+
+def judge_closed_path(path: str, machine: Machine) -> Check:
+    """Return the check for an interpreter whose file the agent's user may not open."""
+    return Check(
+        "interpreter",
+        Status.MISSING,
+        f"{path} may not be opened by uid {machine.euid}: the file, or a folder above it, is "
+        "closed to others",
+        grant(["CAP_DAC_READ_SEARCH"], machine),
+        NotPermitted.exit_code,
+    )
+
+
+def judge_interpreter(located: Located) -> Check:
+    """Return which interpreter it is, and how its file is opened."""
+    file, build_id = located.file, located.build_id.removeprefix("sha256:")
+    found = (
+        f"CPython {located.interpreter.version}, {file.mapping.path}, "
+        f"build {build_id[:_SHORT_BUILD_ID]}"
+    )
+    if file.path == f"/proc/{located.pid}/root{file.mapping.path}":
+        return Check("interpreter", Status.OK, found)
+    return Check(
+        "interpreter",
+        Status.OK,
+        f"{found}; the file was replaced or removed since the process started, and is opened as "
+        f"{file.path}",
+    )
+
+
+def judge_gil_code(found: Found) -> Check:
+    """Return by which method the GIL would be observed, and what vouches for it."""
+    target, sites = found.target, found.sites
+    if target.process.method == "sites":
+        counts = (sites_count(found) or {}).items()
+        words = ", ".join(f"{count} {kind if count > 1 else kind[:-1]}" for kind, count in counts)
+        proof = "".join(f"; {sentence}" for sentence in (sites.checks if sites else ()))
+        return Check("gil_code", Status.OK, f"its own call sites: {words}{proof}")
+    return Check(
+        "gil_code",
+        Status.WARNING,
+        f"by {len(target.hookpoints)} functions of {target.path.partition('/root')[2]}, because "
+        f"{target.fallback_reason}",
+        GilCodeNotFound.remedy,
+    )
+
+
+def judge_gils(gils: list[Gil] | str, threads: int | None, kernel_threads: int) -> Check:
+    """Return which GILs there are; a text instead of *gils* says why they could not be read."""
+    if isinstance(gils, str):
+        found = f"the interpreters could not be read from memory ({gils})"
+        return Check(
+            "gils", Status.MISSING, found, GilCodeNotFound.remedy, GilCodeNotFound.exit_code
+        )
+    if not gils:
+        found = "none yet: Python has not been initialised in this process, or has ended"
+        return Check("gils", Status.WARNING, found)
+    ids = ", ".join(str(gil.interpreter_id) for gil in gils)
+    which = f"interpreter{'s' * (len(gils) > 1)} {ids}"
+    count = f"{len(gils)} GIL{'s' * (len(gils) > 1)}"
+    return Check(
+        "gils", Status.OK, f"{count} ({which}), {threads} Python threads of {kernel_threads}"
+    )
+
+
+def sites_count(found: Found) -> dict[str, int] | None:
+    """Return how many sites of each kind there are, None with the libc method."""
+    if found.sites is None:
+        return None
+    return {
+        "waits": len(found.sites.waits),
+        "yields": len(found.sites.yields),
+        "acquires": len(found.sites.acquires),
+        "releases": len(found.sites.releases),
+    }

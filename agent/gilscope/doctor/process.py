@@ -1,0 +1,110 @@
+"""Looks at one process from all sides, without touching it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from gilscope import procfs
+from gilscope.diagnosis import Check, ProcessDiagnosis, Status
+from gilscope.doctor.access import Standing, judge_reading, judge_standing, read_standing
+from gilscope.doctor.interpreter import (
+    Found,
+    KeptSites,
+    closed_path,
+    judge_closed_path,
+    judge_gil_code,
+    judge_gils,
+    judge_interpreter,
+    sites_count,
+)
+from gilscope.doctor.machine import Machine
+from gilscope.errors import GilscopeError, NotPermitted, NotPython
+from gilscope.gil.memory import TornRead
+from gilscope.gil.runtime import read_gils, read_threads, runtime_of
+from gilscope.model import Gil
+from gilscope.process_name import process_name
+from gilscope.procmem import ProcessMemory
+from gilscope.target import Located, Target, inspect, locate
+
+__all__ = ["diagnose_process", "is_readable"]
+
+_Result = TypeVar("_Result")
+
+
+def is_readable(diagnosis: ProcessDiagnosis | None) -> bool:
+    """Return whether the agent could read the memory of the process."""
+    return diagnosis is not None and any(
+        check.name == "memory" and check.status is Status.OK for check in diagnosis.checks
+    )
+
+
+def diagnose_process(pid: int, machine: Machine, cache_folder: Path) -> ProcessDiagnosis:
+    """Return what there is to say about process *pid*."""
+    try:
+        standing = read_standing(pid)
+        name = process_name(procfs.read_command_line(pid)) if standing else ""
+    except (OSError, KeyError):
+        standing, name = None, ""
+    existence = judge_standing(pid, standing, name, machine)
+    outside = ProcessDiagnosis(pid, name, existence)
+    if standing is None or existence[0].status is Status.MISSING:
+        return outside
+    reading = judge_reading(pid, standing, machine)
+    outside = replace(outside, checks=(*existence, reading))
+    if reading.status is Status.MISSING:
+        return outside
+    return _diagnose_python(outside, standing, machine, KeptSites(cache_folder))
+
+
+def _diagnose_python(
+    outside: ProcessDiagnosis, standing: Standing, machine: Machine, cache: KeptSites
+) -> ProcessDiagnosis:
+    pid = outside.pid
+    located = _attempted("interpreter", lambda: locate(pid))
+    if isinstance(located, Check):
+        closed = closed_path(pid) if located.exit_code == NotPermitted.exit_code else None
+        if closed is not None:
+            located = judge_closed_path(closed, machine)
+        return replace(outside, checks=(*outside.checks, located))
+    target = _attempted("gil_code", lambda: inspect(pid, cache))
+    found = None if isinstance(target, Check) else _found(target, cache)
+    code = target if isinstance(target, Check) else judge_gil_code(_found(target, cache))
+    threads, gils = _read_runtime(located)
+    locks = judge_gils(gils, threads, standing.threads)
+    return replace(
+        outside,
+        checks=(*outside.checks, judge_interpreter(located), code, locks),
+        python=located.interpreter.version,
+        build_id=located.build_id,
+        path=located.file.mapping.path,
+        opened_as=located.file.path,
+        method=found.target.process.method if found else None,
+        sites=sites_count(found) if found else None,
+        gils=tuple(gil.interpreter_id for gil in gils) if isinstance(gils, list) else None,
+        threads=threads,
+    )
+
+
+def _attempted(name: str, action: Callable[[], _Result]) -> _Result | Check:
+    try:
+        return action()
+    except GilscopeError as error:
+        return Check(name, Status.MISSING, str(error), error.remedy, error.exit_code)
+    except OSError as error:
+        found = f"the process ended meanwhile ({error.strerror})"
+        return Check(name, Status.MISSING, found, NotPython.remedy, NotPython.exit_code)
+
+
+def _found(target: Target, cache: KeptSites) -> Found:
+    sites = cache.kept.get(target.located.build_id)
+    return Found(target, sites if target.process.method == "sites" else None)
+
+
+def _read_runtime(located: Located) -> tuple[int | None, list[Gil] | str]:
+    try:
+        with ProcessMemory(located.pid) as memory:
+            runtime = runtime_of(memory, located.interpreter, located.load_bias)
+            return len(read_threads(runtime)), read_gils(runtime)
+    except (OSError, TornRead, GilscopeError) as error:
+        return None, str(error)

@@ -1,0 +1,61 @@
+"""The table of exported metrics as a page of the documentation."""
+
+import sys
+from collections.abc import Iterable
+
+from gilscope.histogram import BOUNDS_NS
+from gilscope.metrics import FAMILIES, PROCESS_LABELS, Family
+from gilscope.reports.units import short_duration
+
+__all__ = ["render"]
+
+_HEAD = """\
+# Metrics
+
+This page is made from `agent/gilscope/metrics.py` by `make docs`.
+
+Times are in seconds.
+Series about a traced process carry the labels {process_labels}, written *process* below.
+The last two are empty where the process is in no container.
+A process whose probes did not pass their checks has `gilscope_probe_valid` 0 and no other series.
+
+A histogram `NAME` is stored as `NAME_bucket` with the label `le`, `NAME_sum` and `NAME_count`.
+Its bounds are powers of two from {shortest} to {longest}; what is longer is in `+Inf` alone.
+
+The values of labels and the reasons for lost events are explained in
+[gilscope-serve(8)](man/gilscope-serve.8.md#fields).
+"""
+
+_COLUMNS = ("name", "type", "labels", "help", "reads as")
+
+
+def render(families: Iterable[Family] = FAMILIES) -> str:
+    """Return the page as Markdown, a row for each family in the order of *families*."""
+    head = _HEAD.format(
+        process_labels=_listed(PROCESS_LABELS),
+        shortest=short_duration(BOUNDS_NS[0]),
+        longest=short_duration(BOUNDS_NS[-1]),
+    )
+    rows = [_COLUMNS, ("---",) * len(_COLUMNS), *(_row(family) for family in families)]
+    return "\n".join([head, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
+
+
+def _row(family: Family) -> tuple[str, ...]:
+    return (f"`{family.name}`", family.type, _labels(family), family.help, family.reads_as)
+
+
+def _labels(family: Family) -> str:
+    own = family.labels
+    if own[: len(PROCESS_LABELS)] != PROCESS_LABELS:
+        return ", ".join(f"`{label}`" for label in own)
+    further = own[len(PROCESS_LABELS) :]
+    return ", ".join(("*process*", *(f"`{label}`" for label in further)))
+
+
+def _listed(labels: tuple[str, ...]) -> str:
+    *first, last = (f"`{label}`" for label in labels)
+    return f"{', '.join(first)} and {last}"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(render())

@@ -1,0 +1,168 @@
+"""Tests of what is said about an interpreter that was found."""
+
+from pathlib import Path
+
+from gilscope.diagnosis import Status
+from gilscope.doctor.interpreter import (
+    Found,
+    KeptSites,
+    judge_closed_path,
+    judge_gil_code,
+    judge_gils,
+    judge_interpreter,
+)
+from gilscope.doctor.machine import Machine
+from gilscope.gil.interpreter import Interpreter
+from gilscope.model import Gil, PausePoint, Process, Site, Sites
+from gilscope.procfs import Mapping
+from gilscope.target import Hookpoint, Located, MappedFile, Target
+
+_SITE = Site(0x1000, 0x1000)
+_PAUSE = PausePoint(_SITE, _SITE)
+_SITES = Sites(
+    build_id="ab" * 20,
+    waits=(_PAUSE,),
+    yields=(_PAUSE, _PAUSE),
+    acquires=(_SITE,),
+    releases=(_SITE, _SITE, _SITE),
+    forced_drops=(),
+    forced_takes=(),
+    callers=(),
+    checks=("take_gil is there", "symbols agree"),
+)
+
+
+def _located(opened_as: str) -> Located:
+    mapping = Mapping(0x400000, 0x500000, False, 0, 7, "/usr/bin/python3.11", False)
+    return Located(
+        pid=47,
+        start_ticks=1,
+        file=MappedFile(mapping, opened_as),
+        interpreter=Interpreter((3, 11), "3.11.2", 0x1000, 0x2000, None),
+        build_id="ab" * 20,
+        load_bias=0,
+    )
+
+
+def _target(method: str) -> Target:
+    return Target(
+        located=_located("/proc/47/root/usr/bin/python3.11"),
+        process=Process(47, "app.py", "3.11.2", "ab" * 20, method),
+        path="/proc/47/root/lib/libc.so.6",
+        hookpoints=(Hookpoint("on_libc_wait", 1), Hookpoint("on_libc_yield", 2)),
+        callers=(),
+        fallback_reason="the file has no section headers",
+    )
+
+
+def test_an_interpreter_on_disk() -> None:
+    """
+    Version, path and the beginning of the build-id.
+    """
+    check = judge_interpreter(_located("/proc/47/root/usr/bin/python3.11"))
+
+    assert "CPython 3.11.2, /usr/bin/python3.11, build abababababab" == check.found
+
+
+def test_a_replaced_interpreter() -> None:
+    """
+    The way that leads to the replaced file is told.
+    """
+    check = judge_interpreter(_located("/proc/47/exe"))
+
+    assert (Status.OK, True) == (
+        check.status,
+        check.found.endswith(
+            "; the file was replaced or removed since the process started, and is opened as "
+            "/proc/47/exe"
+        ),
+    )
+
+
+def test_call_sites() -> None:
+    """
+    The sites are counted by kind, and what vouches for them is told.
+    """
+    check = judge_gil_code(Found(_target("sites"), _SITES))
+
+    assert (
+        "its own call sites: 1 wait, 2 yields, 1 acquire, 3 releases; take_gil is there; symbols "
+        "agree" == check.found
+    )
+
+
+def test_the_libc_method() -> None:
+    """
+    It is a warning that names the library and why the sites could not be used.
+    """
+    check = judge_gil_code(Found(_target("libc"), None))
+
+    assert (
+        Status.WARNING,
+        "by 2 functions of /lib/libc.so.6, because the file has no section headers",
+    ) == (check.status, check.found)
+
+
+def test_several_gils() -> None:
+    """
+    The owners are named.
+    """
+    gils = [Gil(0x10, 0), Gil(0x20, 3)]
+
+    check = judge_gils(gils, 5, 9)
+
+    assert "2 GILs (interpreters 0, 3), 5 Python threads of 9" == check.found
+
+
+def test_no_gil_yet() -> None:
+    """
+    A Python that has not been initialised is no failure.
+    """
+    assert Status.WARNING is judge_gils([], 0, 1).status
+
+
+def test_locks_that_cannot_be_read() -> None:
+    """
+    The reason is passed on, under the code for GIL code that was not found.
+    """
+    check = judge_gils("no GIL around 0x10", None, 1)
+
+    assert (
+        Status.MISSING,
+        "the interpreters could not be read from memory (no GIL around 0x10)",
+        4,
+    ) == (check.status, check.found, check.exit_code)
+
+
+def test_a_closed_folder(machine: Machine) -> None:
+    """
+    The file, the agent's user and the capability that opens it are named.
+    """
+    check = judge_closed_path("/root/python3", machine)
+
+    assert check.found.startswith("/root/python3 may not be opened by uid 1000: ")
+    assert check.remedy.endswith("AmbientCapabilities=CAP_DAC_READ_SEARCH")
+
+
+def test_sites_are_kept_in_both_directions(tmp_path: Path) -> None:
+    """
+    What is stored is at hand, and so is what another run has stored.
+    """
+    first, second = KeptSites(tmp_path), KeptSites(tmp_path)
+
+    first.store(_SITES)
+    loaded = second.load(_SITES.build_id)
+
+    assert [_SITES, _SITES] == [first.kept[_SITES.build_id], second.kept[_SITES.build_id]]
+    assert _SITES == loaded
+
+
+def test_sites_are_kept_without_a_folder() -> None:
+    """
+    A cache that cannot be written to keeps what went through it all the same.
+    """
+    kept = KeptSites(Path("/dev/null/gilscope"))
+
+    kept.store(_SITES)
+
+    assert {_SITES.build_id: _SITES} == kept.kept
