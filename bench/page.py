@@ -1,0 +1,118 @@
+"""Writes the page about overhead from the results; every number on it comes from them."""
+
+from bench import prose
+from bench.bars import MOST_RATIO
+from bench.conditions import AGAIN, BASELINE, GILSCOPE, THREE_PROBES
+from bench.measurement import Results
+from bench.ratios import added_ns_per_event, added_ns_per_unit, ratios, spread
+from bench.tables import (
+    agent_table,
+    attach_table,
+    bar_table,
+    cost_table,
+    key_table,
+    ranged,
+    seen_table,
+    tight_table,
+)
+from bench.works import FIGHT_OFTEN, TIGHT, WORKS
+
+__all__ = ["page"]
+
+_BYTES_PER_GB = 1_000_000_000
+_PER_CENT = 100
+_PROBES_OF_PEER = 3
+
+
+def page(results: Results) -> str:
+    """Return the page as Markdown, one sentence a line."""
+    parts = [
+        prose.HEAD + (prose.QUICK if results.is_quick else ""),
+        "## The machine\n",
+        key_table(_machine(results)),
+        "## The target\n",
+        prose.COST,
+        cost_table(results),
+        _noise(results),
+        prose.WORKLOADS,
+        "## One release and take that nobody waits for\n",
+        tight_table(results),
+        "## One contended wait\n",
+        prose.CONTENDED + _contended(results),
+        "## The tool itself\n",
+        agent_table(results),
+        prose.TOOLS,
+        seen_table(results),
+        "## Attach\n",
+        prose.ATTACH,
+        attach_table(results),
+        "## Bars\n",
+        bar_table(results),
+        "## How to read this\n",
+        prose.READING,
+        "## What is not measured\n",
+        prose.NOT_MEASURED,
+    ]
+    return "\n".join(parts)
+
+
+def _machine(results: Results) -> list[tuple[str, str]]:
+    machine = results.machine
+    where = "a virtual machine" if machine.is_virtual else "no hypervisor seen"
+    state = (
+        f"load average {results.load_before:.2f} before,"
+        f" {results.stolen * _PER_CENT:.1f} % of the CPU time stolen by the hypervisor meanwhile"
+    )
+    return [
+        ("CPU", f"{machine.cpu}, {machine.cpus} usable, {where}"),
+        ("memory", f"{machine.memory_bytes / _BYTES_PER_GB:.1f} GB"),
+        ("kernel", machine.kernel),
+        ("system", machine.system),
+        *machine.versions,
+        ("workloads run on", f"`{results.interpreter}`"),
+        ("date", results.date),
+        ("command", f"`{results.command}`"),
+        ("rounds", str(results.rounds)),
+        ("state", state),
+    ]
+
+
+def _noise(results: Results) -> str:
+    wide = []
+    for work in WORKS:
+        floor = spread(ratios(results.runs, work.key, AGAIN.key, BASELINE.key))
+        reach = floor.reach_from_one()
+        if reach > MOST_RATIO - 1:
+            wide.append(f"{work.title} (up to {_PER_CENT * reach:.1f} %)")
+    if wide:
+        lines = [
+            f"The noise floor is wider than 1 % in: {'; '.join(wide)}.",
+            "A difference smaller than the noise floor of its column says nothing.",
+        ]
+    else:
+        lines = ["The noise floor lies within 1 % of 1 in every column."]
+    lines += [f"Not measured here: {title} ({reason})." for title, reason in results.left_out]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _contended(results: Results) -> str:
+    runs = results.runs
+    added = added_ns_per_event(runs, FIGHT_OFTEN.key, GILSCOPE.key, BASELINE.key)
+    floor = added_ns_per_event(
+        runs, FIGHT_OFTEN.key, AGAIN.key, BASELINE.key, counted_by=GILSCOPE.key
+    )
+    text = (
+        f"In *{FIGHT_OFTEN.title}* the target spent {ranged(added, 0)} ns more for each wait with"
+        f" gilscope, and {ranged(floor, 0)} ns more without it in the second untraced run.\n"
+    )
+    if spread(added).median <= spread(floor).high:
+        text += "That is too little to stand out from the noise.\n"
+    three = added_ns_per_unit(runs, TIGHT.key, THREE_PROBES.key, BASELINE.key)
+    if three:
+        one_ns = spread(three).median / _PROBES_OF_PEER
+        text += (
+            f"An estimate with less noise: each of the three BCC probes added {one_ns:.0f} ns to a"
+            f" pair in *{TIGHT.title}*, so two of the kind come to about {2 * one_ns:.0f} ns;"
+            " the programs of gilscope do more, but no return probe is among them.\n"
+        )
+    return text
