@@ -3,15 +3,17 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from gilscope.gil.probe import GilProbe
+from gilscope.gil.site_cache import SiteCache
 from gilscope.gil.tracer import Tracer
 from gilscope.model import Observation
 from interpreters import Interpreter
 
-__all__ = ["command_of", "looked_after", "observation_of"]
+__all__ = ["command_of", "looked_after", "observation_of", "probe", "tracer"]
 
 _TICK_S = 0.02
 
@@ -57,3 +59,13 @@ def probe() -> Iterator[GilProbe]:
     """The compiled probes; compiling them takes a second, so all tests share them."""
     with GilProbe() as loaded:
         yield loaded
+
+
+@pytest.fixture
+def tracer(probe: GilProbe, tmp_path: Path) -> Iterator[Tracer]:
+    """A tracer with a site cache of its own."""
+    made = Tracer(probe, SiteCache(tmp_path / "sites"))
+    yield made
+    made.close()
+    for pid in made.ended_pids:
+        made.drop(pid)

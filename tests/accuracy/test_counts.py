@@ -12,7 +12,7 @@ from tracing import command_of, looked_after, observation_of
 pytestmark = pytest.mark.live
 
 
-_TRIES = 5
+_TRIES = 10
 """A machine that stalls for 2 ms in the wrong place spoils the program's own answer."""
 
 

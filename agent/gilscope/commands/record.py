@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
+from gilscope.commands.options import add_observation_options, chosen_method
 from gilscope.errors import GilscopeError
 from gilscope.gil.probe import GilProbe, begin_loading
 from gilscope.gil.site_cache import SiteCache, default_folder
@@ -46,18 +47,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-d", "--duration", type=_seconds, metavar="SECONDS", help="end after SECONDS"
     )
-    parser.add_argument(
-        "--mode",
-        choices=["contention"],
-        default="contention",
-        help="what to observe; contention costs nothing while nobody waits (default)",
-    )
-    parser.add_argument(
-        "--method",
-        choices=["auto", "sites", "libc"],
-        default="auto",
-        help="how to find the GIL; auto tries the call sites, then libc (default: auto)",
-    )
+    add_observation_options(parser)
     parser.add_argument(
         "--format", choices=["text", "json"], default="text", help="form of the report"
     )
@@ -126,12 +116,12 @@ def _record_running(arguments: argparse.Namespace, stopped: _Stop) -> int:
     cache = SiteCache(default_folder())
     try:
         # While the compiler works: what cannot be traced is refused at once.
-        inspect(arguments.pid, cache, method=_method(arguments))
+        inspect(arguments.pid, cache, method=chosen_method(arguments))
     except BaseException:
         loading.cancel()
         raise
     with GilProbe(loading) as probe:
-        tracer = Tracer(probe, cache, method=_method(arguments))
+        tracer = Tracer(probe, cache, method=chosen_method(arguments))
         recording = _record(arguments, tracer, arguments.pid, stopped)
         # Taking the probes out takes a moment; nobody has to wait for it with the report.
         _write(arguments, recording)
@@ -142,7 +132,7 @@ def _record_running(arguments: argparse.Namespace, stopped: _Stop) -> int:
 def _record_command(arguments: argparse.Namespace, stopped: _Stop) -> int:
     # Without working probes the command is not even started.
     with GilProbe() as probe:
-        tracer = Tracer(probe, SiteCache(default_folder()), method=_method(arguments))
+        tracer = Tracer(probe, SiteCache(default_folder()), method=chosen_method(arguments))
         try:
             command = HeldCommand(arguments.command)
         except OSError as error:
@@ -182,10 +172,6 @@ def _record(
     )
     observation = _observe_until_end(tracer, began_ns, arguments.duration, stopped)
     return Recording(observation, arguments.mode, observation.totals.at_ns - began_ns)
-
-
-def _method(arguments: argparse.Namespace) -> str | None:
-    return None if arguments.method == "auto" else str(arguments.method)
 
 
 def _observe_until_end(

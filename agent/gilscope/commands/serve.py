@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 
+from gilscope.commands.options import add_observation_options, chosen_method
 from gilscope.discovery import Choice, Discovery, choose_all, choose_matching, choose_pids
 from gilscope.gil.probe import GilProbe, begin_loading
 from gilscope.gil.site_cache import SiteCache, default_folder
@@ -56,18 +57,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     targets.add_argument(
         "--all", action="store_true", help="trace every Python on this host, future ones too"
     )
-    parser.add_argument(
-        "--mode",
-        choices=["contention"],
-        default="contention",
-        help="what to observe; contention costs nothing while nobody waits (default)",
-    )
-    parser.add_argument(
-        "--method",
-        choices=["auto", "sites", "libc"],
-        default="auto",
-        help="how to find the GIL; auto tries the call sites, then libc (default: auto)",
-    )
+    add_observation_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -88,8 +78,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _serve(
     arguments: argparse.Namespace, server: Server, probe: GilProbe, stopped: threading.Event
 ) -> None:
-    method = None if arguments.method == "auto" else arguments.method
-    tracer = Tracer(probe, SiteCache(default_folder()), method=method, keep_threads=False)
+    tracer = Tracer(
+        probe, SiteCache(default_folder()), method=chosen_method(arguments), keep_threads=False
+    )
     pids = arguments.pid or ()
     for pid in pids:
         # A process that was named must be traceable; what is only looked for may be absent.

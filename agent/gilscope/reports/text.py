@@ -141,15 +141,18 @@ def _verdicts(losses: list[_RoleLoss], totals: ProcessTotals, paint: _Paint) -> 
         )
         yield ""
         yield paint.red(f"Convoy: {loss.role}")
-        yield f"  came back from a blocking call {returning} times and, in {percent(share)} of them,"
+        yield (
+            f"  came back from a blocking call {returning} times and, "
+            f"in {percent(share)} of them,"
+        )
         yield (
             f"  queued for at least a whole switch interval ({short_duration(interval_ns)}), "
             f"{short_duration(loss.tally.ns // loss.tally.count)} on average."
         )
         if busy:
             yield f"  The threads that compute and are made to yield meanwhile: {', '.join(busy)}."
-        yield "  What helps: compute in another process, or in code that releases the GIL; a shorter"
-        yield "  sys.setswitchinterval() makes each wait shorter, at the price of more switches."
+        yield "  What helps: compute in another process, or in code that releases the GIL;"
+        yield "  a shorter sys.setswitchinterval() buys shorter waits with more switches."
 
 
 def _loss_lines(losses: list[_RoleLoss], duration_ns: int, paint: _Paint) -> Iterator[str]:

@@ -19,8 +19,8 @@ Convoy: serve (app.py:8)
   came back from a blocking call 125 times and, in 80 % of them,
   queued for at least a whole switch interval (5 ms), 15 ms on average.
   The threads that compute and are made to yield meanwhile: crunch (app.py:2).
-  What helps: compute in another process, or in code that releases the GIL; a shorter
-  sys.setswitchinterval() makes each wait shorter, at the price of more switches.
+  What helps: compute in another process, or in code that releases the GIL;
+  a shorter sys.setswitchinterval() buys shorter waits with more switches.
 
 Time lost, by thread role and kind
     1.500s lost waiting (100x GIL_CONVOY), 75 % of its time
