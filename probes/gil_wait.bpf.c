@@ -29,10 +29,32 @@ static __always_inline int read_gil(u64 cond, struct gil_state *state)
     return bpf_probe_read_user(state, sizeof(*state), (void *)(cond - GIL_STATE_OFFSET));
 }
 
+// What stands between these two may be copied by user space at any instant; the barriers keep the
+// compiler from moving a store out.
+static __always_inline void begin_change(struct thread *thread)
+{
+    thread->version_begin++;
+    asm volatile("" ::: "memory");
+}
+
+static __always_inline void end_change(struct thread *thread)
+{
+    asm volatile("" ::: "memory");
+    thread->version_end = thread->version_begin;
+}
+
 static __always_inline struct thread *current_thread(u32 tgid, u32 tid)
 {
     struct thread *thread = threads.lookup(&tid);
 
+    if (thread && thread->tgid != tgid) {
+        // The number was another process' before user space had counted that thread's end.
+        lose(thread->tgid, LOST_THREAD_REUSED);
+        threads.delete(&tid);
+        thread = 0;
+    }
+    if (thread && thread->exited_ns)
+        thread->exited_ns = 0; // the number of a dead thread of the same process: they are one
     if (!thread) {
         struct thread fresh = {.tgid = tgid, .cause = AFTER_UNKNOWN};
 
@@ -87,7 +109,8 @@ static __always_inline void answer_drop_request(struct gil_key *key, u64 switch_
     u64 asked_ns = pending->asked_ns;
 
     if (drop_requests.delete(key) == 0)
-        observe(key, DROP_LATENCY, now - asked_ns);
+        // The request may have come from another CPU after this program had read the clock.
+        observe(key, DROP_LATENCY, now > asked_ns ? now - asked_ns : 0);
 }
 
 static __always_inline void finish_wait(struct thread *thread, u64 started_ns, u64 ended_ns,
@@ -101,21 +124,22 @@ static __always_inline void finish_wait(struct thread *thread, u64 started_ns, u
     if (!gil) {
         // The thread was made to yield before anything had shown which lock it uses.
         thread->forced_drop_ns = 0;
+        thread->yield_started_ns = 0;
+        thread->wait_started_ns = 0;
         lose(thread->tgid, LOST_LOCK_UNKNOWN);
         return;
     }
-
     if (cause == AFTER_BLOCKING_CALL && thread->interval_ns && ns >= thread->interval_ns)
         kind = CONVOY;
     if (kind >= KINDS)
         return; // never; the verifier wants the bound
-    thread->version_begin++;
+    begin_change(thread);
     thread->wait_ns[kind] += ns;
     thread->waits[kind]++;
     thread->forced_drop_ns = 0;
     thread->yield_started_ns = 0;
     thread->wait_started_ns = 0;
-    thread->version_end = thread->version_begin;
+    end_change(thread);
     if (kind == CONVOY)
         __sync_fetch_and_add(&gil->convoy_waits, 1);
     if (kind == AFTER_PREEMPTION)
@@ -125,11 +149,11 @@ static __always_inline void finish_wait(struct thread *thread, u64 started_ns, u
 
 static __always_inline void begin_wait(struct thread *thread, u64 cond, u64 started_ns, u32 cause)
 {
-    thread->version_begin++;
+    begin_change(thread);
     thread->cond = cond;
     thread->wait_started_ns = started_ns;
     thread->cause = cause;
-    thread->version_end = thread->version_begin;
+    end_change(thread);
 }
 
 // Whether the caller of a libc wait is probed at the address it will return to. A wait whose end
@@ -180,8 +204,15 @@ static __always_inline struct gil *known_gil(struct gil_key *key)
     return gil;
 }
 
-static __always_inline int wait_called(struct pt_regs *ctx, const struct target *target, u64 ids,
-                                       u64 now)
+static __always_inline void note_lock(struct target *target, u64 cond)
+{
+    if (!target->cond)
+        target->cond = cond;
+    else if (target->cond != cond)
+        target->cond = MANY_LOCKS;
+}
+
+static __always_inline int wait_called(struct pt_regs *ctx, struct target *target, u64 ids, u64 now)
 {
     u32 tgid = ids >> 32, tid = ids;
     struct gil_key key = {.cond = PT_REGS_PARM1(ctx), .tgid = tgid};
@@ -197,17 +228,18 @@ static __always_inline int wait_called(struct pt_regs *ctx, const struct target 
         lose(tgid, reason);
         return 0;
     }
+    note_lock(target, key.cond);
+
+    struct thread *thread = current_thread(tgid, tid);
+
+    if (!thread)
+        return 0;
     struct gil *gil = known_gil(&key);
 
     if (!gil)
         return 0;
     gil->interval_ns = state.interval_us * 1000;
     answer_drop_request(&key, state.switch_number, 0, now);
-
-    struct thread *thread = current_thread(tgid, tid);
-
-    if (!thread)
-        return 0;
     thread->saved_switch_number = state.switch_number;
     thread->interval_ns = gil->interval_ns;
     if (thread->wait_started_ns) {
@@ -263,23 +295,31 @@ int on_wait_return(struct pt_regs *ctx)
         return 0; // between an exec and its notice
     struct thread *thread = threads.lookup(&tid);
 
-    if (!thread || !thread->wait_started_ns) {
-        lose(tgid, LOST_BEGAN_UNSEEN);
+    if (!thread) {
+        if (current_thread(tgid, tid))
+            lose(tgid, LOST_BEGAN_UNSEEN);
         return 0;
     }
+    if (!thread->wait_started_ns)
+        return 0; // its beginning was lost, and counted as that
     struct gil_key key = {.cond = thread->cond, .tgid = tgid};
 
     if (read_gil(key.cond, &state)) {
-        // The wait goes on being counted as in flight; the next event of this thread corrects it.
+        // Whether the wait is over is not known. What it has lasted so far is; if it goes on, the
+        // rest counts as another one.
         lose(tgid, LOST_READ_FAULT);
+        finish_wait(thread, thread->wait_started_ns, now, thread->cause);
         return 0;
     }
-    answer_drop_request(&key, state.switch_number, state.locked == 0, now);
+    // A wait that did not time out was woken by a release, whoever has taken the GIL since.
+    u32 result = PT_REGS_RC(ctx);
+
+    answer_drop_request(&key, state.switch_number, state.locked == 0 || result == 0, now);
     if (state.locked == 0) {
         finish_wait(thread, thread->wait_started_ns, now, thread->cause);
         return 0;
     }
-    if ((u32)PT_REGS_RC(ctx) == TIMED_OUT && state.switch_number == thread->saved_switch_number) {
+    if (result == TIMED_OUT && state.switch_number == thread->saved_switch_number) {
         struct gil *gil = gils.lookup(&key);
         struct drop_request request = {.asked_ns = now, .switch_number = state.switch_number};
 
@@ -299,18 +339,23 @@ int on_forced_drop(struct pt_regs *ctx)
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
 
-    if (!targets.lookup(&tgid))
+    struct target *target = targets.lookup(&tgid);
+
+    if (!target)
         return 0; // between an exec and its notice
     struct thread *thread = current_thread(tgid, tid);
 
     if (!thread)
         return 0;
+    // It is made to yield by one that waits, so that lock is known even if it is this one's first.
+    if (!thread->cond && target->cond != MANY_LOCKS)
+        thread->cond = target->cond;
     struct gil_key key = {.cond = thread->cond, .tgid = tgid};
 
     answer_drop_request(&key, 0, 1, now);
-    thread->version_begin++;
+    begin_change(thread);
     thread->forced_drop_ns = now;
-    thread->version_end = thread->version_begin;
+    end_change(thread);
     return 0;
 }
 
@@ -335,11 +380,11 @@ static __always_inline int yield_called(struct gil_key *key, u64 ids, u64 now)
     if (!thread)
         return 0;
     answer_drop_request(key, 0, 1, now);
-    thread->version_begin++;
+    begin_change(thread);
     thread->cond = key->cond;
     if (!thread->forced_drop_ns)
         thread->yield_started_ns = now;
-    thread->version_end = thread->version_begin;
+    end_change(thread);
     return 0;
 }
 
@@ -350,6 +395,8 @@ int on_yield(struct pt_regs *ctx)
     u64 ids = current_ids();
     struct gil_key key = {.cond = PT_REGS_PARM1(ctx) - GIL_SWITCH_COND_OFFSET, .tgid = ids >> 32};
 
+    if (!targets.lookup(&key.tgid))
+        return 0; // between an exec and its notice
     // Some of these sites serve other condition variables too. A thread yields to one that has
     // waited, so a GIL that is not known by now is not one.
     if (!gils.lookup(&key))
@@ -364,7 +411,8 @@ int on_libc_yield(struct pt_regs *ctx)
     u64 ids = current_ids();
     struct gil_key key = {.cond = PT_REGS_PARM1(ctx) - GIL_SWITCH_COND_OFFSET, .tgid = ids >> 32};
 
-    if (!gils.lookup(&key) || !returns_to_probe(ctx, key.tgid, ids, 1))
+    if (!targets.lookup(&key.tgid) || !gils.lookup(&key) ||
+        !returns_to_probe(ctx, key.tgid, ids, 1))
         return 0;
     return yield_called(&key, ids, now);
 }
@@ -398,8 +446,9 @@ int on_thread_exit(void *ctx)
         finish_wait(thread, thread->wait_started_ns, now, thread->cause);
     } else if (thread->forced_drop_ns || thread->yield_started_ns) {
         lose(tgid, LOST_ABANDONED);
-        finish_wait(thread, thread->forced_drop_ns ? thread->forced_drop_ns : thread->yield_started_ns,
-                    now, AFTER_PREEMPTION);
+        finish_wait(thread,
+                    thread->forced_drop_ns ? thread->forced_drop_ns : thread->yield_started_ns, now,
+                    AFTER_PREEMPTION);
     }
     thread->exited_ns = now;
     return 0;

@@ -16,8 +16,8 @@
 #endif
 #if !defined(LOST_READ_FAULT) || !defined(LOST_TABLE_FULL) || !defined(LOST_BEGAN_UNSEEN) || \
     !defined(LOST_ABANDONED) || !defined(LOST_NOTICE) || !defined(LOST_RETURN_UNKNOWN) || \
-    !defined(LOST_LOCK_UNKNOWN) || !defined(INVALID_MUTEX) || !defined(INVALID_LOCKED) || \
-    !defined(INVALID_INTERVAL)
+    !defined(LOST_LOCK_UNKNOWN) || !defined(LOST_THREAD_REUSED) || !defined(INVALID_MUTEX) || \
+    !defined(INVALID_LOCKED) || !defined(INVALID_INTERVAL)
 #error "the reasons LOST_* and INVALID_* must be given"
 #endif
 
@@ -29,6 +29,7 @@
 
 #define TIMED_OUT 110                      // ETIMEDOUT, the result of a wait that saw no signal
 #define MAX_PLAUSIBLE_INTERVAL_US 10000000 // sys.setswitchinterval(10): more is not a GIL
+#define MANY_LOCKS 1                       // no address: threads have waited for several locks
 #define MAX_CALLER_DEPTH 4                 // take_gil, _PyEval_AcquireLock, _Attach, its user
 #define HISTOGRAM_SLOTS 36 // slot k: 2^(k-1) < ns <= 2^k; the last one takes the rest
 
@@ -71,6 +72,7 @@ struct gil_state {
 
 struct target {
     u64 load_bias;
+    u64 cond; // the one lock that its threads have waited for so far; 0: none, or MANY_LOCKS
     u32 file_id;
     u32 flags;
 };

@@ -54,6 +54,10 @@ class Kinship:
         self._wanted.update(line)
         return True
 
+    def forget_dead(self, alive: set[int]) -> None:
+        """Let the numbers of processes that have ended be those of strangers."""
+        self._wanted &= alive
+
 
 @dataclass(slots=True)
 class _Attempt:
@@ -135,6 +139,7 @@ class Discovery:
             self._tracer.drop(pid)
             self._forget(pid)
         alive = set(procfs.list_pids())
+        self._kinship.forget_dead(alive)
         self._drop_ended(now_s, alive)
         for pid in self._seen.keys() - alive:
             self._forget(pid)
@@ -168,7 +173,7 @@ class Discovery:
         except GilscopeError as error:
             attempt.final = True
             self._refuse(pid, error)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - see below
             # One process must not hide the others.
             _log.exception("could not trace process %d", pid)
             attempt.final = True

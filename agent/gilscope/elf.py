@@ -119,7 +119,12 @@ class ElfImage:
         for kind, description in self._notes():
             if kind == _NT_GNU_BUILD_ID and description:
                 return description.hex()
-        return f"sha256:{hashlib.sha256(self._image).hexdigest()}"
+        return f"sha256:{self.digest}"
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of the whole image, in hexadecimal."""
+        return hashlib.sha256(self._image).hexdigest()
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:

@@ -9,9 +9,9 @@ import contextlib
 import ctypes
 import os
 import signal
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from gilscope.elf import ElfError, ElfImage
 from gilscope.errors import NotPython
@@ -19,10 +19,11 @@ from gilscope.target import locate
 
 __all__ = ["HeldCommand"]
 
-_TRACEME, _CONT, _DETACH, _SYSCALL, _SETOPTIONS = 0, 7, 17, 24, 0x4200
+_CONT, _DETACH, _SYSCALL, _SEIZE = 7, 17, 24, 0x4206
 _OPTION_SYSGOOD, _OPTION_EXEC = 1, 0x10
 _SYSCALL_STOP = signal.SIGTRAP | 0x80
 _EXEC_STOP = signal.SIGTRAP | 4 << 8
+_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.ptrace.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)
@@ -40,15 +41,10 @@ class HeldCommand:
 
     def __init__(self, argv: Sequence[str]) -> None:
         """Start *argv* and hold it at its first instruction; raises OSError as exec does."""
-        self._child = subprocess.Popen(
-            list(argv),
-            preexec_fn=lambda: _ptrace(_TRACEME, 0),  # noqa: PLW1509 - one system call
-        )
-        self.pid = self._child.pid
+        self.pid = _start_seized(argv)
         self._held = True
         self._exit_status: int | None = None
         self._wait_for_stop()
-        _ptrace(_SETOPTIONS, self.pid, _OPTION_SYSGOOD | _OPTION_EXEC)
 
     def run_to_interpreter(self) -> None:
         """Let it run until an interpreter is mapped, and hold it there.
@@ -74,7 +70,6 @@ class HeldCommand:
         """Wait for the end and return its exit code; 128 + N where signal N ended it."""
         if self._exit_status is None:
             _, self._exit_status = os.waitpid(self.pid, 0)
-        self._child.returncode = 0  # reaped here, so that Popen does not look for it
         code = os.waitstatus_to_exitcode(self._exit_status)
         return 128 - code if code < 0 else code
 
@@ -89,12 +84,13 @@ class HeldCommand:
 
     def _step_until_located(self) -> bool:
         # The loader maps the library with a system call; nothing of it has run at that point.
+        forwarded = 0
         while True:
             with contextlib.suppress(NotPython):
                 locate(self.pid)
                 return True
-            _ptrace(_SYSCALL, self.pid)
-            self._wait_for_stop()
+            _ptrace(_SYSCALL, self.pid, forwarded)
+            forwarded = _signal_of(self._wait_for_stop())
 
     def _run_to_exec(self) -> None:
         forwarded = 0
@@ -103,9 +99,7 @@ class HeldCommand:
             status = self._wait_for_stop()
             if status >> 8 == _EXEC_STOP:
                 return
-            forwarded = os.WSTOPSIG(status)
-            if forwarded in (signal.SIGTRAP, _SYSCALL_STOP):
-                forwarded = 0
+            forwarded = _signal_of(status)
 
     def _wait_for_stop(self) -> int:
         _, status = os.waitpid(self.pid, 0)
@@ -118,6 +112,54 @@ class HeldCommand:
             remedy="gilscope follows the command from exec to exec, not into its children. "
             "Give the Python command line itself, or trace the child with -p PID.",
         )
+
+
+def _signal_of(status: int) -> int:
+    # What the command was stopped for: a signal that it is to get, or an event of ptrace's own.
+    number = os.WSTOPSIG(status)
+    return 0 if status >> 16 or number == _SYSCALL_STOP else number
+
+
+def _start_seized(argv: Sequence[str]) -> int:
+    # With TRACEME the first stop would be a SIGTRAP, which kills the command if gilscope dies
+    # meanwhile. So the child is seized before its exec, whose stop is then an event.
+    go, let_go = os.pipe()
+    failure, fail = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(let_go)
+        _become(argv, go, fail)
+    for fd in (go, fail):
+        os.close(fd)
+    try:
+        _ptrace(_SEIZE, pid, _OPTION_SYSGOOD | _OPTION_EXEC)
+        os.write(let_go, b".")
+    except OSError:
+        os.close(let_go)
+        os.close(failure)
+        os.waitpid(pid, 0)
+        raise
+    os.close(let_go)
+    with os.fdopen(failure, "rb") as pipe:
+        number = pipe.read()
+    if number:
+        os.waitpid(pid, 0)
+        raise OSError(int(number), os.strerror(int(number)))
+    return pid
+
+
+def _become(argv: Sequence[str], go: int, fail: int) -> NoReturn:
+    try:
+        if os.read(go, 1):
+            os.closerange(3, fail)
+            os.closerange(fail + 1, os.sysconf("SC_OPEN_MAX"))
+            for number in _IGNORED_BY_PYTHON:
+                signal.signal(number, signal.SIG_DFL)
+            os.execvp(argv[0], list(argv))  # noqa: S606 - the user gave words, not a line
+    except OSError as error:
+        os.write(fail, str(error.errno).encode())
+    finally:
+        os._exit(127)
 
 
 def _needs_libpython(pid: int) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from gilscope.histogram import Histogram
 
 __all__ = [
+    "ENDED_INTERPRETER",
     "CallerRule",
     "Cause",
     "Frame",
@@ -102,6 +103,10 @@ class Sites:
     """Empty where the evaluation loop's yield could not be identified."""
     checks: tuple[str, ...] = field(default=())
     """What was verified, in words, for `gilscope doctor`."""
+
+
+ENDED_INTERPRETER = -1
+"""In place of the id of an interpreter that ended before it could be asked for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +250,8 @@ class Process:
     build_id: str
     method: str
     """``sites`` or ``libc``: how the GIL is observed."""
+    knows_causes: bool = True
+    """Whether it can be told what came before a wait; if not, convoys and yields are not seen."""
     container_id: str | None = None
     pod_uid: str | None = None
 

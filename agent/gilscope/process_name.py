@@ -16,8 +16,12 @@ def process_name(argv: Sequence[str]) -> str:
 
     ``python3 -u /srv/app.py`` is ``app.py``, ``python -m http.server`` is ``http.server``,
     ``python -c …`` is ``python -c``. A process that has rewritten its title, as servers do, keeps
-    the title.
+    the title. What is no text, as a path may be, is escaped: a name goes into labels and pages.
     """
+    return _name(argv).encode("utf-8", "backslashreplace").decode()
+
+
+def _name(argv: Sequence[str]) -> str:
     if not argv or not argv[0]:
         return "unknown"
     if len(argv) == 1 and " " in argv[0]:

@@ -9,6 +9,8 @@ from pathlib import Path
 __all__ = [
     "Mapping",
     "ProcessStatus",
+    "in_initial_pid_namespace",
+    "is_alive",
     "list_pids",
     "list_tids",
     "maps_mention",
@@ -25,6 +27,9 @@ __all__ = [
 ]
 
 _PROC = Path("/proc")
+
+_INITIAL_PID_NAMESPACE = 0xEFFFFFFC
+"""The inode of the first pid namespace of a host: PROC_PID_INIT_INO of the kernel."""
 
 _MAP_LINE = re.compile(
     r"([0-9a-f]+)-([0-9a-f]+) (....) ([0-9a-f]+) ([0-9a-f]+:[0-9a-f]+) (\d+)\s*(.*)"
@@ -115,6 +120,11 @@ def parse_cgroup(text: str) -> tuple[str | None, str | None]:
     )
 
 
+def in_initial_pid_namespace() -> bool:
+    """Return whether gilscope sees processes as the host does."""
+    return Path("/proc/self/ns/pid").stat().st_ino == _INITIAL_PID_NAMESPACE
+
+
 def read_maps(pid: int) -> tuple[Mapping, ...]:
     """Return the file mappings of *pid*; raises OSError."""
     return parse_maps((_PROC / str(pid) / "maps").read_text(errors="surrogateescape"))
@@ -135,6 +145,14 @@ def read_status(pid: int, tid: int | None = None) -> ProcessStatus:
     if tid is not None:
         folder = folder / "task" / str(tid)
     return parse_status((folder / "status").read_text(errors="surrogateescape"))
+
+
+def is_alive(pid: int) -> bool:
+    """Return whether *pid* is a process that has not ended; a zombie has."""
+    try:
+        return read_status(pid).state not in {"Z", "X"}
+    except (OSError, KeyError):
+        return False
 
 
 def read_start_ticks(pid: int) -> int:
@@ -159,7 +177,7 @@ def read_cwd(pid: int) -> str | None:
 def read_cgroup(pid: int) -> tuple[str | None, str | None]:
     """Return container id and pod uid of *pid*, None where it has none or is gone."""
     try:
-        return parse_cgroup((_PROC / str(pid) / "cgroup").read_text())
+        return parse_cgroup((_PROC / str(pid) / "cgroup").read_text(errors="replace"))
     except OSError:
         return None, None
 

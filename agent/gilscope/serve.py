@@ -126,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
         if route is None:
             status, kind, body = http.HTTPStatus.NOT_FOUND, "text/plain", b"no such page\n"
         else:
-            status, kind, body = route(self.headers.get("Accept", ""))
+            status, kind, body = _answered(route, self.headers.get("Accept", ""))
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
@@ -138,6 +138,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class' name
         _log.debug(format, *args)
+
+
+def _answered(route: Callable[[str], _Answer], accept: str) -> _Answer:
+    try:
+        return route(accept)
+    except Exception:  # noqa: BLE001 - a client gets an answer, whatever happens
+        _log.exception("could not answer a request")
+        status = http.HTTPStatus.INTERNAL_SERVER_ERROR
+        return status, "text/plain; charset=utf-8", b"internal error; the log says more\n"
 
 
 def _metrics(registry: CollectorRegistry, accept: str) -> _Answer:

@@ -1,7 +1,9 @@
 """Finds the interpreter in a process and everything that is needed to trace it."""
 
 import contextlib
+import errno
 import mmap
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,18 +15,30 @@ from gilscope.errors import GilCodeNotFound, GilscopeError, NotPermitted, NotPyt
 from gilscope.gil.interpreter import Interpreter, identify
 from gilscope.gil.site_cache import SiteCache
 from gilscope.gil.sites import resolve_sites
-from gilscope.model import CallerRule, Process, Sites
+from gilscope.model import Process, Sites
 from gilscope.process_name import process_name
 from gilscope.procfs import Mapping
 from gilscope.procmem import ProcessMemory
 
-__all__ = ["Located", "MappedFile", "Target", "inspect", "is_python", "locate", "open_mapped"]
+__all__ = [
+    "Located",
+    "MappedFile",
+    "Target",
+    "inspect",
+    "is_python",
+    "locate",
+    "open_mapped",
+    "while_alive",
+]
 
 _LIBPYTHON = re.compile(r"lib(python|pypy)[^/]*\.so[^/]*$")
 _PYTHON = re.compile(r"(python|pypy)[^/]*$")
 _LIBC = re.compile(r"(libpthread[-.][^/]*so[^/]*|libc[-.][^/]*so[^/]*|ld-musl-[^/]*)$")
 
 _COMPARED = 4096
+
+_CHANGING = (errno.ESRCH, errno.ENOENT, errno.EFAULT, errno.EIO)
+"""What reading a process that is replacing its program ends in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +49,15 @@ class MappedFile:
     """The one that begins at the file's first byte."""
     path: str
     """Leads to the very inode that is mapped, whatever stands at the process' path by now."""
+    identity: tuple[int, int]
+    """Device and inode of what it led to when it was compared with the memory."""
+
+    def is_still_there(self) -> bool:
+        """Return whether *path* still leads to the same file."""
+        try:
+            return _identity(Path(self.path).stat()) == self.identity
+        except OSError:
+            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +86,11 @@ class Target:
 
     located: Located
     process: Process
-    path: str
-    """Of the file that the hookpoints lie in."""
+    file: MappedFile
+    """What the hookpoints lie in."""
     hookpoints: tuple[Hookpoint, ...]
-    callers: tuple[CallerRule, ...]
+    sites: Sites | None = None
+    """None with the libc method."""
     fallback_reason: str = ""
     """Libc method: why the sites could not be used."""
 
@@ -81,6 +105,7 @@ def locate(pid: int) -> Located:
         mappings = procfs.read_maps(pid)
     if not mappings:
         raise NotPython(f"process {pid} maps no files: it is a kernel thread or has just ended")
+    _refuse_deeper_namespace(pid)
     refusal: GilscopeError | None = None
     for mapping in _candidates(pid, mappings):
         try:
@@ -105,6 +130,19 @@ def locate(pid: int) -> Located:
     raise NotPython(f"process {pid} ({program}) does not map a Python interpreter")
 
 
+def _refuse_deeper_namespace(pid: int) -> None:
+    # The kernel names a process to a probe in the initial pid namespace or in the process' own.
+    with _readable(pid):
+        depth = len(procfs.read_status(pid).namespace_pids)
+    if depth > 1 and not procfs.in_initial_pid_namespace():
+        raise NotPermitted(
+            f"process {pid} lives in a pid namespace inside gilscope's, which is not the host's",
+            remedy="Run gilscope in the pid namespace of the process (docker: --pid "
+            "container:NAME, Kubernetes: shareProcessNamespace) or of the host (--pid host, "
+            "hostPID).",
+        )
+
+
 def is_python(pid: int) -> bool:
     """Return whether *pid* looks like a Python that could be traced; never raises."""
     try:
@@ -119,14 +157,37 @@ def inspect(pid: int, cache: SiteCache, *, method: str | None = None) -> Target:
 
     Raises what `locate` raises.
     """
+    with while_alive(pid):
+        return _inspect(pid, cache, method)
+
+
+@contextlib.contextmanager
+def while_alive(pid: int) -> Iterator[None]:
+    """Raise NotPython for whatever fails because process *pid* ends or changes meanwhile."""
+    try:
+        yield
+    except NotPython:
+        raise
+    except (OSError, GilscopeError) as error:
+        if not procfs.is_alive(pid):
+            raise NotPython(f"process {pid} ended while gilscope looked at it") from error
+        if isinstance(error, GilscopeError) or error.errno not in _CHANGING:
+            raise
+        raise NotPython(
+            f"process {pid} changed while gilscope looked at it ({error})",
+            remedy="It may be replacing its program: try again.",
+        ) from error
+
+
+def _inspect(pid: int, cache: SiteCache, method: str | None) -> Target:
     located = locate(pid)
     reason = ""
     if method != "libc":
         try:
             return _by_sites(located, cache)
-        except GilCodeNotFound as error:
+        except (ElfError, GilCodeNotFound) as error:
             if method == "sites":
-                raise
+                raise GilCodeNotFound(str(error)) from error
             reason = str(error)
     try:
         return _by_libc(located, reason)
@@ -142,18 +203,21 @@ def open_mapped(pid: int, mapping: Mapping) -> MappedFile:
     """
     with _readable(pid), ProcessMemory(pid) as memory:
         expected = memory.read(mapping.start, _COMPARED)
-    ways = (
+    ways: tuple[str, ...] = (
         f"/proc/{pid}/root{mapping.path}",
         # Both lead to the inode itself, deleted or not.
         f"/proc/{pid}/exe",
         f"/proc/{pid}/map_files/{mapping.start:x}-{_map_end(pid, mapping):x}",
     )
+    if mapping.is_deleted:
+        # What has taken its place may hold the same bytes, and nobody would run into a probe there.
+        ways = ways[1:]
     denied: OSError | None = None
     for path in ways:
         try:
             with Path(path).open("rb") as file:
                 if file.read(_COMPARED) == expected:
-                    return MappedFile(mapping, path)
+                    return MappedFile(mapping, path, _identity(os.fstat(file.fileno())))
         except PermissionError as error:
             denied = error
         except OSError:
@@ -171,26 +235,31 @@ def open_mapped(pid: int, mapping: Mapping) -> MappedFile:
     )
 
 
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
 def _by_sites(located: Located, cache: SiteCache) -> Target:
-    sites = cache.load(located.build_id)
     with _image(located.file.path) as image:
-        if sites is None or not _calls_are_there(image, sites):
+        sites = cache.load(image)
+        if sites is None:
             sites = resolve_sites(image)
-            cache.store(sites)
-    points = [
-        *((("on_forced_drop", site),) for site in sites.forced_drops),
-        *((("on_forced_take", site),) for site in sites.forced_takes),
-        *((("on_wait", pause.call), ("on_wait_return", pause.after)) for pause in sites.waits),
-        *((("on_yield", pause.call), ("on_yield_return", pause.after)) for pause in sites.yields),
-    ]
+            cache.store(image, sites)
+    # Ends before beginnings: a beginning whose end is not probed yet would never end.
+    points = (
+        *(("on_wait_return", pause.after) for pause in sites.waits),
+        *(("on_yield_return", pause.after) for pause in sites.yields),
+        *(("on_forced_take", site) for site in sites.forced_takes),
+        *(("on_forced_drop", site) for site in sites.forced_drops),
+        *(("on_yield", pause.call) for pause in sites.yields),
+        *(("on_wait", pause.call) for pause in sites.waits),
+    )
     return Target(
         located=located,
-        process=_process(located, "sites"),
-        path=located.file.path,
-        hookpoints=tuple(
-            Hookpoint(program, site.offset) for pair in points for program, site in pair
-        ),
-        callers=sites.callers,
+        process=_process(located, "sites", knows_causes=bool(sites.callers)),
+        file=located.file,
+        hookpoints=tuple(Hookpoint(program, site.offset) for program, site in points),
+        sites=sites,
     )
 
 
@@ -204,10 +273,9 @@ def _by_libc(located: Located, reason: str) -> Target:
         if points:
             return Target(
                 located=located,
-                process=_process(located, "libc"),
-                path=file.path,
+                process=_process(located, "libc", knows_causes=False),
+                file=file,
                 hookpoints=points,
-                callers=(),
                 fallback_reason=reason,
             )
     raise GilCodeNotFound(f"process {located.pid} maps no libc that defines pthread_cond_timedwait")
@@ -226,17 +294,7 @@ def _libc_points(image: ElfImage) -> tuple[Hookpoint, ...]:
     return tuple(points) if len(points) > 1 else ()
 
 
-def _calls_are_there(image: ElfImage, sites: Sites) -> bool:
-    # The build-id vouches for the file; this vouches for the cache.
-    calls = [pause.call for pause in (*sites.waits, *sites.yields)] + list(sites.forced_drops)
-    return all(
-        image.bytes_at(site.offset, 2)[:1] == b"\xe8"
-        or image.bytes_at(site.offset, 2) == b"\xff\x15"
-        for site in calls
-    )
-
-
-def _process(located: Located, method: str) -> Process:
+def _process(located: Located, method: str, *, knows_causes: bool) -> Process:
     pid = located.pid
     container_id, pod_uid = procfs.read_cgroup(pid)
     with _readable(pid):
@@ -247,6 +305,7 @@ def _process(located: Located, method: str) -> Process:
         python=located.interpreter.version,
         build_id=located.build_id,
         method=method,
+        knows_causes=knows_causes,
         container_id=container_id,
         pod_uid=pod_uid,
     )
@@ -293,5 +352,6 @@ def _readable(pid: int) -> Iterator[None]:
     except PermissionError as error:
         raise NotPermitted(
             f"not permitted to look into process {pid} ({error.strerror})",
-            remedy="Run as root or as the owner of the process with CAP_SYS_PTRACE.",
+            remedy="Run as root, or grant CAP_SYS_PTRACE, and for a process of another user "
+            f"CAP_DAC_READ_SEARCH as well. `gilscope doctor -p {pid}` tells which is missing.",
         ) from error

@@ -56,9 +56,7 @@ def _interpreter(name: str) -> Interpreter:
 
 
 def _assert_consistent(report: Mapping[str, Any]) -> None:
-    totals, threads, interpreters = (
-        report[key] for key in ("totals", "threads", "interpreters")
-    )
+    totals, threads, interpreters = (report[key] for key in ("totals", "threads", "interpreters"))
     for key in ("waits", "forced_switches"):
         assert totals[key] == sum(thread[key] for thread in threads)
     for key in ("convoy_waits", "forced_switches", "drop_requests"):
@@ -244,9 +242,7 @@ def test_command_is_traced_from_its_first_wait(build: str) -> None:
     A command that contends as soon as it can has all of its 23 waits counted.
     """
     python = _interpreter(build).argv
-    outcome = gilscope(
-        "record", "--format", "json", "--", *python, _EXACT_COUNT, typed="\n"
-    )
+    outcome = gilscope("record", "--format", "json", "--", *python, _EXACT_COUNT, typed="\n")
     _, answer, text = outcome.output.split("\n", 2)
     truth, report = exact_counts(json.loads(answer)), json.loads(text)
     (waiter,) = [thread for thread in report["threads"] if thread["tid"] == truth.waiter.tid]

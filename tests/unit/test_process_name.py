@@ -23,6 +23,7 @@ from gilscope.process_name import process_name
         (["/lib64/ld-linux-x86-64.so.2", "--library-path", "/x", "/x/python3", "a.py"], "a.py"),
         ([], "unknown"),
         ([""], "unknown"),
+        (["python3", "caf\udce9.py"], "caf\\udce9.py"),
     ],
 )
 def test_name_is_what_the_user_would_call_it(argv: list[str], name: str) -> None:

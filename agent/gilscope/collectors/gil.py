@@ -8,13 +8,13 @@ from prometheus_client.core import Metric
 from gilscope import metrics
 from gilscope.collectors.families import NS_PER_S, Series, process_labels
 from gilscope.histogram import total
-from gilscope.model import Cause, GilTotals, Observation, ThreadTotals
+from gilscope.model import ENDED_INTERPRETER, Cause, GilTotals, Observation, ThreadTotals
 
 __all__ = ["gil_families"]
 
 _OTHER = "other"
 _MOST_INTERPRETERS = 32
-"""Interpreters with a GIL of their own that get labels of their own, a process."""
+"""Interpreters below this number get labels of their own."""
 
 _FAMILIES = tuple(
     family
@@ -34,6 +34,8 @@ def gil_families(observations: Iterable[Observation]) -> Iterator[Metric]:
         if not observation.invalid:
             _add_threads(families, labels, observation)
             _add_gils(families, labels, observation)
+            if observation.process.knows_causes:
+                _add_causes(families, labels, observation)
             for reason, count in observation.totals.lost_events.items():
                 families[metrics.LOST_EVENTS].add((*labels, reason), count)
     for series in families.values():
@@ -67,24 +69,29 @@ def _add_gils(
         of_gil = (*labels, interpreter)
         for cause in Cause:
             waits = total(gil.waits[cause] for gil in gils)
-            if waits.count or cause is not Cause.UNKNOWN:
+            if waits.count or (cause is Cause.UNKNOWN) != observation.process.knows_causes:
                 families[metrics.GIL_WAIT].add_histogram((*of_gil, cause.value), waits)
         families[metrics.GIL_DROP_LATENCY].add_histogram(
             of_gil, total(gil.drop_latency for gil in gils)
         )
-        for family, count in (
-            (metrics.GIL_CONVOY_WAITS, sum(gil.convoy_waits for gil in gils)),
-            (metrics.GIL_FORCED_SWITCHES, sum(gil.forced_switches for gil in gils)),
-            (metrics.GIL_DROP_REQUESTS, sum(gil.drop_requests for gil in gils)),
-        ):
-            families[family].add(of_gil, count)
+        families[metrics.GIL_DROP_REQUESTS].add(of_gil, sum(gil.drop_requests for gil in gils))
+
+
+def _add_causes(
+    families: dict[metrics.Family, Series], labels: tuple[str, ...], observation: Observation
+) -> None:
+    for interpreter, gils in _by_label(observation.totals.gils).items():
+        of_gil = (*labels, interpreter)
+        families[metrics.GIL_CONVOY_WAITS].add(of_gil, sum(gil.convoy_waits for gil in gils))
+        families[metrics.GIL_FORCED_SWITCHES].add(of_gil, sum(gil.forced_switches for gil in gils))
 
 
 def _by_label(gils: Iterable[GilTotals]) -> dict[str, list[GilTotals]]:
-    # Interpreters are numbered in the order of their birth and stay listed, so the first ones keep
-    # their labels for ever and nothing moves from one series to another.
+    # Interpreters are numbered in the order of their birth, so a program that makes new ones for
+    # ever has a bounded number of series, and nothing moves from one series to another.
     labelled: dict[str, list[GilTotals]] = {}
-    for rank, gil in enumerate(sorted(gils, key=lambda gil: gil.gil.interpreter_id)):
-        label = str(gil.gil.interpreter_id) if rank < _MOST_INTERPRETERS else _OTHER
-        labelled.setdefault(label, []).append(gil)
+    for gil in gils:
+        number = gil.gil.interpreter_id
+        is_own = number != ENDED_INTERPRETER and number < _MOST_INTERPRETERS
+        labelled.setdefault(str(number) if is_own else _OTHER, []).append(gil)
     return labelled

@@ -93,17 +93,28 @@ def run(arguments: argparse.Namespace) -> int:
 class _Stop:
     """Set by Ctrl-C or SIGTERM: end the recording and report."""
 
-    is_set = False
+    number: int | None = None
+
+    @property
+    def is_set(self) -> bool:
+        """Whether a signal has come."""
+        return self.number is not None
 
 
 @contextlib.contextmanager
 def _stop_on_signals() -> Iterator[_Stop]:
     stop = _Stop()
 
-    def handle(_number: int, _frame: FrameType | None) -> None:
-        stop.is_set = True
+    def handle(number: int, _frame: FrameType | None) -> None:
+        stop.number = number
 
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    # A signal that was ignored when gilscope started stays ignored, as for any background job.
+    wanted = [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if signal.getsignal(number) is not signal.SIG_IGN
+    ]
+    before = {number: signal.signal(number, handle) for number in wanted}
     try:
         yield stop
     finally:
@@ -149,10 +160,16 @@ def _record_command(arguments: argparse.Namespace, stopped: _Stop) -> int:
             raise
         _write(arguments, recording)
         tracer.close()
-    if stopped.is_set or not recording.observation.ended:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(command.pid, signal.SIGTERM)
+    _end_command(command, stopped, has_ended=recording.observation.ended)
     return command.wait()
+
+
+def _end_command(command: HeldCommand, stopped: _Stop, *, has_ended: bool) -> None:
+    # Ctrl-C has reached the command too, and it may take its time to clean up. Any other end is
+    # gilscope's alone.
+    if not has_ended and stopped.number != signal.SIGINT:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(command.pid, stopped.number or signal.SIGTERM)
 
 
 def _record(

@@ -86,26 +86,28 @@ def _serve(
         # A process that was named must be traceable; what is only looked for may be absent.
         tracer.attach(pid)
     discovery = Discovery(tracer, _choice(arguments), pids, probe.bcc_version)
-    discovery.tick()
+    _tick(discovery)
     pulse = Pulse()
     http = threading.Thread(target=server.run, args=(discovery, pulse), daemon=True)
     http.start()
     print(f"Serving {server.url}metrics. Ctrl-C to end.", file=sys.stderr, flush=True)
     try:
         while not stopped.wait(_TICK_S):
-            _tick(discovery)
-            pulse.beat()
+            if _tick(discovery):
+                pulse.beat()
     finally:
         server.stop()
         tracer.close()
 
 
-def _tick(discovery: Discovery) -> None:
+def _tick(discovery: Discovery) -> bool:
     try:
         discovery.tick()
     except Exception:  # noqa: BLE001 - see below
         # One process must not end the service for the others; the log tells what to report.
         _log.exception("could not look after the traced processes this time")
+        return False
+    return True
 
 
 def _choice(arguments: argparse.Namespace) -> Choice:

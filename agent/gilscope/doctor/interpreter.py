@@ -9,13 +9,11 @@ from gilscope.diagnosis import Check, Status
 from gilscope.doctor.machine import Machine
 from gilscope.doctor.remedies import grant
 from gilscope.errors import GilCodeNotFound, NotPermitted
-from gilscope.gil.site_cache import SiteCache
 from gilscope.model import Gil, Sites
 from gilscope.target import Located, Target
 
 __all__ = [
     "Found",
-    "KeptSites",
     "closed_path",
     "judge_closed_path",
     "judge_gil_code",
@@ -25,26 +23,6 @@ __all__ = [
 ]
 
 _SHORT_BUILD_ID: Final = 12
-
-
-class KeptSites(SiteCache):
-    """The cache of sites, which also keeps in `kept` what went through it."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.kept: dict[str, Sites] = {}
-
-    def load(self, build_id: str) -> Sites | None:
-        """Return the remembered sites of *build_id*, or None."""
-        sites = super().load(build_id)
-        if sites is not None:
-            self.kept[build_id] = sites
-        return sites
-
-    def store(self, sites: Sites) -> None:
-        """Remember *sites*."""
-        self.kept[sites.build_id] = sites
-        super().store(sites)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +91,7 @@ def judge_gil_code(found: Found) -> Check:
     return Check(
         "gil_code",
         Status.WARNING,
-        f"by {len(target.hookpoints)} functions of {target.path.partition('/root')[2]}, because "
+        f"by {len(target.hookpoints)} functions of {target.file.mapping.path}, because "
         f"{target.fallback_reason}",
         GilCodeNotFound.remedy,
     )

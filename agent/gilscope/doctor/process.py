@@ -10,7 +10,6 @@ from gilscope.diagnosis import Check, ProcessDiagnosis, Status
 from gilscope.doctor.access import Standing, judge_reading, judge_standing, read_standing
 from gilscope.doctor.interpreter import (
     Found,
-    KeptSites,
     closed_path,
     judge_closed_path,
     judge_gil_code,
@@ -22,10 +21,11 @@ from gilscope.doctor.machine import Machine
 from gilscope.errors import GilscopeError, NotPermitted, NotPython
 from gilscope.gil.memory import TornRead
 from gilscope.gil.runtime import read_gils, read_threads, runtime_of
+from gilscope.gil.site_cache import SiteCache
 from gilscope.model import Gil
 from gilscope.process_name import process_name
 from gilscope.procmem import ProcessMemory
-from gilscope.target import Located, Target, inspect, locate
+from gilscope.target import Located, inspect, locate
 
 __all__ = ["diagnose_process", "is_readable"]
 
@@ -54,11 +54,11 @@ def diagnose_process(pid: int, machine: Machine, cache_folder: Path) -> ProcessD
     outside = replace(outside, checks=(*existence, reading))
     if reading.status is Status.MISSING:
         return outside
-    return _diagnose_python(outside, standing, machine, KeptSites(cache_folder))
+    return _diagnose_python(outside, standing, machine, SiteCache(cache_folder))
 
 
 def _diagnose_python(
-    outside: ProcessDiagnosis, standing: Standing, machine: Machine, cache: KeptSites
+    outside: ProcessDiagnosis, standing: Standing, machine: Machine, cache: SiteCache
 ) -> ProcessDiagnosis:
     pid = outside.pid
     located = _attempted("interpreter", lambda: locate(pid))
@@ -68,8 +68,8 @@ def _diagnose_python(
             located = judge_closed_path(closed, machine)
         return replace(outside, checks=(*outside.checks, located))
     target = _attempted("gil_code", lambda: inspect(pid, cache))
-    found = None if isinstance(target, Check) else _found(target, cache)
-    code = target if isinstance(target, Check) else judge_gil_code(_found(target, cache))
+    found = None if isinstance(target, Check) else Found(target, target.sites)
+    code = target if isinstance(target, Check) else judge_gil_code(Found(target, target.sites))
     threads, gils = _read_runtime(located)
     locks = judge_gils(gils, threads, standing.threads)
     return replace(
@@ -94,11 +94,6 @@ def _attempted(name: str, action: Callable[[], _Result]) -> _Result | Check:
     except OSError as error:
         found = f"the process ended meanwhile ({error.strerror})"
         return Check(name, Status.MISSING, found, NotPython.remedy, NotPython.exit_code)
-
-
-def _found(target: Target, cache: KeptSites) -> Found:
-    sites = cache.kept.get(target.located.build_id)
-    return Found(target, sites if target.process.method == "sites" else None)
 
 
 def _read_runtime(located: Located) -> tuple[int | None, list[Gil] | str]:

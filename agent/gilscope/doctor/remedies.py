@@ -103,11 +103,9 @@ def install_headers(distributions: Sequence[str]) -> str:
         command = "pacman -S linux-headers"
     elif any(name in distributions for name in _FEDORA_LIKE):
         command = "dnf install kernel-devel"
-    elif "ubuntu" in distributions:
-        command = "apt install linux-headers-generic"
     else:
-        command = "apt install linux-headers-amd64"
-    return f"{command} (any version does), or name a tree of headers in BCC_KERNEL_SOURCE"
+        command = "apt install linux-headers-$(uname -r)"
+    return f"{command}, or name one complete tree of any version in BCC_KERNEL_SOURCE"
 
 
 def newer_kernel(feature: str, version: str) -> str:

@@ -101,7 +101,10 @@ def process_totals(
             thread_totals(tid, record, roles.get(tid), now_ns)
             for tid, record in sorted(raw.threads.items())
         ),
-        gils=tuple(_gil_totals(raw, cond, gils[cond]) for cond in sorted(gils)),
+        gils=tuple(
+            _gil_totals(raw, gil.cond, gil)
+            for gil in sorted(gils.values(), key=lambda gil: gil.interpreter_id)
+        ),
         lost_events={loss.value: count for loss, count in sorted_losses(raw.lost)},
     )
 

@@ -1,11 +1,11 @@
 """The GIL probes in the kernel: loads them once, attaches them to processes, reads their maps."""
 
-import contextlib
 import os
 import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from pathlib import Path
@@ -18,6 +18,7 @@ from gilscope.kernel import syscalls
 from gilscope.kernel.loader import Loading, Request
 from gilscope.kernel.table import Queue, Table
 from gilscope.model import CallerRule
+from gilscope.procfs import in_initial_pid_namespace
 
 __all__ = [
     "GilProbe",
@@ -31,8 +32,7 @@ __all__ = [
     "begin_loading",
 ]
 
-_INITIAL_PID_NAMESPACE = 0xEFFFFFFC
-"""The inode of the first pid namespace of a host: PROC_PID_INIT_INO of the kernel."""
+_CLOSERS = 16
 
 _UPROBES = (
     "on_forced_drop",
@@ -129,6 +129,9 @@ class GilProbe:
         self._files: dict[str, int] = {}
         self._counted: set[int] = set()
         self._hooks: dict[int, list[int]] = defaultdict(list)
+        # Taking a probe out takes up to 0.2 s, whatever is waited for meanwhile; several at once
+        # take hardly longer than one.
+        self._closers = ThreadPoolExecutor(_CLOSERS, "gilscope-close")
         self._links: list[int] = []
         for program, tracepoint in _TRACEPOINTS.items():
             self._links.append(self._open_tracepoint(tracepoint, program))
@@ -146,6 +149,7 @@ class GilProbe:
         for fd in self._links:
             os.close(fd)
         self._links.clear()
+        self._closers.shutdown()
         self._loaded.close()
 
     @property
@@ -276,7 +280,7 @@ class GilProbe:
 
     def _file_id(self, build_id: str, callers: Sequence[CallerRule]) -> int:
         if build_id not in self._files:
-            self._files[build_id] = file_id = len(self._files) + 1
+            file_id = len(self._files) + 1
             for rule in callers:
                 self._table("callers").put(
                     {"pc": rule.pc, "file_id": file_id},
@@ -287,6 +291,7 @@ class GilProbe:
                         "made_to_yield": int(rule.made_to_yield),
                     },
                 )
+            self._files[build_id] = file_id
         return self._files[build_id]
 
     def _open_tracepoint(self, tracepoint: str, program: str) -> int:
@@ -303,8 +308,7 @@ class GilProbe:
 
     def _close_hooks(self, pid: int) -> None:
         for fd in self._hooks.pop(pid, []):
-            with contextlib.suppress(OSError):
-                os.close(fd)
+            self._closers.submit(os.close, fd)
 
     def _table(self, name: str) -> Table:
         return self._loaded.tables[name]
@@ -337,8 +341,8 @@ def _request(limits: Limits, *, discover: bool) -> Request:
     }
     if discover:
         macros["DISCOVER"] = 1
-    namespace = Path("/proc/self/ns/pid").stat()
-    if namespace.st_ino != _INITIAL_PID_NAMESPACE:
+    if not in_initial_pid_namespace():
+        namespace = Path("/proc/self/ns/pid").stat()
         # The kernel's ids are the host's; inside a pid namespace, ask for the agent's own view.
         macros["PID_NAMESPACE_INODE"] = namespace.st_ino
         macros["PID_NAMESPACE_DEVICE"] = namespace.st_dev

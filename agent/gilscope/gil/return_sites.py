@@ -19,8 +19,11 @@ def hook_for(pid: int, memory: ProcessMemory, site: ReturnSite) -> Hook:
     for mapping in mappings:
         if mapping.executable and mapping.start <= site.address < mapping.end:
             first = next(
-                other for other in mappings if other.path == mapping.path and other.offset == 0
+                (other for other in mappings if other.path == mapping.path and not other.offset),
+                None,
             )
+            if first is None:
+                break
             skipped = distance_to_jump(memory.read(site.address, LOOKAHEAD))
             return Hook(
                 program="on_yield_return" if site.is_yield else "on_wait_return",

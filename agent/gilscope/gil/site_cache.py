@@ -1,10 +1,12 @@
 """Remembers the sites of a file by its build-id, so that they are searched for only once."""
 
 import contextlib
+import hashlib
 import os
 import tempfile
 from pathlib import Path
 
+from gilscope.elf import ElfImage
 from gilscope.gil.sites_json import from_json, to_json
 from gilscope.model import Sites
 
@@ -24,35 +26,45 @@ def default_folder() -> Path:
 
 
 class SiteCache:
-    """A folder with one JSON file for each build-id.
+    """A folder with one file for each build-id.
 
-    It only saves time: whatever is missing, damaged, not ours or not writable is searched for
-    again.
+    It only saves time: whatever is missing, damaged, not ours, not writable, or made from another
+    file is searched for again. A seal over the sites and the very bytes of the interpreter sees to
+    that, because a probe in the wrong place can crash its target.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def load(self, build_id: str) -> Sites | None:
-        """Return the remembered sites of *build_id*, or None."""
-        path = self._path(build_id)
+    def load(self, image: ElfImage) -> Sites | None:
+        """Return the remembered sites of *image*, or None."""
         try:
-            status = path.stat()
-            if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
-                return None
-            sites = from_json(path.read_text())
+            with self._path(image.build_id).open() as file:
+                status = os.fstat(file.fileno())
+                if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
+                    return None
+                seal, _, text = file.read().partition("\n")
+            return from_json(text) if seal == _seal(image, text) else None
         except (OSError, ValueError):
             return None
-        return sites if sites.build_id == build_id else None
 
-    def store(self, sites: Sites) -> None:
-        """Remember *sites*; where that is impossible, nothing happens."""
+    def store(self, image: ElfImage, sites: Sites) -> None:
+        """Remember the *sites* of *image*; where that is impossible, nothing happens."""
+        text = to_json(sites)
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o755)
             with tempfile.NamedTemporaryFile("w", dir=self._folder, delete=False) as file:
-                file.write(to_json(sites))
-            # Another agent may read or write the same file now: replacing it is atomic.
-            Path(file.name).rename(self._path(sites.build_id))
+                try:
+                    file.write(f"{_seal(image, text)}\n{text}")
+                    file.flush()
+                    # Another agent may use the same file now: replacing it is atomic.
+                    Path(file.name).rename(self._path(image.build_id))
+                except OSError:
+                    Path(file.name).unlink()
 
     def _path(self, build_id: str) -> Path:
-        return self._folder / f"sites-{build_id.replace(':', '-')}.json"
+        return self._folder / f"sites-{build_id.replace(':', '-')}"
+
+
+def _seal(image: ElfImage, text: str) -> str:
+    return hashlib.sha256(f"{image.digest} {text}".encode()).hexdigest()

@@ -1,6 +1,7 @@
 """Traces processes: attaches the probes, watches over them, and says what they have counted."""
 
 import contextlib
+import logging
 import os
 import select
 import threading
@@ -17,11 +18,19 @@ from gilscope.gil.return_sites import hook_for
 from gilscope.gil.role_reader import RoleReader
 from gilscope.gil.runtime import Runtime, read_gils, runtime_of
 from gilscope.gil.site_cache import SiteCache
-from gilscope.model import Gil, Observation, ProcessTotals, ThreadTotals
+from gilscope.model import ENDED_INTERPRETER, Gil, Observation, ProcessTotals, ThreadTotals
 from gilscope.procmem import ProcessMemory
-from gilscope.target import Target, inspect
+from gilscope.target import Target, inspect, while_alive
 
 __all__ = ["Tracer"]
+
+_log = logging.getLogger(__name__)
+
+_UNLISTED_S = 5.0
+"""So long the GILs of a process may be unreadable, as they are while it starts."""
+
+_MOST_DEAD_THREADS = 10_000
+"""That are listed one by one; further ones are added up by role."""
 
 _SETTLE_S = 2.0
 """So often all maps are read even if nobody asks: dead threads leave them, checks are made."""
@@ -43,9 +52,20 @@ class _Traced:
     invalid: str = ""
     ended: bool = False
 
+    unlisted_since_s: float = 0.0
+    """Since when threads wait for locks while no GIL of the process can be read; 0: not so."""
+
     @property
     def pid(self) -> int:
         return self.target.located.pid
+
+    def runs_the_same(self) -> bool:
+        """Return whether the process still runs the program that was attached."""
+        try:
+            self.memory.read(self.target.located.file.mapping.start, 1)
+        except OSError:
+            return False
+        return True
 
 
 class Tracer:
@@ -92,7 +112,7 @@ class Tracer:
 
     def attach(self, pid: int) -> Target:
         """Begin to trace *pid*; raises what `inspect` and `GilProbe.attach` raise."""
-        return self._attach(pid, self._method, "")
+        return self._attach(pid, self._method)
 
     def drop(self, pid: int) -> None:
         """Stop tracing *pid* and forget what was counted."""
@@ -112,8 +132,10 @@ class Tracer:
             replaced = []
             for notice in self.probe.notices():
                 if notice.kind is NoticeKind.EXEC:
-                    self._end(notice.pid)
-                    replaced.append(notice.pid)
+                    # One that is older than the attachment is about a program that has gone.
+                    if not self._runs_the_same(notice.pid):
+                        self._end(notice.pid)
+                        replaced.append(notice.pid)
                 elif notice.kind is NoticeKind.RETURN:
                     self._probe_returns(notice.pid)
                 elif notice.pid in self._traced:
@@ -129,7 +151,9 @@ class Tracer:
         """Return what has been counted of every process until now."""
         with self._lock:
             raw = self.probe.read()
-            self._settle(raw)
+            if self._settle(raw):
+                # What a failed check has seen is forgotten, here and in the kernel.
+                raw = self.probe.read()
             for traced in self._traced.values():
                 # Not left to the next tick: until it has its role, a thread's time is in no total.
                 traced.roles.read_wanted()
@@ -144,12 +168,23 @@ class Tracer:
             for pid in list(self._traced):
                 self._end(pid)
 
-    def _attach(self, pid: int, method: str | None, invalid: str) -> Target:
-        target = inspect(pid, self.cache, method=method)
-        with contextlib.ExitStack() as undo, self._lock:
+    def _attach(self, pid: int, method: str | None) -> Target:
+        with while_alive(pid), contextlib.ExitStack() as undo:
+            # Both stay bound to the program that runs now: whatever comes after it has the same
+            # pid, but is not reached through them.
             pidfd = _open_pidfd(pid)
             undo.callback(os.close, pidfd)
             memory = undo.enter_context(_open_memory(pid))
+            target = inspect(pid, self.cache, method=method)
+            with self._lock:
+                self._begin(target, pidfd, memory)
+            undo.pop_all()
+        return target
+
+    def _begin(self, target: Target, pidfd: int, memory: ProcessMemory) -> None:
+        pid = target.located.pid
+        with contextlib.ExitStack() as undo:
+            self._end(pid)
             runtime = runtime_of(memory, target.located.interpreter, target.located.load_bias)
             traced = _Traced(
                 target=target,
@@ -158,33 +193,38 @@ class Tracer:
                 roles=RoleReader(pid, runtime),
                 pidfd=pidfd,
                 since_ns=time.monotonic_ns(),
-                invalid=invalid,
             )
             _refresh_gils(traced)
             self._place_probes(traced)
-            if procfs.read_start_ticks(pid) != target.located.start_ticks:
-                self.probe.detach(pid)
-                raise NotPython(f"process {pid} ended while it was being attached")
+            undo.callback(self._take_out, pid)
+            if not traced.runs_the_same() or not target.file.is_still_there():
+                raise NotPython(
+                    f"process {pid} changed while it was being attached",
+                    remedy="It may be replacing its program, or its interpreter: try again.",
+                )
             self._traced[pid] = traced
             undo.pop_all()
-        return target
 
     def _place_probes(self, traced: _Traced) -> None:
         target = traced.target
         located = target.located
         plan = Plan(
             hooks=tuple(
-                Hook(point.program, target.path, point.offset) for point in target.hookpoints
+                Hook(point.program, target.file.path, point.offset) for point in target.hookpoints
             ),
             load_bias=located.load_bias,
             build_id=located.build_id,
-            callers=target.callers,
+            callers=target.sites.callers if target.sites else (),
             conds=tuple(traced.gils) if target.process.method == "libc" else (),
         )
         try:
             self.probe.attach(traced.pid, plan)
         except ProcessLookupError as error:
             raise NotPython(f"process {traced.pid} ended while it was being attached") from error
+
+    def _take_out(self, pid: int) -> None:
+        self.probe.detach(pid)
+        self.probe.forget(pid)
 
     def _end(self, pid: int) -> None:
         traced = self._traced.get(pid)
@@ -203,22 +243,44 @@ class Tracer:
         for fd, _ in poll.poll(0):
             self._end(by_fd[fd])
 
-    def _settle(self, raw: RawTotals) -> None:
+    def _runs_the_same(self, pid: int) -> bool:
+        traced = self._traced.get(pid)
+        return traced is not None and not traced.ended and traced.runs_the_same()
+
+    def _settle(self, raw: RawTotals) -> bool:
+        """Check and tidy up what *raw* holds; return whether a process lost its credit."""
         self._settle_at_s = time.monotonic() + _SETTLE_S
-        for pid, traced in self._traced.items():
-            process = raw.processes.get(pid)
-            if process is None or traced.invalid:
+        has_failed = False
+        for pid, traced in list(self._traced.items()):
+            process = raw.processes.get(pid, RawProcess())
+            if traced.invalid:
                 continue
-            if traced.target.process.method == "libc" and not traced.ended:
-                self._learn_gils(traced)
-            reason = self._reason_to_distrust(traced, process)
+            try:
+                reason = self._look_after(traced, process, raw.at_ns)
+            except Exception as error:  # noqa: BLE001 - see below
+                # One process must not spoil the figures of the others.
+                _log.exception("could not look after process %d", pid)
+                reason = f"looking after it failed: {error!r}"
             if reason:
+                has_failed = True
                 self._fail(traced, reason)
-                continue
+        return has_failed
+
+    def _look_after(self, traced: _Traced, process: RawProcess, now_ns: int) -> str:
+        if not traced.ended:
+            # The notices of these may have been lost.
+            if not traced.runs_the_same():
+                self._end(traced.pid)
+            elif traced.target.process.method == "libc":
+                self._learn_gils(traced)
+                self._probe_returns(traced.pid)
+        reason = traced.invalid or self._reason_to_distrust(traced, process)
+        if not reason:
             for tid, record in process.threads.items():
                 traced.roles.want(tid)
                 if has_exited(record):
-                    self._bury(traced, tid, process, raw.at_ns)
+                    self._bury(traced, tid, process, now_ns)
+        return reason
 
     def _bury(self, traced: _Traced, tid: int, process: RawProcess, now_ns: int) -> None:
         # A dead thread's record is final. It leaves the map, so that the map never fills up.
@@ -226,7 +288,7 @@ class Tracer:
         (dead,) = process_totals(one, now_ns, {}, {tid: traced.roles.final(tid)}).threads
         self.probe.forget_thread(tid)
         traced.roles.forget(tid)
-        if self._keep_threads:
+        if self._keep_threads and len(traced.dead_threads) < _MOST_DEAD_THREADS:
             traced.dead_threads.append(dead)
         else:
             traced.dead_threads = _added_up([*traced.dead_threads, replace(dead, tid=0)])
@@ -242,13 +304,27 @@ class Tracer:
                 traced.gils[strangers[0]] = Gil(cond=strangers[0], interpreter_id=0)
         elif strangers and not traced.ended:
             _refresh_gils(traced)
-            strangers = unknown_gils(process, traced.gils)
-            if strangers and traced.gils:
-                return (
-                    f"threads wait for a lock at {strangers[0]:#x}, "
-                    f"but the GILs of this process are at "
-                    f"{', '.join(f'{cond:#x}' for cond in traced.gils)}"
-                )
+            return self._judge_strangers(traced, unknown_gils(process, traced.gils))
+        return ""
+
+    def _judge_strangers(self, traced: _Traced, strangers: list[int]) -> str:
+        if not strangers:
+            traced.unlisted_since_s = 0.0
+        elif not traced.gils:
+            now_s = time.monotonic()
+            traced.unlisted_since_s = traced.unlisted_since_s or now_s
+            if now_s - traced.unlisted_since_s > _UNLISTED_S:
+                return "threads wait for a lock, but no GIL of the process can be read"
+        elif traced.runtime.layout.gil_in_runtime is None:
+            # Every interpreter may have its own, and this one has ended since. The probe has seen
+            # its mutex, its state and its interval to be a GIL's.
+            traced.gils.update({cond: Gil(cond, ENDED_INTERPRETER) for cond in strangers})
+        else:
+            known = ", ".join(f"{cond:#x}" for cond in traced.gils)
+            return (
+                f"threads wait for a lock at {strangers[0]:#x}, "
+                f"but the GIL of this process is at {known}"
+            )
         return ""
 
     def _fail(self, traced: _Traced, reason: str) -> None:
@@ -258,7 +334,7 @@ class Tracer:
         traced.invalid = reason
         if traced.target.process.method == "sites" and self._method is None:
             with contextlib.suppress(GilscopeError, OSError):
-                self._attach(pid, "libc", "")
+                self._attach(pid, "libc")
 
     def _learn_gils(self, traced: _Traced) -> None:
         known = set(traced.gils)
@@ -277,8 +353,8 @@ class Tracer:
         try:
             hook = hook_for(traced.pid, traced.memory, site)
             self.probe.add_hooks(traced.pid, [hook])
-        except ProcessLookupError:
-            return
+        except (FileNotFoundError, ProcessLookupError):
+            return  # the process has just ended
         except (GilscopeError, OSError) as error:
             self._fail(traced, f"cannot probe the return at {site.address:#x}: {error}")
             return
@@ -325,7 +401,10 @@ def _sum(one: ThreadTotals, other: ThreadTotals) -> ThreadTotals:
 
 def _refresh_gils(traced: _Traced) -> None:
     with contextlib.suppress(TornRead, OSError):
-        traced.gils.update({gil.cond: gil for gil in read_gils(traced.runtime)})
+        for gil in read_gils(traced.runtime):
+            # An interpreter may get the memory of one that has ended. Their lock keeps its name:
+            # what was counted never moves to another label.
+            traced.gils.setdefault(gil.cond, gil)
 
 
 def _open_pidfd(pid: int) -> int:

@@ -63,7 +63,7 @@ def _load(request: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
     try:
         module = bcc.BPF(text=request["text"].encode(), cflags=request["cflags"])
     except Exception as error:  # noqa: BLE001 - BCC raises nothing more specific
-        return {"error": "compile", "message": str(error)}, []
+        return {"error": "compile", "message": str(error), "errno": ctypes.get_errno()}, []
     descriptors = []
     for name, kind in request["programs"].items():
         try:
@@ -71,7 +71,8 @@ def _load(request: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
             function = module.load_func(name, program_type, attach_type=attach_type)
             descriptors.append(function.fd)
         except Exception as error:  # noqa: BLE001 - nor here
-            return {"error": "load", "message": f"{name}: {error}"}, []
+            refusal = {"error": "load", "message": f"{name}: {error}", "errno": ctypes.get_errno()}
+            return refusal, []
     tables = []
     for name in request["tables"]:
         table = module[name]

@@ -1,6 +1,7 @@
 """Has BPF programs compiled and loaded by a child process, and keeps their descriptors."""
 
 import contextlib
+import errno
 import json
 import os
 import socket
@@ -13,6 +14,7 @@ from typing import Any
 
 from gilscope.assets import asset
 from gilscope.errors import KernelOrBccMissing, NotPermitted
+from gilscope.kernel import syscalls
 from gilscope.kernel.headers import find_headers
 from gilscope.kernel.source import flatten
 from gilscope.kernel.table import Queue, RecordLayout, Table
@@ -106,6 +108,8 @@ class _Child:
                 pass_fds=[theirs.fileno()],
                 env=_environment(),
                 text=True,
+                # Ctrl-C is for gilscope; the compiler ends when nobody wants its answer.
+                start_new_session=True,
             )
         self._begin(message)
 
@@ -120,6 +124,9 @@ class _Child:
                     f"BCC did not finish compiling within {_TIMEOUT_S} s"
                 ) from None
             raw, descriptors, _, _ = socket.recv_fds(self._ours, _MAX_ANSWER, _MAX_DESCRIPTORS)
+        for fd in descriptors:
+            # A command that is started and traced must not get hold of the maps.
+            os.set_inheritable(fd, False)  # noqa: FBT003 - the only way to call it
         if not raw:
             message = f"exit status {process.returncode}"
             return {"error": "crash", "message": message}, [], complaints
@@ -164,18 +171,29 @@ def _failure(answer: Mapping[str, Any], complaints: str) -> Exception:
             remedy="Remove that package (pip uninstall bcc) and: apt install python3-bpfcc",
         )
     detail = complaints.strip()
-    if kind == "load" and "permitted" in message:
-        return NotPermitted(f"the kernel refused to load a BPF program ({message})")
+    # BCC makes the maps while it compiles, and calls it a failure to compile when it may not.
+    if _is_refused(answer):
+        return NotPermitted(f"the kernel refused gilscope's BPF programs ({message})")
     if "kernel headers" in detail or "Unable to find" in detail:
         return KernelOrBccMissing(
             "BCC found no kernel headers to compile against",
-            remedy="Install any version of them (apt install linux-headers-amd64), or name a tree "
-            "of headers in BCC_KERNEL_SOURCE.",
+            remedy="Install those of this kernel (apt install linux-headers-$(uname -r)), or name "
+            "one complete tree of any version in BCC_KERNEL_SOURCE.",
         )
     return KernelOrBccMissing(
         f"BCC could not {'load' if kind == 'load' else 'compile'} the probes: {message}"
         + (f"\n{detail}" if detail else "")
     )
+
+
+def _is_refused(answer: Mapping[str, Any]) -> bool:
+    if answer.get("errno") in (errno.EPERM, errno.EACCES):
+        return True
+    try:
+        os.close(syscalls.create_array_map())
+    except OSError as error:
+        return error.errno in (errno.EPERM, errno.EACCES)
+    return False
 
 
 def _loaded(answer: Mapping[str, Any], descriptors: list[int]) -> Loaded:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 __all__ = [
+    "create_array_map",
     "map_delete",
     "map_lookup",
     "map_lookup_batch",
@@ -28,6 +29,8 @@ __all__ = [
 _SYS_BPF = 321
 _SYS_PERF_EVENT_OPEN = 298
 
+_BPF_MAP_CREATE = 0
+_BPF_MAP_TYPE_ARRAY = 2
 _BPF_MAP_LOOKUP_ELEM = 1
 _BPF_MAP_UPDATE_ELEM = 2
 _BPF_MAP_DELETE_ELEM = 3
@@ -58,6 +61,11 @@ def _checked(result: int, what: str) -> int:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
     return result
+
+
+def create_array_map() -> int:
+    """Create the smallest of maps and return its descriptor; raises OSError if BPF is refused."""
+    return _bpf(_BPF_MAP_CREATE, struct.pack("=IIIII", _BPF_MAP_TYPE_ARRAY, 4, 4, 1, 0))
 
 
 def _element(fd: int, key: int, value: int, flags: int = 0) -> bytes:

@@ -1,5 +1,6 @@
 """BPF maps as Python sees them: records with the fields that the C declares."""
 
+import errno
 import os
 import struct
 from collections.abc import Iterable, Iterator, Mapping
@@ -103,8 +104,10 @@ class Table:
         if self._has_batch:
             try:
                 yield from self._batches()
-            except OSError:
-                # EINVAL before Linux 5.6. Nothing has been yielded in that case.
+            except OSError as error:
+                # Before Linux 5.6. Nothing has been yielded in that case.
+                if error.errno != errno.EINVAL:
+                    raise
                 self._has_batch = False
             else:
                 return

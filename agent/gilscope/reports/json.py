@@ -5,7 +5,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from gilscope.histogram import Histogram, total
-from gilscope.model import GilTotals, Recording, ThreadTotals
+from gilscope.model import (
+    ENDED_INTERPRETER,
+    GilTotals,
+    Observation,
+    Process,
+    Recording,
+    ThreadTotals,
+)
 
 __all__ = ["render", "report"]
 
@@ -21,6 +28,7 @@ def report(recording: Recording) -> dict[str, Any]:
     """Return the report as plain values: seconds as floats, null for what cannot be measured."""
     observation = recording.observation
     process, totals = observation.process, observation.totals
+    is_valid = not observation.invalid
     return {
         "version": 1,
         "mode": recording.mode,
@@ -32,32 +40,43 @@ def report(recording: Recording) -> dict[str, Any]:
             "build_id": process.build_id,
             "gil": True,
             "method": process.method,
-            "valid": not observation.invalid,
+            "valid": is_valid,
             "invalid_reason": observation.invalid or None,
         },
-        "totals": {
-            "wait_s": sum(thread.wait_ns for thread in totals.threads) / _NS_PER_S,
-            "waits": sum(thread.waits for thread in totals.threads),
-            "hold_s": None,
-            "holds": None,
-            "forced_switches": sum(thread.forced_switches for thread in totals.threads),
-            "drop_requests": sum(thread.drop_requests for thread in totals.threads),
-            "convoy_waits": sum(thread.convoy_waits for thread in totals.threads),
-            "lost_events": dict(totals.lost_events),
-        },
+        "totals": _totals(observation),
         "histograms": {
-            "wait": _buckets(total(_all_waits(totals.gils))),
+            "wait": _buckets(total(_all_waits(totals.gils))) if is_valid else None,
             "hold": None,
             "switch_latency": None,
-            "drop_latency": _buckets(total(gil.drop_latency for gil in totals.gils)),
+            "drop_latency": _buckets(total(gil.drop_latency for gil in totals.gils))
+            if is_valid
+            else None,
         },
-        "threads": [_thread(thread) for thread in totals.threads],
-        "interpreters": [_interpreter(gil) for gil in totals.gils],
+        "threads": [_thread(thread, process) for thread in totals.threads],
+        "interpreters": [_interpreter(gil, process) for gil in totals.gils],
         "edges": [],
     }
 
 
-def _thread(thread: ThreadTotals) -> dict[str, Any]:
+def _totals(observation: Observation) -> dict[str, Any]:
+    threads = observation.totals.threads
+    sums: dict[str, Any] = {
+        "wait_s": sum(thread.wait_ns for thread in threads) / _NS_PER_S,
+        "waits": sum(thread.waits for thread in threads),
+        "hold_s": None,
+        "holds": None,
+        "forced_switches": sum(thread.forced_switches for thread in threads),
+        "drop_requests": sum(thread.drop_requests for thread in threads),
+        "convoy_waits": sum(thread.convoy_waits for thread in threads),
+    }
+    if observation.invalid:
+        sums = dict.fromkeys(sums)
+    elif not observation.process.knows_causes:
+        sums |= {"forced_switches": None, "convoy_waits": None}
+    return {**sums, "lost_events": dict(observation.totals.lost_events)}
+
+
+def _thread(thread: ThreadTotals, process: Process) -> dict[str, Any]:
     return {
         "tid": thread.tid,
         "role": thread.role,
@@ -65,7 +84,7 @@ def _thread(thread: ThreadTotals) -> dict[str, Any]:
         "waits": thread.waits,
         "hold_s": None,
         "holds": None,
-        "forced_switches": thread.forced_switches,
+        "forced_switches": thread.forced_switches if process.knows_causes else None,
         "kinds": {
             kind.value: {"wait_s": tally.ns / _NS_PER_S, "waits": tally.count}
             for kind, tally in thread.lost.items()
@@ -74,9 +93,9 @@ def _thread(thread: ThreadTotals) -> dict[str, Any]:
     }
 
 
-def _interpreter(gil: GilTotals) -> dict[str, Any]:
+def _interpreter(gil: GilTotals, process: Process) -> dict[str, Any]:
     return {
-        "id": gil.gil.interpreter_id,
+        "id": None if gil.gil.interpreter_id == ENDED_INTERPRETER else gil.gil.interpreter_id,
         "switch_interval_s": gil.interval_ns / _NS_PER_S,
         "waits": {
             cause.value: {
@@ -85,8 +104,8 @@ def _interpreter(gil: GilTotals) -> dict[str, Any]:
             }
             for cause, histogram in gil.waits.items()
         },
-        "convoy_waits": gil.convoy_waits,
-        "forced_switches": gil.forced_switches,
+        "convoy_waits": gil.convoy_waits if process.knows_causes else None,
+        "forced_switches": gil.forced_switches if process.knows_causes else None,
         "drop_requests": gil.drop_requests,
     }
 

@@ -4,27 +4,36 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gilscope.histogram import Histogram, total
-from gilscope.model import GilTotals, Kind, Observation, ProcessTotals, Recording, Tally
+from gilscope.model import (
+    ENDED_INTERPRETER,
+    GilTotals,
+    Kind,
+    Observation,
+    ProcessTotals,
+    Recording,
+    Tally,
+)
 from gilscope.reports.chart import bars
 from gilscope.reports.units import percent, seconds, short_duration
 
 __all__ = ["render"]
 
 _LOST_WORDS = {
-    "read_fault": "events whose memory could not be read",
-    "table_full": "events for which a table was full",
-    "began_unseen": "waits that had begun before the recording: their first part is missing",
-    "abandoned": "waits that ended with the end of their thread",
-    "notice": "notices to the agent",
-    "lock_unknown": "yields of threads whose lock was not known yet",
-    "return_unknown": "waits that came before the libc method had learned where they return",
+    "read_fault": "events lost because memory could not be read",
+    "table_full": "events lost because a table was full",
+    "began_unseen": "waits begun before the recording, counted without their first part",
+    "abandoned": "waits cut short by the end of their thread, counted up to there",
+    "notice": "notices lost because their queue was full",
+    "lock_unknown": "yields lost because their lock was not known yet",
+    "thread_reused": "dead threads lost because their numbers were used again",
+    "return_unknown": "waits lost before the libc method had learned where they return",
 }
 
 _KIND_WORDS = {
     Kind.CONVOY: "came back from a blocking call and queued for a switch interval or longer",
     Kind.BLOCKING_CALL: "came back from a blocking call and waited for less than that",
     Kind.PREEMPTION: "was made to yield to another thread",
-    Kind.UNKNOWN: "waited; this build does not show after what",
+    Kind.UNKNOWN: "waited; after what is not known",
 }
 
 _CONVOY_SHARE = 0.5
@@ -83,18 +92,18 @@ def _lines(recording: Recording, paint: _Paint) -> Iterator[str]:
         yield from _loss_lines(losses, recording.duration_ns, paint)
         yield ""
         yield from _histograms(totals.gils, paint)
-    yield from _interpreters(totals.gils)
+    yield from _interpreters(totals.gils, paint)
     yield from _lost_events(observation, paint)
 
 
 def _heading(recording: Recording, paint: _Paint) -> Iterator[str]:
     process = recording.observation.process
     yield paint.bold(f"{process.name}, pid {process.pid}, CPython {process.python}")
-    by = {"sites": "its own call sites", "libc": "calls into libc"}[process.method]
+    by = {"sites": "by its own call sites", "libc": "through its calls into libc"}[process.method]
     end = ", until the process ended" if recording.observation.ended else ""
     yield (
         f"{seconds(recording.duration_ns)} in {recording.mode} mode{end}. "
-        f"The GIL was found by {by} (build {process.build_id[:12]})."
+        f"The GIL was found {by} (build {process.build_id[:12]})."
     )
 
 
@@ -108,10 +117,10 @@ def _summary(recording: Recording, paint: _Paint) -> Iterator[str]:
         f" in {waits} waits: at any moment {share:.2f} threads were waiting on average."
     )
     if in_flight:
-        longest = max(thread.waiting_ns for thread in totals.threads)
+        longest = short_duration(max(thread.waiting_ns for thread in totals.threads))
         yield (
-            f"{in_flight} wait{'s' * (in_flight != 1)} had not ended at the end of the recording, "
-            f"the longest of {short_duration(longest)}; counted up to there."
+            f"Waits still going on at the end, counted up to there: {in_flight}, "
+            f"the longest for {longest}."
         )
     asked = sum(gil.drop_requests for gil in totals.gils)
     latency = total(gil.drop_latency for gil in totals.gils)
@@ -142,7 +151,7 @@ def _verdicts(losses: list[_RoleLoss], totals: ProcessTotals, paint: _Paint) -> 
         yield ""
         yield paint.red(f"Convoy: {loss.role}")
         yield (
-            f"  came back from a blocking call {returning} times and, "
+            f"  had to wait {returning} times after a blocking call and, "
             f"in {percent(share)} of them,"
         )
         yield (
@@ -180,17 +189,16 @@ def _histograms(gils: Iterable[GilTotals], paint: _Paint) -> Iterator[str]:
         yield from bars(latency)
 
 
-def _interpreters(gils: tuple[GilTotals, ...]) -> Iterator[str]:
+def _interpreters(gils: tuple[GilTotals, ...], paint: _Paint) -> Iterator[str]:
     if len(gils) <= 1:
         return
     yield ""
-    yield "Interpreters with a GIL of their own"
+    yield paint.bold("Interpreters with a GIL of their own")
     for gil in gils:
         waits = total(gil.waits.values())
-        yield (
-            f"  interpreter {gil.gil.interpreter_id}: {seconds(waits.sum_ns)} in "
-            f"{waits.count} waits"
-        )
+        number = gil.gil.interpreter_id
+        name = "one that has ended" if number == ENDED_INTERPRETER else f"interpreter {number}"
+        yield f"  {name}: {seconds(waits.sum_ns)} in {waits.count} waits"
 
 
 def _lost_events(observation: Observation, paint: _Paint) -> Iterator[str]:
@@ -199,9 +207,9 @@ def _lost_events(observation: Observation, paint: _Paint) -> Iterator[str]:
     if not lost:
         yield "No event was lost."
         return
+    yield paint.bold("Not counted in full")
     for reason, count in lost.items():
-        words = _LOST_WORDS.get(reason, reason)
-        yield paint.dim(f"{count} {words}.")
+        yield f"{count:>10} {_LOST_WORDS.get(reason, reason)}"
 
 
 def _losses(totals: ProcessTotals) -> list[_RoleLoss]:

@@ -11,7 +11,7 @@ from gilscope import metrics
 from gilscope.collectors.agent import AgentCollector
 from gilscope.histogram import EMPTY
 from gilscope.model import Kind, Observation, Refusal, Tally
-from recordings import MS, convoy, gil, histogram, observation, thread
+from recordings import MS, PROCESS, convoy, gil, histogram, observation, thread
 
 _LABELS = {"process": "app.py", "pid": "4711", "container_id": "", "pod_uid": ""}
 
@@ -125,6 +125,21 @@ def test_quiet_process_exports_zeros() -> None:
         _value(registry, "gilscope_gil_wait_seconds_count", interpreter="0", after="unknown")
         is None
     )
+
+
+def test_what_is_not_known_is_not_exported() -> None:
+    """
+    Where causes are unknown there are no convoys and yields, rather than none.
+    """
+    blind = replace(PROCESS, method="libc", knows_causes=False)
+    registry = _registry(replace(observation(gils=(gil(),)), process=blind))
+
+    for name in ("gilscope_gil_convoy_waits_total", "gilscope_gil_forced_switches_total"):
+        assert _value(registry, name, interpreter="0") is None
+    assert [None, 0] == [
+        _value(registry, "gilscope_gil_wait_seconds_count", interpreter="0", after=cause)
+        for cause in ("blocking_call", "unknown")
+    ]
 
 
 def test_invalid_target_exports_its_invalidity_and_nothing_else() -> None:

@@ -33,7 +33,7 @@ def test_no_headers_anywhere(tmp_path: Path) -> None:
         Status.MISSING,
         "none in /lib/modules/6.18.1-test/build, /sys/kernel/kheaders.tar.xz or /usr/src",
         (
-            "apt install linux-headers-amd64 (any version does), or name a tree of headers in "
+            "apt install linux-headers-$(uname -r), or name one complete tree of any version in "
             "BCC_KERNEL_SOURCE"
         ),
         6,
@@ -43,11 +43,11 @@ def test_no_headers_anywhere(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("distributions", "command"),
     [
-        (("ubuntu", "debian"), "apt install linux-headers-generic "),
-        (("fedora",), "dnf install kernel-devel "),
-        (("rocky", "rhel", "centos", "fedora"), "dnf install kernel-devel "),
-        (("arch",), "pacman -S linux-headers "),
-        (("unheard-of",), "apt install linux-headers-amd64 "),
+        (("ubuntu", "debian"), "apt install linux-headers-$(uname -r), "),
+        (("fedora",), "dnf install kernel-devel, "),
+        (("rocky", "rhel", "centos", "fedora"), "dnf install kernel-devel, "),
+        (("arch",), "pacman -S linux-headers, "),
+        (("unheard-of",), "apt install linux-headers-$(uname -r), "),
     ],
 )
 def test_headers_by_distribution(

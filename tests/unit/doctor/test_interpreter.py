@@ -1,11 +1,8 @@
 """Tests of what is said about an interpreter that was found."""
 
-from pathlib import Path
-
 from gilscope.diagnosis import Status
 from gilscope.doctor.interpreter import (
     Found,
-    KeptSites,
     judge_closed_path,
     judge_gil_code,
     judge_gils,
@@ -32,12 +29,15 @@ _SITES = Sites(
 )
 
 
+_LIBC = Mapping(0x7F0000000000, 0x7F0000001000, False, 0, 8, "/lib/libc.so.6", False)
+
+
 def _located(opened_as: str) -> Located:
     mapping = Mapping(0x400000, 0x500000, False, 0, 7, "/usr/bin/python3.11", False)
     return Located(
         pid=47,
         start_ticks=1,
-        file=MappedFile(mapping, opened_as),
+        file=MappedFile(mapping, opened_as, (1, 2)),
         interpreter=Interpreter((3, 11), "3.11.2", 0x1000, 0x2000, None),
         build_id="ab" * 20,
         load_bias=0,
@@ -48,9 +48,8 @@ def _target(method: str) -> Target:
     return Target(
         located=_located("/proc/47/root/usr/bin/python3.11"),
         process=Process(47, "app.py", "3.11.2", "ab" * 20, method),
-        path="/proc/47/root/lib/libc.so.6",
+        file=MappedFile(_LIBC, "/proc/47/root/lib/libc.so.6", (1, 3)),
         hookpoints=(Hookpoint("on_libc_wait", 1), Hookpoint("on_libc_yield", 2)),
-        callers=(),
         fallback_reason="the file has no section headers",
     )
 
@@ -142,27 +141,3 @@ def test_a_closed_folder(machine: Machine) -> None:
 
     assert check.found.startswith("/root/python3 may not be opened by uid 1000: ")
     assert check.remedy.endswith("AmbientCapabilities=CAP_DAC_READ_SEARCH")
-
-
-def test_sites_are_kept_in_both_directions(tmp_path: Path) -> None:
-    """
-    What is stored is at hand, and so is what another run has stored.
-    """
-    first, second = KeptSites(tmp_path), KeptSites(tmp_path)
-
-    first.store(_SITES)
-    loaded = second.load(_SITES.build_id)
-
-    assert [_SITES, _SITES] == [first.kept[_SITES.build_id], second.kept[_SITES.build_id]]
-    assert _SITES == loaded
-
-
-def test_sites_are_kept_without_a_folder() -> None:
-    """
-    A cache that cannot be written to keeps what went through it all the same.
-    """
-    kept = KeptSites(Path("/dev/null/gilscope"))
-
-    kept.store(_SITES)
-
-    assert {_SITES.build_id: _SITES} == kept.kept

@@ -160,13 +160,6 @@ def test_what_is_refused(image: _Image, situation: type[GilscopeError], words: s
         identify(image)
 
 
-def test_pypy_is_shown_the_other_way() -> None:
-    """Who asks for PyPy learns about the log reader."""
-    with pytest.raises(UnsupportedPython) as refusal:
-        identify(_Image("pypy_main_startup"))
-    assert "gilscope stm report" in refusal.value.remedy
-
-
 @pytest.mark.parametrize(
     ("position", "value"), [(0, 0), (1, 0x030D06F0)], ids=["cookie", "version"]
 )

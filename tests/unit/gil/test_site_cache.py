@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.elf import ElfImage
 from gilscope.gil.site_cache import SiteCache
 from gilscope.model import CallerRule, PausePoint, Site, Sites
 
@@ -20,28 +21,60 @@ _SITES = Sites(
 )
 
 
+class _Image(ElfImage):
+    """A file of which only the names matter."""
+
+    def __init__(self, build_id: str = "ab12", digest: str = "d1") -> None:
+        self.build_id = build_id
+        self.digest = digest
+
+
 def test_sites_come_back(tmp_path: Path) -> None:
     """
-    What was stored is loaded, by its build-id only.
+    What was stored is loaded, for the same file only.
     """
     cache = SiteCache(tmp_path / "new")
-    cache.store(_SITES)
+    cache.store(_Image(), _SITES)
 
-    assert _SITES == cache.load("ab12")
-    assert cache.load("ab13") is None
+    assert _SITES == cache.load(_Image())
+    assert cache.load(_Image("ab13")) is None
 
 
-@pytest.mark.parametrize("text", ["", "{}", "not json", '{"version": 1}', "[1]"])
+def test_another_file_with_the_same_build_id_is_searched_for_itself(tmp_path: Path) -> None:
+    """
+    A build-id can lie; a probe in the wrong place would crash its target.
+    """
+    cache = SiteCache(tmp_path)
+    cache.store(_Image(), _SITES)
+
+    assert cache.load(_Image(digest="d2")) is None
+
+
+@pytest.mark.parametrize("text", ["", "{}", "not json", '{"version": 1}', "[1]", "\n\n"])
 def test_damaged_entry_is_searched_for_again(tmp_path: Path, text: str) -> None:
     """
     A broken file costs time, not truth.
     """
     cache = SiteCache(tmp_path)
-    cache.store(_SITES)
+    cache.store(_Image(), _SITES)
     (path,) = tmp_path.iterdir()
     path.write_text(text)
 
-    assert cache.load("ab12") is None
+    assert cache.load(_Image()) is None
+
+
+def test_a_changed_address_breaks_the_seal(tmp_path: Path) -> None:
+    """
+    No digit of an entry can change and be believed.
+    """
+    cache = SiteCache(tmp_path)
+    cache.store(_Image(), _SITES)
+    (path,) = tmp_path.iterdir()
+    text = path.read_text()
+    path.write_text(text.replace("4104", "4105"))
+
+    assert "4104" in text
+    assert cache.load(_Image()) is None
 
 
 def test_entry_that_others_can_write_is_not_believed(tmp_path: Path) -> None:
@@ -49,23 +82,11 @@ def test_entry_that_others_can_write_is_not_believed(tmp_path: Path) -> None:
     An address for a probe comes from nobody but this user or root.
     """
     cache = SiteCache(tmp_path)
-    cache.store(_SITES)
+    cache.store(_Image(), _SITES)
     (path,) = tmp_path.iterdir()
     path.chmod(0o666)
 
-    assert cache.load("ab12") is None
-
-
-def test_entry_under_another_name_is_not_believed(tmp_path: Path) -> None:
-    """
-    The build-id inside counts, not the file's name.
-    """
-    cache = SiteCache(tmp_path)
-    cache.store(_SITES)
-    (path,) = tmp_path.iterdir()
-    path.rename(tmp_path / "sites-ab13.json")
-
-    assert cache.load("ab13") is None
+    assert cache.load(_Image()) is None
 
 
 def test_folder_that_cannot_be_written_is_no_failure(tmp_path: Path) -> None:
@@ -75,6 +96,6 @@ def test_folder_that_cannot_be_written_is_no_failure(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
     cache = SiteCache(file / "folder")
-    cache.store(_SITES)
+    cache.store(_Image(), _SITES)
 
-    assert cache.load("ab12") is None
+    assert cache.load(_Image()) is None

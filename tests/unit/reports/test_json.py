@@ -52,6 +52,26 @@ def test_invalid_observation_says_so() -> None:
     recording = convoy()
     spoilt = replace(recording, observation=replace(recording.observation, invalid="why"))
 
-    process = json.report(spoilt)["process"]
+    report = json.report(spoilt)
 
-    assert (False, "why") == (process["valid"], process["invalid_reason"])
+    assert (False, "why") == (report["process"]["valid"], report["process"]["invalid_reason"])
+    assert report["totals"]["wait_s"] is None
+    assert report["totals"]["waits"] is None
+    assert report["histograms"]["wait"] is None
+
+
+def test_unknown_causes_are_null() -> None:
+    """
+    Without causes nobody can say how many waits were convoys or yields.
+    """
+    recording = convoy()
+    seen = recording.observation
+    blind = replace(seen, process=replace(seen.process, method="libc", knows_causes=False))
+
+    report = json.report(replace(recording, observation=blind))
+
+    assert (None, None) == (
+        report["totals"]["convoy_waits"],
+        report["totals"]["forced_switches"],
+    )
+    assert [None] * 3 == [thread["forced_switches"] for thread in report["threads"]]

@@ -11,12 +11,12 @@ app.py, pid 4711, CPython 3.11.2
 2.000s in contention mode. The GIL was found by its own call sites (build 571d98e01096).
 
 1.940s lost waiting for the GIL in 235 waits: at any moment 0.97 threads were waiting on average.
-1 wait had not ended at the end of the recording, the longest of 3 ms; counted up to there.
+Waits still going on at the end, counted up to there: 1, the longest for 3 ms.
 Waiting threads asked the holder 230 times to let go: it took at most 131 us
 in half of the cases, and at most 131 us in 99 % of them.
 
 Convoy: serve (app.py:8)
-  came back from a blocking call 125 times and, in 80 % of them,
+  had to wait 125 times after a blocking call and, in 80 % of them,
   queued for at least a whole switch interval (5 ms), 15 ms on average.
   The threads that compute and are made to yield meanwhile: crunch (app.py:2).
   What helps: compute in another process, or in code that releases the GIL;
@@ -43,7 +43,8 @@ How long the waits lasted
 How long holders took to let go when asked
    65.5 us .. 131 us        200  ████████████████████████████████████████
 
-2 waits that had begun before the recording: their first part is missing.
+Not counted in full
+         2 waits begun before the recording, counted without their first part
 """
 
 
