@@ -4,7 +4,7 @@ SECONDS ?=
 python := .venv/bin/python
 c_files := $(wildcard probes/*.c probes/*.h)
 
-.PHONY: help setup interpreters demo test unit check format bench clean
+.PHONY: help setup interpreters demo test unit check format bench docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -37,6 +37,9 @@ format: setup ## Let the formatters have their way
 
 bench: setup ## Measure what tracing costs
 	@$(python) bench/overhead.py
+
+docs: setup ## Make the pages again that are made from code
+	@$(python) -m gilscope.reports.metric_table >docs/metrics.md
 
 clean: ## Remove everything that the other targets made in this checkout
 	rm -rf .venv .cache build dist

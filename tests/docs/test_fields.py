@@ -1,0 +1,147 @@
+"""FIELDS: every heading, kind, reason and JSON key that a user meets is explained, and no other."""
+
+import json
+import os
+import re
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accuracy.truth import started
+from docs.pages import DOCS, section, words_in_first_cells
+from gilscope.diagnosis import Status
+from gilscope.gil.losses import Loss
+from gilscope.metrics import FAMILIES
+from gilscope.model import Cause, Kind, Recording, Refusal
+from gilscope.reports import json as json_report
+from gilscope.reports import page, text
+from live.gilscope_command import gilscope
+from recordings import convoy, gil
+
+_MAN = DOCS / "man"
+_BY_NAME = {"kinds", "lost_events"}
+"""JSON objects whose keys are kinds or reasons."""
+
+
+def _fields(command: str, part: str = "") -> str:
+    fields = section((_MAN / f"gilscope-{command}.8.md").read_text(), "## FIELDS")
+    return section(fields, f"### {part}") if part else fields
+
+
+def _keys(value: Any) -> set[str]:
+    if isinstance(value, list):
+        return {key for item in value for key in _keys(item)}
+    if not isinstance(value, dict):
+        return set()
+    causes = {cause.value for cause in Cause}
+    found = set(value) - causes
+    for key, item in value.items():
+        found |= set() if key in _BY_NAME else _keys(item)
+    return found
+
+
+def _two_interpreters() -> Recording:
+    recording = convoy()
+    seen = recording.observation
+    totals = replace(seen.totals, gils=(*seen.totals.gils, gil(1)))
+    return replace(recording, observation=replace(seen, totals=totals))
+
+
+def test_headings_of_the_report_are_explained() -> None:
+    """
+    Whatever stands above indented lines in the text report is in the table.
+    """
+    lines = text.render(_two_interpreters()).splitlines()
+    headings = {
+        line.partition(":")[0] + ":" * (":" in line)
+        for line, following in pairwise(lines)
+        if not line.startswith(" ") and following.startswith(" ")
+    }
+
+    assert "Time lost, by thread role and kind" in headings
+    assert set() == headings - words_in_first_cells(_fields("record", "Text"))
+
+
+def test_json_keys_of_a_recording_are_explained() -> None:
+    """
+    The table has every key of the report, and none that it has not.
+    """
+    keys = _keys(json_report.report(convoy()))
+
+    assert keys == words_in_first_cells(_fields("record", "JSON"))
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_kinds_are_explained(kind: Kind) -> None:
+    """
+    Each kind of loss is defined once, and named where the report and its JSON are explained.
+    """
+    words = section((_MAN / "gilscope.8.md").read_text(), "### Kinds")
+
+    assert kind.value in words_in_first_cells(words)
+    assert f"`{kind.value}`" in _fields("record", "Text")
+    assert f"`{kind.value}`" in _fields("record", "JSON")
+
+
+@pytest.mark.parametrize("cause", Cause)
+def test_causes_are_explained(cause: Cause) -> None:
+    """
+    The values of the label `after` are listed, and defined among the words.
+    """
+    words = section((_MAN / "gilscope.8.md").read_text(), "### Words")
+
+    assert f"`{cause.value}`" in words
+    assert f"`{cause.value}`" in _fields("serve", "Labels")
+
+
+def test_reasons_for_lost_events_are_explained() -> None:
+    """
+    The table has every reason, and none that it has not.
+    """
+    assert {loss.value for loss in Loss} == words_in_first_cells(_fields("serve", "Lost events"))
+
+
+def test_labels_are_explained() -> None:
+    """
+    The table has every label of every metric, and none that it has not.
+    """
+    labels = {label for family in FAMILIES for label in family.labels}
+
+    assert labels == words_in_first_cells(_fields("serve", "Labels"))
+
+
+def test_columns_of_the_landing_page_are_explained() -> None:
+    """
+    The table has every column of the page, and none that it has not.
+    """
+    html = page.render([convoy().observation], [Refusal(7, "old.py", "too old", "Update it.")])
+    columns = set(re.findall(r"<th[^>]*>([^<]+)</th>", html))
+
+    assert columns == words_in_first_cells(_fields("serve", "Landing page"))
+
+
+def test_statuses_of_doctor_are_explained() -> None:
+    """
+    The table has every status, and none that it has not.
+    """
+    assert {status.value for status in Status} == words_in_first_cells(_fields("doctor", "Status"))
+
+
+@pytest.mark.live
+def test_what_doctor_prints_is_explained(tmp_path: Path) -> None:
+    """
+    The tables have every check and every key of doctor's JSON, and no others.
+    """
+    with started(["/usr/bin/python3"], "exact_count.py") as workload:
+        outcome = gilscope(
+            *("doctor", "--all", "-p", str(workload.pid), "--format", "json"),
+            extra={"XDG_CACHE_HOME": os.fspath(tmp_path)},
+        )
+    report = json.loads(outcome.output)
+    checks = [*report["checks"], *report["process"]["checks"]]
+
+    assert {check["name"] for check in checks} == words_in_first_cells(_fields("doctor", "Checks"))
+    assert _keys(report) == words_in_first_cells(_fields("doctor", "JSON"))

@@ -1,0 +1,48 @@
+"""docs/metrics.md is what the metric table says."""
+
+import subprocess
+import sys
+
+import pytest
+
+from docs.pages import DOCS, ROOT
+from gilscope.metrics import FAMILIES, PROCESS_LABELS, Family
+from gilscope.reports import metric_table
+
+_PAGE = DOCS / "metrics.md"
+
+
+def test_page_is_current() -> None:
+    """
+    The page is what `make docs` would write now.
+    """
+    command = [sys.executable, "-m", "gilscope.reports.metric_table"]
+    made = subprocess.run(command, cwd=ROOT / "agent", check=True, capture_output=True, text=True)
+
+    assert made.stdout == _PAGE.read_text()
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_metric_is_on_the_page(family: Family) -> None:
+    """
+    Every metric has a row with its type, its help and how to read it.
+    """
+    (row,) = [line for line in _PAGE.read_text().splitlines() if f"| `{family.name}` |" in line]
+
+    assert row.startswith(f"| `{family.name}` | {family.type} |")
+    assert row.endswith(f"| {family.help} | {family.reads_as} |")
+
+
+def test_labels_of_the_process_are_written_once() -> None:
+    """
+    A row names the labels of the process by one word, and its own ones by their names.
+    """
+    of_process = Family("a_total", "counter", "Some.", "Few.", (*PROCESS_LABELS, "role"))
+    of_agent = Family("b", "gauge", "More.", "Many.", ("state", "why"))
+
+    rows = metric_table.render([of_process, of_agent]).splitlines()[-2:]
+
+    assert [
+        "| `a_total` | counter | *process*, `role` | Some. | Few. |",
+        "| `b` | gauge | `state`, `why` | More. | Many. |",
+    ] == rows
