@@ -3,7 +3,8 @@
 #
 # Looks at what is there and adds what is missing: packages of the distribution (the only change to
 # the system), a virtual environment in .venv, and, where the kernel's own headers are missing, a
-# tree of headers in .cache/headers. A run that finds everything changes nothing.
+# tree of headers in .cache/headers, and tools for the tests in .cache/tools. A run that finds
+# everything changes nothing.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -99,7 +100,25 @@ make_venv() {
     printf '%s\n' "$root" >"$stamp"
 }
 
+# Prometheus' linter, for the tests. Its package would also start a server on this machine.
+get_promtool() {
+    command -v promtool >/dev/null && return 0
+    [ ! -x "$cache/tools/usr/bin/promtool" ] || return 0
+    say 'fetching promtool'
+    work=$cache/tools.new
+    rm -rf "$work" "$cache/tools"
+    mkdir -p "$work"
+    if (cd "$work" && apt-get -q -o APT::Sandbox::User=root download prometheus >&2) &&
+        dpkg-deb --extract "$work"/prometheus_*.deb "$work/unpacked"; then
+        mv "$work/unpacked" "$cache/tools"
+    else
+        say 'no promtool: the test that needs it will be skipped'
+    fi
+    rm -rf "$work"
+}
+
 mkdir -p "$cache"
 install_packages
 make_headers
 make_venv
+get_promtool
