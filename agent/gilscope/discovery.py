@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gilscope import procfs
-from gilscope.errors import GilscopeError, NotPython
+from gilscope.errors import GilscopeError, NotPermitted, NotPython
 from gilscope.gil.tracer import Tracer
 from gilscope.model import Observation, Refusal
 from gilscope.process_name import process_name
@@ -28,6 +28,8 @@ _RETRIES_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 
 _RESCAN_S = 60.0
 """So often also old processes are looked at again: a program may embed Python late in its life."""
+
+_PYTHON_NAMES = (b"python", b"pypy")
 
 _ENDED_KEPT_S = 30.0
 """The last figures of a process that ended stay for at least one more scrape."""
@@ -87,7 +89,7 @@ class _Programs:
 
     def is_foreign(self, program: _Program | None, pid: int) -> bool:
         """Return whether *pid* cannot be a Python, without reading the executable again."""
-        return program in self._foreign and not procfs.maps_mention(pid, (b"python", b"pypy"))
+        return program in self._foreign and not procfs.maps_mention(pid, _PYTHON_NAMES)
 
     def remember_foreign(self, program: _Program | None) -> None:
         """Note that *program* itself holds no Python; a library that it maps still may."""
@@ -172,7 +174,9 @@ class Discovery:
             _later(attempt, now_s)
         except GilscopeError as error:
             attempt.final = True
-            self._refuse(pid, error)
+            # What may not be looked at and does not look like a Python is nobody's loss.
+            if not isinstance(error, NotPermitted) or procfs.maps_mention(pid, _PYTHON_NAMES):
+                self._refuse(pid, error)
         except Exception as error:  # noqa: BLE001 - see below
             # One process must not hide the others.
             _log.exception("could not trace process %d", pid)

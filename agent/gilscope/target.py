@@ -264,7 +264,10 @@ def _by_sites(located: Located, cache: SiteCache) -> Target:
 
 
 def _by_libc(located: Located, reason: str) -> Target:
-    for mapping in procfs.read_maps(located.pid):
+    mappings = procfs.read_maps(located.pid)
+    if not mappings:
+        raise NotPython(f"process {located.pid} ended while gilscope looked at it")
+    for mapping in mappings:
         if mapping.offset or not _LIBC.search(mapping.path):
             continue
         file = open_mapped(located.pid, mapping)

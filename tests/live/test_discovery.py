@@ -16,22 +16,20 @@ from gilscope.discovery import Discovery, choose_matching, choose_pids
 from gilscope.gil.probe import GilProbe
 from gilscope.gil.site_cache import SiteCache
 from gilscope.gil.tracer import Tracer
-from interpreters import find_interpreter
+from live.builds import build
 from live.gilscope_command import eventually, gilscope
 from live.kernel_tables import held_of
-from live.service import Service, serving
+from live.service import Scrape, Service, serving
 
 pytestmark = pytest.mark.live
 
 _PYTHON = "/usr/bin/python3"
-_WORKLOADS = Path(__file__).parents[1] / "workloads"
-_FIGHT = "--seconds=0.3"
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _warm_cache() -> None:
     # The bar is for sites that are known: those of the interpreters used here.
-    for python in (_PYTHON, *find_interpreter("pyenv-3.12").argv):
+    for python in (_PYTHON, *build("pyenv-3.12").argv):
         gilscope("record", "-d", "0.1", "--", python, "-c", "input()")
 
 
@@ -44,7 +42,7 @@ def mark() -> str:
 @pytest.fixture(scope="module")
 def service(mark: str) -> Iterator[Service]:
     """Serve what bears the mark."""
-    with serving("--match", mark) as made:
+    with serving("--match", mark.removeprefix("-X")) as made:
         yield made
 
 
@@ -87,9 +85,10 @@ def test_shell_that_becomes_python_is_noticed_within_a_second(service: Service, 
             assert process.stdin is not None
             # Let it be looked at and found to be a shell.
             time.sleep(0.6)
+            began_s = time.monotonic()
             process.stdin.write("\n")
             process.stdin.flush()
-            noticed_s = _noticed(service, process.pid) - time.monotonic()
+            noticed_s = _noticed(service, process.pid) - began_s
             process.stdin.close()
         return noticed_s
 
@@ -102,7 +101,7 @@ def test_python_that_becomes_another_is_noticed_within_a_second(
     """
     After an exec the figures are those of the new Python, and nothing of the old one counts.
     """
-    (other,) = find_interpreter("pyenv-3.12").argv
+    (other,) = build("pyenv-3.12").argv
     arguments = ("execer.py", "--then", other)
     with started([_PYTHON, mark], *arguments) as workload:
         _noticed(service, workload.pid)
@@ -145,15 +144,16 @@ def test_children_of_a_prefork_server_are_followed(mark: str) -> None:
     assert noticed_s < 1.0
     assert 0 == _waits(scrape, workload.pid)
     for worker in result["workers"]:
-        waits = sum(thread["waits"] for thread in worker["threads"])
+        yields = sum(thread["waits"] for thread in worker["threads"])
+        counted = scrape.total("gilscope_gil_forced_switches_total", pid=str(worker["pid"]))
         if worker["pid"] != restarted["new"]:
-            # All of its life was traced; its clock misses a wait now and then.
-            assert _waits(scrape, worker["pid"]) == pytest.approx(waits, rel=0.2, abs=5)
+            # All of its life was traced; its clock misses a yield now and then.
+            assert counted == pytest.approx(yields, rel=0.2, abs=5)
 
 
-def _waits(source: object, pid: int) -> float:
+def _waits(source: Service | Scrape, pid: int) -> float:
     scrape = source.scrape() if isinstance(source, Service) else source
-    return float(scrape.total("gilscope_gil_thread_waits_total", pid=str(pid)))  # type: ignore[attr-defined]
+    return scrape.total("gilscope_gil_thread_waits_total", pid=str(pid))
 
 
 def test_child_that_becomes_python_late_is_followed() -> None:
@@ -196,7 +196,7 @@ def test_refused_pythons_are_listed_and_disturb_nobody(service: Service, mark: s
         ("pyenv-2.7", "this is CPython 2"),
         ("pyenv-3.7", "this is CPython 3.7"),
     ):
-        (python,) = find_interpreter(name).argv
+        (python,) = build(name).argv
         # Python 2.7 knows no -X: the mark is an argument of the program.
         command = [python, "-c", "import sys; sys.stdin.readline()", mark]
         with (
@@ -223,9 +223,7 @@ def _refused(service: Service) -> float:
     return service.scrape().total("gilscope_targets", state="refused")
 
 
-def test_process_that_ends_keeps_its_last_figures_for_a_while(
-    service: Service, mark: str
-) -> None:
+def test_process_that_ends_keeps_its_last_figures_for_a_while(service: Service, mark: str) -> None:
     """
     The figures of a process that ended can be scraped once more, and do not change.
     """
@@ -258,21 +256,23 @@ def test_process_that_ended_leaves_the_kernels_tables(probe: GilProbe, tmp_path:
     """
     When its time is over, a dead process is in no observation and in no table of the probes.
     """
-    with started([_PYTHON], "exact_count.py") as workload:
-        with _discovery(probe, tmp_path, choose_pids(), [workload.pid]) as (found, tracer):
+    with (
+        started([_PYTHON], "exact_count.py") as workload,
+        _discovery(probe, tmp_path, choose_pids(), [workload.pid]) as (found, tracer),
+    ):
+        found.tick()
+        workload.run()
+        (observation,) = found.observe()
+        before = held_of(probe, workload.pid)
+        workload.finish()
+
+        def is_gone() -> bool:
             found.tick()
-            workload.run()
-            (observation,) = found.observe()
-            before = held_of(probe, workload.pid)
-            workload.finish()
+            return not found.observe()
 
-            def is_gone() -> bool:
-                found.tick()
-                return not found.observe()
-
-            eventually(is_gone, within_s=10)
-            assert {} == held_of(probe, workload.pid)
-            assert () == (*tracer.pids, *tracer.ended_pids)
+        eventually(is_gone, within_s=10)
+        assert {} == held_of(probe, workload.pid)
+        assert () == (*tracer.pids, *tracer.ended_pids)
     assert 23 <= sum(thread.waits for thread in observation.totals.threads)
     # So there was something to remove.
     assert {"targets", "gils", "threads", "histograms"} <= set(before)
@@ -285,16 +285,23 @@ def test_process_that_died_before_its_reaping_is_not_tried_again(
     A zombie is an ended process, neither traced nor refused.
     """
     monkeypatch.setattr(discovery, "_RETRIES_S", (0.0,))
-    with subprocess.Popen([_PYTHON, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        with _discovery(probe, tmp_path, choose_pids(), [process.pid]) as (found, tracer):
-            eventually(lambda: (found.tick(), tracer.pids)[1], within_s=10)
-            process.kill()
-            eventually(lambda: (found.tick(), not tracer.pids)[1], within_s=10)
-            for _ in range(5):
-                found.tick()
+    with (
+        subprocess.Popen([_PYTHON, "-c", "input()"], stdin=subprocess.PIPE) as process,
+        _discovery(probe, tmp_path, choose_pids(), [process.pid]) as (found, tracer),
+    ):
+        eventually(lambda: _ticked(found, tracer), within_s=10)
+        process.kill()
+        eventually(lambda: not _ticked(found, tracer), within_s=10)
+        for _ in range(5):
+            found.tick()
 
-            assert () == tracer.pids
-            assert [] == found.refusals()
+        assert () == tracer.pids
+        assert [] == found.refusals()
+
+
+def _ticked(found: Discovery, tracer: Tracer) -> tuple[int, ...]:
+    found.tick()
+    return tracer.pids
 
 
 def test_untrusted_process_is_not_tried_again(
@@ -304,22 +311,25 @@ def test_untrusted_process_is_not_tried_again(
     A process whose probes could not be trusted stays shown as such, and is left alone.
     """
     token = uuid.uuid4().hex
-    with started([_PYTHON, f"-X{token}"], "exact_count.py") as workload:
-        choice = choose_matching(re.compile(token))
-        with _discovery(probe, tmp_path, choice) as (found, tracer):
+    choice = choose_matching(re.compile(token))
+    with (
+        started([_PYTHON, f"-X{token}"], "exact_count.py") as workload,
+        _discovery(probe, tmp_path, choice) as (found, tracer),
+    ):
+        found.tick()
+        assert (workload.pid,) == tracer.pids
+        attached: list[int] = []
+        monkeypatch.setattr(tracer, "attach", attached.append)
+        # As if a wait had been seen on something that is no GIL.
+        monkeypatch.setattr(tracer, "_method", "sites")
+        monkeypatch.setattr(tracer, "_reason_to_distrust", lambda *_: "of this test")
+        workload.run()
+        found.observe()
+        for _ in range(3):
             found.tick()
-            assert (workload.pid,) == tracer.pids
-            attached: list[int] = []
-            monkeypatch.setattr(tracer, "attach", attached.append)
-            # As if a wait had been seen on something that is no GIL.
-            monkeypatch.setattr(tracer, "_method", "sites")
-            monkeypatch.setattr(tracer, "_reason_to_distrust", lambda *_: "of this test")
-            workload.run()
-            for _ in range(3):
-                found.tick()
 
-            assert ["of this test"] == [seen.invalid for seen in found.observe()]
-            assert [] == attached
+        assert ["of this test"] == [seen.invalid for seen in found.observe()]
+        assert [] == attached
 
 
 def test_one_process_that_cannot_be_read_does_not_hide_others(

@@ -94,6 +94,8 @@ class _Stop:
     """Set by Ctrl-C or SIGTERM: end the recording and report."""
 
     number: int | None = None
+    waits_for: int | None = None
+    """A command that is not Python yet, and that gilscope could wait for without end."""
 
     @property
     def is_set(self) -> bool:
@@ -107,6 +109,8 @@ def _stop_on_signals() -> Iterator[_Stop]:
 
     def handle(number: int, _frame: FrameType | None) -> None:
         stop.number = number
+        if number == signal.SIGTERM and stop.waits_for is not None:
+            os.kill(stop.waits_for, number)
 
     # A signal that was ignored when gilscope started stays ignored, as for any background job.
     wanted = [
@@ -151,7 +155,9 @@ def _record_command(arguments: argparse.Namespace, stopped: _Stop) -> int:
             is_there = not isinstance(error, FileNotFoundError)
             return _COMMAND_NOT_EXECUTABLE if is_there else _COMMAND_NOT_FOUND
         try:
+            stopped.waits_for = command.pid
             command.run_to_interpreter()
+            stopped.waits_for = None
             recording = _record(arguments, tracer, command.pid, stopped, command)
         except GilscopeError:
             # The user's program is not at fault: let it run on, then say what went wrong.

@@ -5,7 +5,7 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from pathlib import Path
@@ -132,6 +132,7 @@ class GilProbe:
         # Taking a probe out takes up to 0.2 s, whatever is waited for meanwhile; several at once
         # take hardly longer than one.
         self._closers = ThreadPoolExecutor(_CLOSERS, "gilscope-close")
+        self._closing: dict[int, list[Future[None]]] = {}
         self._links: list[int] = []
         for program, tracepoint in _TRACEPOINTS.items():
             self._links.append(self._open_tracepoint(tracepoint, program))
@@ -162,6 +163,8 @@ class GilProbe:
 
         Raises NotPermitted, KernelOrBccMissing, or ProcessLookupError where the process has gone.
         """
+        # What an earlier attachment has left there would count for this one.
+        wait(self._closing.pop(pid, ()))
         self.forget(pid)
         self._counted.add(pid)
         flags = TargetFlag.KNOWS_CALLERS if plan.callers else TargetFlag.NONE
@@ -307,8 +310,13 @@ class GilProbe:
             ) from error
 
     def _close_hooks(self, pid: int) -> None:
-        for fd in self._hooks.pop(pid, []):
-            self._closers.submit(os.close, fd)
+        self._closing = {
+            other: closing
+            for other, closing in self._closing.items()
+            if not all(each.done() for each in closing)
+        }
+        closing = [self._closers.submit(os.close, fd) for fd in self._hooks.pop(pid, [])]
+        self._closing.setdefault(pid, []).extend(closing)
 
     def _table(self, name: str) -> Table:
         return self._loaded.tables[name]

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from gilscope import procfs
-from gilscope.errors import GilscopeError, NotPython
+from gilscope.errors import GilscopeError, NotPermitted, NotPython
 from gilscope.gil.account import RawProcess, RawTotals, has_exited, process_totals, unknown_gils
 from gilscope.gil.memory import TornRead
 from gilscope.gil.probe import GilProbe, Hook, NoticeKind, Plan, ReturnSite
@@ -20,7 +20,7 @@ from gilscope.gil.runtime import Runtime, read_gils, runtime_of
 from gilscope.gil.site_cache import SiteCache
 from gilscope.model import ENDED_INTERPRETER, Gil, Observation, ProcessTotals, ThreadTotals
 from gilscope.procmem import ProcessMemory
-from gilscope.target import Target, inspect, while_alive
+from gilscope.target import Target, inspect, locate, while_alive
 
 __all__ = ["Tracer"]
 
@@ -426,3 +426,9 @@ def _open_memory(pid: int) -> ProcessMemory:
         return ProcessMemory(pid)
     except (FileNotFoundError, ProcessLookupError) as error:
         raise NotPython(f"there is no process {pid}") from error
+    except PermissionError as error:
+        # A process that is no Python is none of gilscope's business, permitted or not.
+        locate(pid)
+        raise NotPermitted(
+            f"not permitted to read the memory of process {pid} ({error.strerror})"
+        ) from error
