@@ -95,7 +95,9 @@ def test_json_tells_the_known_answer_and_adds_up() -> None:
     assert {} == report["totals"]["lost_events"]
     (interpreter,) = report["interpreters"]
     assert (0, 0.005) == (interpreter["id"], interpreter["switch_interval_s"])
-    assert truth.drop_requests == sum(n for _, n in report["histograms"]["drop_latency"])
+    if truth.is_exact:
+        # On a machine that stalls, a short wait may last so long that it asks for a drop as well.
+        assert truth.drop_requests == sum(n for _, n in report["histograms"]["drop_latency"])
     process = dict(report["process"])
     process.pop("build_id")
     assert {

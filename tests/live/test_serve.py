@@ -98,13 +98,15 @@ def test_values_are_the_known_answer(served: _Served) -> None:
     )
     for name, expected in (
         ("gilscope_gil_convoy_waits_total", truth.waiter.convoy_waits),
-        ("gilscope_gil_drop_latency_seconds_count", truth.drop_requests),
         ("gilscope_gil_waiting_threads", 0),
         ("gilscope_gil_longest_wait_seconds", 0),
         ("gilscope_probe_valid", 1),
         ("gilscope_lost_events_total", 0),
     ):
         assert expected == value(name), name
+    if truth.is_exact:
+        # On a machine that stalls, a short wait may last so long that it asks for a drop as well.
+        assert truth.drop_requests == value("gilscope_gil_drop_latency_seconds_count")
     assert 23 <= value("gilscope_gil_wait_seconds_count", after="blocking_call")
     assert value("gilscope_gil_wait_seconds_count") == value("gilscope_gil_thread_waits_total")
     scrape = served.service.scrape()
