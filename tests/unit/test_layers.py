@@ -61,7 +61,6 @@ _MAY_IMPORT = {
     "subprocess": {
         "doctor.compiler": "asks which Python has BCC",
         "kernel.loader": "starts kernel.compile",
-        "launch": "starts the command that is to be recorded",
     },
 }
 
