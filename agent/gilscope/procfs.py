@@ -16,13 +16,11 @@ __all__ = [
     "maps_mention",
     "parse_cgroup",
     "parse_maps",
-    "parse_start_ticks",
     "parse_status",
     "read_cgroup",
     "read_command_line",
     "read_cwd",
     "read_maps",
-    "read_start_ticks",
     "read_status",
 ]
 
@@ -104,12 +102,6 @@ def parse_status(text: str) -> ProcessStatus:
     )
 
 
-def parse_start_ticks(text: str) -> int:
-    """Return field 22 of /proc/PID/stat: with the pid it identifies a process for ever."""
-    # The second field is the command in parentheses and may hold anything, also a ")".
-    return int(text[text.rindex(")") + 2 :].split()[19])
-
-
 def parse_cgroup(text: str) -> tuple[str | None, str | None]:
     """Return the container id and the pod uid in the text of /proc/PID/cgroup, if any."""
     container = _CONTAINER_ID.search(text.replace("\n", "/"))
@@ -153,11 +145,6 @@ def is_alive(pid: int) -> bool:
         return read_status(pid).state not in {"Z", "X"}
     except (OSError, KeyError):
         return False
-
-
-def read_start_ticks(pid: int) -> int:
-    """Return when *pid* started, in clock ticks since boot; raises OSError."""
-    return parse_start_ticks((_PROC / str(pid) / "stat").read_text(errors="surrogateescape"))
 
 
 def read_command_line(pid: int) -> tuple[str, ...]:

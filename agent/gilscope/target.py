@@ -25,7 +25,6 @@ __all__ = [
     "MappedFile",
     "Target",
     "inspect",
-    "is_python",
     "locate",
     "open_mapped",
     "while_alive",
@@ -65,7 +64,6 @@ class Located:
     """The interpreter of a process, before its GIL code is searched for."""
 
     pid: int
-    start_ticks: int
     file: MappedFile
     interpreter: Interpreter
     build_id: str
@@ -101,7 +99,6 @@ def locate(pid: int) -> Located:
     Raises NotPython, NotPermitted, UnsupportedPython, NoGil or GilCodeNotFound.
     """
     with _readable(pid):
-        start_ticks = procfs.read_start_ticks(pid)
         mappings = procfs.read_maps(pid)
     if not mappings:
         raise NotPython(f"process {pid} maps no files: it is a kernel thread or has just ended")
@@ -114,7 +111,6 @@ def locate(pid: int) -> Located:
                 interpreter = identify(image)
                 return Located(
                     pid=pid,
-                    start_ticks=start_ticks,
                     file=file,
                     interpreter=interpreter,
                     build_id=image.build_id,
@@ -141,15 +137,6 @@ def _refuse_deeper_namespace(pid: int) -> None:
             "container:NAME, Kubernetes: shareProcessNamespace) or of the host (--pid host, "
             "hostPID).",
         )
-
-
-def is_python(pid: int) -> bool:
-    """Return whether *pid* looks like a Python that could be traced; never raises."""
-    try:
-        locate(pid)
-    except (GilscopeError, OSError):
-        return False
-    return True
 
 
 def inspect(pid: int, cache: SiteCache, *, method: str | None = None) -> Target:

@@ -36,7 +36,6 @@ def _located(opened_as: str) -> Located:
     mapping = Mapping(0x400000, 0x500000, False, 0, 7, "/usr/bin/python3.11", False)
     return Located(
         pid=47,
-        start_ticks=1,
         file=MappedFile(mapping, opened_as, (1, 2)),
         interpreter=Interpreter((3, 11), "3.11.2", 0x1000, 0x2000, None),
         build_id="ab" * 20,
