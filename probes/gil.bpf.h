@@ -2,22 +2,24 @@
 //
 // What the GIL probes keep, and the steps they share.
 //
-// One thread's record is written by that thread alone, so it needs no atomics; user space reads it
-// while it changes, and tells a torn copy by `version_begin != version_end`. Whatever several
-// threads write is added to atomically.
+// One thread's record is written by that thread alone, and what is known of a lock's holder only by
+// who has the lock's mutex, so neither needs atomics; user space reads both while they change, and
+// tells a torn copy by `version_begin != version_end`. Whatever several threads write at once is
+// added to atomically.
 
 #include <uapi/linux/bpf.h>
 #include <uapi/linux/ptrace.h>
 
 // All configuration comes from the loader, so that a program never runs on a silent default.
 #if !defined(MAX_TARGETS) || !defined(MAX_GILS) || !defined(MAX_THREADS) || \
-    !defined(MAX_CALLER_RULES) || !defined(MAX_NOTICES)
-#error "the table sizes MAX_* must be given"
+    !defined(MAX_CALLER_RULES) || !defined(MAX_LOCKS) || !defined(NOTICE_PAGES) || \
+    !defined(TABLE_FLAGS)
+#error "the sizes of the tables must be given"
 #endif
 #if !defined(LOST_READ_FAULT) || !defined(LOST_TABLE_FULL) || !defined(LOST_BEGAN_UNSEEN) || \
     !defined(LOST_ABANDONED) || !defined(LOST_NOTICE) || !defined(LOST_RETURN_UNKNOWN) || \
     !defined(LOST_LOCK_UNKNOWN) || !defined(LOST_THREAD_REUSED) || !defined(INVALID_MUTEX) || \
-    !defined(INVALID_LOCKED) || !defined(INVALID_INTERVAL)
+    !defined(INVALID_LOCKED) || !defined(INVALID_INTERVAL) || !defined(INVALID_HOLDER)
 #error "the reasons LOST_* and INVALID_* must be given"
 #endif
 
@@ -55,6 +57,8 @@ enum notice_kind {
     NOTICE_EXEC,   // a process has replaced its program
     NOTICE_THREAD, // a thread waits for the first time
     NOTICE_RETURN, // the libc method has met a new return site
+    NOTICE_LOCK,   // a lock is taken that user space has not given a slot
+    NOTICE_WINDOW, // a window's traps are used up, or the hold that outlasted it has ended
 };
 
 enum target_flag {
@@ -72,9 +76,12 @@ struct gil_state {
 
 struct target {
     u64 load_bias;
-    u64 cond; // the one lock that its threads have waited for so far; 0: none, or MANY_LOCKS
+    u64 cond;  // the one lock that its threads have waited for so far; 0: none, or MANY_LOCKS
+    u64 traps; // of the programs on the contended path
     u32 file_id;
     u32 flags;
+    u32 slot; // of its first lock in `locks`, and of its window
+    u32 padding;
 };
 
 struct gil_key {
@@ -104,12 +111,45 @@ struct thread {
     u64 wait_started_ns;  // 0: not waiting
     u64 saved_switch_number;
     u64 interval_ns;
+    u64 last_wait_started_ns;
+    u64 last_wait_ended_ns;
     u64 wait_ns[KINDS]; // finished waits
     u64 waits[KINDS];
     u64 drop_requests;
+    u64 hold_ns; // finished holds, as far as they lie in windows
+    u64 holds;   // those that began in one
+    u64 last_hold_began_ns;
     u64 exited_ns; // 0: alive
     u32 tgid;
     u32 cause; // of the wait in flight
+    u64 version_begin;
+};
+
+// When holds count. Written by user space, but for the end that used up traps bring about.
+struct window {
+    u64 from_ns;         // a hold counts if it begins between these two; then it is followed to its
+    u64 until_ns;        // end, but held time counts between them only
+    u64 stop_at_traps;   // the count of its process' traps that ends it
+    u64 inside_hold_ns;  // so much of the two traps' own time lies inside a measured hold
+    u32 counts_begun;    // a hold that was going on at `from_ns` counts from there
+    u32 has_other_locks; // `other_locks` has entries of this process
+};
+
+// A GIL as the acquire and release sites see it. Its mutex is held there.
+struct lock {
+    u64 version_end;   // a copy runs upwards, so what is written last has to be read first
+    u64 cond;          // 0: not known yet
+    u64 held_since_ns; // 0: not held, or by a hold that does not count
+    u64 released_ns;   // the last time that it was seen to be let go, or to be free
+    u64 held_ns;       // finished holds, as far as they lie in windows
+    u64 hold_sum_ns;   // whole durations of the finished holds that began in a window
+    u64 hold_slots[HISTOGRAM_SLOTS];
+    u64 switch_sum_ns; // release to acquisition by a thread that was waiting for it
+    u64 switch_slots[HISTOGRAM_SLOTS];
+    u64 traps;         // at acquire and release sites; in a process' first lock, for all of them
+    u64 unknown_takes; // likewise: of locks that have no slot
+    u32 tgid;
+    u32 holder_tid; // who holds it, or held it last
     u64 version_begin;
 };
 
@@ -162,23 +202,27 @@ struct notice {
 };
 
 // Filled by user space, one entry a traced process; an exec empties its entry.
-BPF_F_TABLE("hash", u32, struct target, targets, MAX_TARGETS, BPF_F_NO_PREALLOC);
+BPF_F_TABLE("hash", u32, struct target, targets, MAX_TARGETS, TABLE_FLAGS);
 // One entry a lock. Full: waits on further locks are lost as TABLE_FULL.
-BPF_F_TABLE("hash", struct gil_key, struct gil, gils, MAX_GILS, BPF_F_NO_PREALLOC);
-BPF_F_TABLE("hash", struct gil_key, struct drop_request, drop_requests, MAX_GILS,
-            BPF_F_NO_PREALLOC);
+BPF_F_TABLE("hash", struct gil_key, struct gil, gils, MAX_GILS, TABLE_FLAGS);
+BPF_F_TABLE("hash", struct gil_key, struct drop_request, drop_requests, MAX_GILS, TABLE_FLAGS);
 // One entry a thread that has ever waited, kept until user space has counted a dead one.
-BPF_F_TABLE("hash", u32, struct thread, threads, MAX_THREADS, BPF_F_NO_PREALLOC);
-BPF_F_TABLE("hash", struct histogram_key, struct histogram, histograms, 4 * MAX_GILS,
-            BPF_F_NO_PREALLOC);
-BPF_F_TABLE("hash", struct lost_key, u64, lost_events, 16 * MAX_TARGETS, BPF_F_NO_PREALLOC);
+BPF_F_TABLE("hash", u32, struct thread, threads, MAX_THREADS, TABLE_FLAGS);
+BPF_F_TABLE("hash", struct histogram_key, struct histogram, histograms, 4 * MAX_GILS, TABLE_FLAGS);
+BPF_F_TABLE("hash", struct lost_key, u64, lost_events, 16 * MAX_TARGETS, TABLE_FLAGS);
 // Filled by user space, a few entries a file.
-BPF_F_TABLE("hash", struct caller_key, struct caller_rule, callers, MAX_CALLER_RULES,
-            BPF_F_NO_PREALLOC);
+BPF_F_TABLE("hash", struct caller_key, struct caller_rule, callers, MAX_CALLER_RULES, TABLE_FLAGS);
 // Libc method only, a handful a process.
 BPF_F_TABLE("hash", struct return_site_key, struct return_site, return_sites, MAX_GILS,
-            BPF_F_NO_PREALLOC);
-BPF_QUEUE(notices, struct notice, MAX_NOTICES);
+            TABLE_FLAGS);
+// One entry a GIL in full mode; user space gives out the slots, and empties them before use.
+BPF_ARRAY(locks, struct lock, MAX_LOCKS);
+// One entry a process, at the slot of its first lock.
+BPF_ARRAY(windows, struct window, MAX_LOCKS);
+// The slots of the locks of further interpreters that have their own.
+BPF_F_TABLE("hash", struct gil_key, u32, other_locks, MAX_GILS, TABLE_FLAGS);
+// struct notice
+BPF_RINGBUF_OUTPUT(notices, NOTICE_PAGES);
 
 // Process and thread id as the agent sees them: tgid in the upper half, tid in the lower.
 static __always_inline u64 current_ids(void)
@@ -204,20 +248,39 @@ static __always_inline void lose(u32 tgid, u32 reason)
         __sync_fetch_and_add(count, 1);
 }
 
+// The process of a trap, which is counted: what tracing costs is made of these.
+static __always_inline struct target *trapped(u32 tgid)
+{
+    struct target *target = targets.lookup(&tgid);
+
+    if (target)
+        __sync_fetch_and_add(&target->traps, 1);
+    return target;
+}
+
+// Most notices can wait until the agent comes round; on a host that starts many programs it would
+// have no rest otherwise.
 static __always_inline void give_notice(u32 kind, u32 tgid, u32 tid)
 {
     struct notice notice = {.kind = kind, .tgid = tgid, .tid = tid};
+    u64 flags = kind >= NOTICE_LOCK ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 
-    if (notices.push(&notice, 0))
+    if (notices.ringbuf_output(&notice, sizeof(notice), flags))
         lose(tgid, LOST_NOTICE);
+}
+
+// bpf_log2l(v) is 1 + floor(log2 v), so of v - 1 it is the exact ceiling of log2 v.
+static __always_inline u32 slot_of_ns(u64 ns)
+{
+    u32 slot = ns > 1 ? bpf_log2l(ns - 1) : 0;
+
+    return slot < HISTOGRAM_SLOTS ? slot : HISTOGRAM_SLOTS - 1;
 }
 
 static __always_inline void observe(const struct gil_key *gil, u32 quantity, u64 ns)
 {
     struct histogram_key key = {.cond = gil->cond, .tgid = gil->tgid, .quantity = quantity};
     struct histogram *histogram = histograms.lookup(&key);
-    // bpf_log2l(v) is 1 + floor(log2 v), so of v - 1 it is the exact ceiling of log2 v.
-    u32 slot = ns > 1 ? bpf_log2l(ns - 1) : 0;
 
     if (!histogram) {
         struct histogram zero = {};
@@ -228,8 +291,48 @@ static __always_inline void observe(const struct gil_key *gil, u32 quantity, u64
             return;
         }
     }
-    if (slot >= HISTOGRAM_SLOTS)
-        slot = HISTOGRAM_SLOTS - 1;
     __sync_fetch_and_add(&histogram->sum_ns, ns);
-    __sync_fetch_and_add(&histogram->slots[slot], 1);
+    __sync_fetch_and_add(&histogram->slots[slot_of_ns(ns)], 1);
+}
+
+// For what user space may write at any instant.
+#define READ_ONCE_U64(field) (*(const volatile u64 *)&(field))
+
+// What stands between these two may be copied by user space at any instant; the barriers keep the
+// compiler from moving a store out.
+#define BEGIN_CHANGE(record) \
+    do { \
+        (record)->version_begin++; \
+        asm volatile("" ::: "memory"); \
+    } while (0)
+
+#define END_CHANGE(record) \
+    do { \
+        asm volatile("" ::: "memory"); \
+        (record)->version_end = (record)->version_begin; \
+    } while (0)
+
+static __always_inline struct thread *current_thread(u32 tgid, u32 tid)
+{
+    struct thread *thread = threads.lookup(&tid);
+
+    if (thread && thread->tgid != tgid) {
+        // The number was another process' before user space had counted that thread's end.
+        lose(thread->tgid, LOST_THREAD_REUSED);
+        threads.delete(&tid);
+        thread = 0;
+    }
+    if (thread && thread->exited_ns)
+        thread->exited_ns = 0; // the number of a dead thread of the same process: they are one
+    if (!thread) {
+        struct thread fresh = {.tgid = tgid, .cause = AFTER_UNKNOWN};
+
+        thread = threads.lookup_or_try_init(&tid, &fresh);
+        if (!thread) {
+            lose(tgid, LOST_TABLE_FULL);
+            return 0;
+        }
+        give_notice(NOTICE_THREAD, tgid, tid);
+    }
+    return thread;
 }

@@ -22,50 +22,9 @@
 // Not seen: takes that did not have to wait, so no holds; the part of a wait before the probe was
 // attached (counted as LOST_BEGAN_UNSEEN).
 
-#include "gil_wait.bpf.h"
-
 static __always_inline int read_gil(u64 cond, struct gil_state *state)
 {
     return bpf_probe_read_user(state, sizeof(*state), (void *)(cond - GIL_STATE_OFFSET));
-}
-
-// What stands between these two may be copied by user space at any instant; the barriers keep the
-// compiler from moving a store out.
-static __always_inline void begin_change(struct thread *thread)
-{
-    thread->version_begin++;
-    asm volatile("" ::: "memory");
-}
-
-static __always_inline void end_change(struct thread *thread)
-{
-    asm volatile("" ::: "memory");
-    thread->version_end = thread->version_begin;
-}
-
-static __always_inline struct thread *current_thread(u32 tgid, u32 tid)
-{
-    struct thread *thread = threads.lookup(&tid);
-
-    if (thread && thread->tgid != tgid) {
-        // The number was another process' before user space had counted that thread's end.
-        lose(thread->tgid, LOST_THREAD_REUSED);
-        threads.delete(&tid);
-        thread = 0;
-    }
-    if (thread && thread->exited_ns)
-        thread->exited_ns = 0; // the number of a dead thread of the same process: they are one
-    if (!thread) {
-        struct thread fresh = {.tgid = tgid, .cause = AFTER_UNKNOWN};
-
-        thread = threads.lookup_or_try_init(&tid, &fresh);
-        if (!thread) {
-            lose(tgid, LOST_TABLE_FULL);
-            return 0;
-        }
-        give_notice(NOTICE_THREAD, tgid, tid);
-    }
-    return thread;
 }
 
 // Steps from the wait up to the function that wanted the GIL, by rules made from .eh_frame.
@@ -133,13 +92,15 @@ static __always_inline void finish_wait(struct thread *thread, u64 started_ns, u
         kind = CONVOY;
     if (kind >= KINDS)
         return; // never; the verifier wants the bound
-    begin_change(thread);
+    BEGIN_CHANGE(thread);
     thread->wait_ns[kind] += ns;
     thread->waits[kind]++;
+    thread->last_wait_started_ns = started_ns;
+    thread->last_wait_ended_ns = ended_ns;
     thread->forced_drop_ns = 0;
     thread->yield_started_ns = 0;
     thread->wait_started_ns = 0;
-    end_change(thread);
+    END_CHANGE(thread);
     if (kind == CONVOY)
         __sync_fetch_and_add(&gil->convoy_waits, 1);
     if (kind == AFTER_PREEMPTION)
@@ -149,11 +110,11 @@ static __always_inline void finish_wait(struct thread *thread, u64 started_ns, u
 
 static __always_inline void begin_wait(struct thread *thread, u64 cond, u64 started_ns, u32 cause)
 {
-    begin_change(thread);
+    BEGIN_CHANGE(thread);
     thread->cond = cond;
     thread->wait_started_ns = started_ns;
     thread->cause = cause;
-    end_change(thread);
+    END_CHANGE(thread);
 }
 
 // Whether the caller of a libc wait is probed at the address it will return to. A wait whose end
@@ -260,7 +221,7 @@ int on_wait(struct pt_regs *ctx)
     u64 now = bpf_ktime_get_ns();
     u64 ids = current_ids();
     u32 tgid = ids >> 32;
-    struct target *target = targets.lookup(&tgid);
+    struct target *target = trapped(tgid);
 
     if (!target)
         return 0; // between an exec and its notice
@@ -275,7 +236,7 @@ int on_libc_wait(struct pt_regs *ctx)
     u64 ids = current_ids();
     u32 tgid = ids >> 32;
     struct gil_key key = {.cond = PT_REGS_PARM1(ctx), .tgid = tgid};
-    struct target *target = targets.lookup(&tgid);
+    struct target *target = trapped(tgid);
 
     if (!target || !gils.lookup(&key) || !returns_to_probe(ctx, tgid, ids, 0))
         return 0;
@@ -288,7 +249,7 @@ int on_wait_return(struct pt_regs *ctx)
     u64 now = bpf_ktime_get_ns();
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
-    struct target *target = targets.lookup(&tgid);
+    struct target *target = trapped(tgid);
     struct gil_state state = {};
 
     if (!target)
@@ -339,7 +300,7 @@ int on_forced_drop(struct pt_regs *ctx)
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
 
-    struct target *target = targets.lookup(&tgid);
+    struct target *target = trapped(tgid);
 
     if (!target)
         return 0; // between an exec and its notice
@@ -353,9 +314,9 @@ int on_forced_drop(struct pt_regs *ctx)
     struct gil_key key = {.cond = thread->cond, .tgid = tgid};
 
     answer_drop_request(&key, 0, 1, now);
-    begin_change(thread);
+    BEGIN_CHANGE(thread);
     thread->forced_drop_ns = now;
-    end_change(thread);
+    END_CHANGE(thread);
     return 0;
 }
 
@@ -364,9 +325,11 @@ int on_forced_drop(struct pt_regs *ctx)
 int on_forced_take(struct pt_regs *ctx)
 {
     u64 now = bpf_ktime_get_ns();
-    u32 tid = current_ids();
+    u64 ids = current_ids();
+    u32 tid = ids;
     struct thread *thread = threads.lookup(&tid);
 
+    trapped(ids >> 32);
     if (!thread || !thread->forced_drop_ns)
         return 0;
     finish_wait(thread, thread->forced_drop_ns, now, AFTER_PREEMPTION);
@@ -380,11 +343,11 @@ static __always_inline int yield_called(struct gil_key *key, u64 ids, u64 now)
     if (!thread)
         return 0;
     answer_drop_request(key, 0, 1, now);
-    begin_change(thread);
+    BEGIN_CHANGE(thread);
     thread->cond = key->cond;
     if (!thread->forced_drop_ns)
         thread->yield_started_ns = now;
-    end_change(thread);
+    END_CHANGE(thread);
     return 0;
 }
 
@@ -395,7 +358,7 @@ int on_yield(struct pt_regs *ctx)
     u64 ids = current_ids();
     struct gil_key key = {.cond = PT_REGS_PARM1(ctx) - GIL_SWITCH_COND_OFFSET, .tgid = ids >> 32};
 
-    if (!targets.lookup(&key.tgid))
+    if (!trapped(key.tgid))
         return 0; // between an exec and its notice
     // Some of these sites serve other condition variables too. A thread yields to one that has
     // waited, so a GIL that is not known by now is not one.
@@ -411,8 +374,7 @@ int on_libc_yield(struct pt_regs *ctx)
     u64 ids = current_ids();
     struct gil_key key = {.cond = PT_REGS_PARM1(ctx) - GIL_SWITCH_COND_OFFSET, .tgid = ids >> 32};
 
-    if (!targets.lookup(&key.tgid) || !gils.lookup(&key) ||
-        !returns_to_probe(ctx, key.tgid, ids, 1))
+    if (!trapped(key.tgid) || !gils.lookup(&key) || !returns_to_probe(ctx, key.tgid, ids, 1))
         return 0;
     return yield_called(&key, ids, now);
 }
@@ -421,53 +383,13 @@ int on_libc_yield(struct pt_regs *ctx)
 int on_yield_return(struct pt_regs *ctx)
 {
     u64 now = bpf_ktime_get_ns();
-    u32 tid = current_ids();
+    u64 ids = current_ids();
+    u32 tid = ids;
     struct thread *thread = threads.lookup(&tid);
 
+    trapped(ids >> 32);
     if (!thread || !thread->yield_started_ns)
         return 0; // another condition variable, or a yield that began before the probe
     finish_wait(thread, thread->yield_started_ns, now, AFTER_PREEMPTION);
-    return 0;
-}
-
-// raw tracepoint sched_process_exit: a waiting thread may end without ever getting the GIL, as all
-// threads do that wait while their interpreter shuts down.
-int on_thread_exit(void *ctx)
-{
-    u64 now = bpf_ktime_get_ns();
-    u64 ids = current_ids();
-    u32 tgid = ids >> 32, tid = ids;
-    struct thread *thread = threads.lookup(&tid);
-
-    if (!thread || thread->tgid != tgid)
-        return 0;
-    if (thread->wait_started_ns) {
-        lose(tgid, LOST_ABANDONED);
-        finish_wait(thread, thread->wait_started_ns, now, thread->cause);
-    } else if (thread->forced_drop_ns || thread->yield_started_ns) {
-        lose(tgid, LOST_ABANDONED);
-        finish_wait(thread,
-                    thread->forced_drop_ns ? thread->forced_drop_ns : thread->yield_started_ns, now,
-                    AFTER_PREEMPTION);
-    }
-    thread->exited_ns = now;
-    return 0;
-}
-
-// raw tracepoint sched_process_exec: what is known of this process no longer holds.
-int on_exec(void *ctx)
-{
-    u64 ids = current_ids();
-    u32 tgid = ids >> 32;
-    struct target *target = targets.lookup(&tgid);
-
-    if (target)
-        targets.delete(&tgid);
-#ifndef DISCOVER
-    if (!target)
-        return 0;
-#endif
-    if (tgid)
-        give_notice(NOTICE_EXEC, tgid, ids);
     return 0;
 }

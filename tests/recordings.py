@@ -8,6 +8,7 @@ from gilscope.model import (
     Cause,
     Gil,
     GilTotals,
+    HoldTotals,
     Kind,
     Observation,
     Process,
@@ -15,9 +16,10 @@ from gilscope.model import (
     Recording,
     Tally,
     ThreadTotals,
+    TracingCost,
 )
 
-__all__ = ["MS", "PROCESS", "convoy", "gil", "histogram", "observation", "thread"]
+__all__ = ["MS", "PROCESS", "convoy", "full_mode", "gil", "histogram", "observation", "thread"]
 
 MS = 1_000_000
 
@@ -91,3 +93,34 @@ def convoy() -> Recording:
     )
     seen = observation(threads, (lock,), {"began_unseen": 2})
     return Recording(seen, mode="contention", duration_ns=2000 * MS)
+
+
+def full_mode() -> Recording:
+    """Return the two seconds of `convoy` with every hold: the lock was held 1.8 s of them.
+
+    Windows covered all of it. One hold of 3 ms is in flight, of a thread in `crunch`.
+    """
+    recording = convoy()
+    seen = recording.observation
+    serve, crunch, other = seen.totals.threads
+    threads = (
+        replace(serve, held=Tally(50 * MS, 125)),
+        replace(crunch, held=Tally(900 * MS, 180)),
+        replace(other, held=Tally(850 * MS, 170)),
+    )
+    holds = HoldTotals(
+        finished=histogram(*[400_000] * 125, *[4_991_428] * 350),
+        switch_latency=histogram(*[12_000] * 235),
+        held_ns=1800 * MS,
+        holding_ns=3 * MS,
+    )
+    lock = replace(seen.totals.gils[0], holds=holds, held_ns=1800 * MS)
+    totals = replace(
+        seen.totals,
+        at_ns=2000 * MS,
+        threads=threads,
+        gils=(lock,),
+        observed_ns=2000 * MS,
+        cost=TracingCost(overhead_ns=2_400_000, recent_ratio=0.0013, traps=1420),
+    )
+    return replace(recording, observation=replace(seen, totals=totals), mode="full")

@@ -10,6 +10,7 @@ __all__ = [
     "ProcessDiagnosis",
     "PythonLine",
     "Status",
+    "TrapCost",
     "first_failure",
     "has_failed",
 ]
@@ -39,6 +40,20 @@ class Check:
     """The command or the setting that mends it."""
     exit_code: int = 0
     """Where it is missing: the code of `gilscope.errors` that the other commands would end with."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrapCost:
+    """What a traced process pays each time that it runs into a probe."""
+
+    full_ns: float
+    """Where the GIL is taken or let go, which traps in full mode and in windows only."""
+    contention_ns: float
+    """On the way to a wait and back."""
+    stepped_ns: float
+    """Where the kernel cannot emulate the instruction and single-steps it."""
+    is_measured: bool
+    """False: it could not be, and numbers on the safe side are used instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +101,10 @@ class Diagnosis:
     processes: tuple[PythonLine, ...] | None = None
     unreadable: int = 0
     """With *processes*: how many others could not be looked into, so may be Pythons or not."""
+    features: tuple[Check, ...] = ()
+    """What works here in which way; none of it decides about the exit code."""
+    trap_cost: TrapCost | None = None
+    """None: the probes could not be tried."""
 
     @property
     def exit_code(self) -> int:

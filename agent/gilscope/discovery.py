@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gilscope import procfs
+from gilscope.agent_reader import AgentReader
+from gilscope.agent_state import AgentState
 from gilscope.errors import GilscopeError, NotPermitted, NotPython
 from gilscope.gil.tracer import Tracer
 from gilscope.model import Observation, Refusal
@@ -25,6 +27,9 @@ _log = logging.getLogger(__name__)
 
 _RETRIES_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 """A program that has just started maps its interpreter within this time, a few loads later."""
+
+_SCAN_S = 0.4
+"""So often all processes are looked at: one that forks, and executes nothing, gives no notice."""
 
 _RESCAN_S = 60.0
 """So often also old processes are looked at again: a program may embed Python late in its life."""
@@ -98,7 +103,7 @@ class _Programs:
 
 
 class Discovery:
-    """What ``serve`` traces. `tick` is called by one thread, the rest by any."""
+    """What ``serve`` traces. `look` is called by one thread, the rest by any."""
 
     def __init__(
         self,
@@ -116,11 +121,16 @@ class Discovery:
         self.bcc_version = bcc
         self._ended_kept_s = ended_kept_s
         self._tracer = tracer
+        self._agent = AgentReader(tracer, time.monotonic_ns())
         self._is_wanted = is_wanted
         self._kinship = Kinship(pids)
         self._programs = _Programs()
         self._lock = threading.Lock()
         self._seen: dict[int, _Attempt] = {}
+        self._executed: set[int] = set()
+        self._retried: set[int] = set()
+        """The processes of `_seen` that are not to wait for a scan."""
+        self._scan_s = 0.0
         self._refusals: dict[int, Refusal] = {}
         self._ended_s: dict[int, float] = {}
         self._rescan_s = time.monotonic() + _RESCAN_S
@@ -134,12 +144,47 @@ class Discovery:
         with self._lock:
             return sorted(self._refusals.values(), key=lambda refusal: refusal.pid)
 
+    def agent_state(self) -> AgentState:
+        """Return what the agent itself uses now."""
+        return self._agent.read()
+
     def tick(self) -> None:
-        """Notice what has started, replaced itself or ended. To be called a few times a second."""
+        """Look after the traced processes, and for new ones. To be called a few times a second."""
+        self.heed(self._tracer.tick())
+        self.look()
+
+    def heed(self, executed: Iterable[int]) -> None:
+        """Let `look` have a look at the processes *executed*, which run a new program."""
+        with self._lock:
+            self._executed.update(executed)
+
+    def look(self) -> None:
+        """Notice what has started, replaced itself or ended. One thread alone may call it."""
         now_s = time.monotonic()
-        for pid in self._tracer.tick():
+        with self._lock:
+            executed, self._executed = self._executed, set()
+        for pid in executed:
             self._tracer.drop(pid)
             self._forget(pid)
+        candidates = executed | self._due(now_s)
+        if now_s >= self._scan_s:
+            self._scan_s = now_s + _SCAN_S
+            candidates |= self._scan(now_s)
+        # An agent that looked at itself would never come to rest.
+        traced = {*self._tracer.pids, *self._tracer.untrusted_pids, os.getpid()}
+        for pid in sorted(candidates - traced):
+            attempt = self._seen.setdefault(pid, _Attempt())
+            if not attempt.final and now_s >= attempt.due_s:
+                self._try(pid, attempt, now_s)
+
+    def _due(self, now_s: float) -> set[int]:
+        """Return the processes that are to be looked at again now."""
+        due = {pid for pid in self._retried if now_s >= self._seen[pid].due_s}
+        self._retried -= due
+        return due
+
+    def _scan(self, now_s: float) -> set[int]:
+        """Return all processes that have not been judged yet, and forget those that have gone."""
         alive = set(procfs.list_pids())
         self._kinship.forget_dead(alive)
         self._drop_ended(now_s, alive)
@@ -149,21 +194,16 @@ class Discovery:
             self._rescan_s = now_s + _RESCAN_S
             for pid, attempt in self._seen.items():
                 attempt.final = pid in self._refusals
-        # An agent that looked at itself would never come to rest.
-        traced = {*self._tracer.pids, *self._tracer.untrusted_pids, os.getpid()}
-        for pid in sorted(alive - traced):
-            attempt = self._seen.setdefault(pid, _Attempt())
-            if not attempt.final and now_s >= attempt.due_s:
-                self._try(pid, attempt, now_s)
+        return {pid for pid in alive if pid not in self._seen or not self._seen[pid].final}
 
     def _try(self, pid: int, attempt: _Attempt, now_s: float) -> None:
         if not self._is_wanted(pid, self._kinship):
             # Its command line may still change, by an exec that is about to come or a new title.
-            _later(attempt, now_s)
+            self._later(pid, attempt, now_s)
             return
         program = self._programs.identity(pid)
         if self._programs.is_foreign(program, pid):
-            _later(attempt, now_s)
+            self._later(pid, attempt, now_s)
             return
         try:
             self._tracer.attach(pid)
@@ -171,7 +211,7 @@ class Discovery:
             # Unless it has ended or become another program meanwhile, which proves nothing.
             if self._programs.identity(pid) == program:
                 self._programs.remember_foreign(program)
-            _later(attempt, now_s)
+            self._later(pid, attempt, now_s)
         except GilscopeError as error:
             attempt.final = True
             # What may not be looked at and does not look like a Python is nobody's loss.
@@ -183,10 +223,16 @@ class Discovery:
             attempt.final = True
             self._refuse(pid, error)
         else:
-            with self._lock:
-                self._seen.pop(pid, None)
-                self._refusals.pop(pid, None)
+            self._forget(pid)
             self._ended_s.pop(pid, None)
+
+    def _later(self, pid: int, attempt: _Attempt, now_s: float) -> None:
+        if attempt.tries >= len(_RETRIES_S):
+            attempt.final = True
+            return
+        attempt.due_s = now_s + _RETRIES_S[attempt.tries]
+        attempt.tries += 1
+        self._retried.add(pid)
 
     def _refuse(self, pid: int, error: Exception) -> None:
         name = "unknown"
@@ -197,6 +243,7 @@ class Discovery:
             self._refusals[pid] = Refusal(pid, name, str(error), remedy)
 
     def _forget(self, pid: int) -> None:
+        self._retried.discard(pid)
         with self._lock:
             self._seen.pop(pid, None)
             self._refusals.pop(pid, None)
@@ -230,11 +277,3 @@ def choose_matching(pattern: re.Pattern[str]) -> Choice:
             return False
 
     return matches
-
-
-def _later(attempt: _Attempt, now_s: float) -> None:
-    if attempt.tries >= len(_RETRIES_S):
-        attempt.final = True
-        return
-    attempt.due_s = now_s + _RETRIES_S[attempt.tries]
-    attempt.tries += 1

@@ -43,6 +43,23 @@ GIL_DROP_LATENCY = _of_process(
     "Much more than a millisecond means code that does not let go, as C extensions may.",
     "interpreter",
 )
+GIL_HOLD = _of_process(
+    "gilscope_gil_hold_seconds",
+    "histogram",
+    "Time from the acquisition of the GIL to its release, of the finished holds that began in a "
+    "window of full mode.",
+    "Long holds are what others wait for. Holds a second of observed time: the rate of the count "
+    'divided by that of gilscope_gil_observed_seconds_total{window="full"}.',
+    "interpreter",
+)
+GIL_SWITCH_LATENCY = _of_process(
+    "gilscope_gil_switch_latency_seconds",
+    "histogram",
+    "Time from a release of the GIL in a window of full mode to its acquisition by another thread "
+    "that was waiting for it.",
+    "Tens of microseconds are a wake-up; much more means that the waiters lack a free CPU.",
+    "interpreter",
+)
 GIL_THREAD_WAIT = _of_process(
     "gilscope_gil_thread_wait_seconds_total",
     "counter",
@@ -56,6 +73,40 @@ GIL_THREAD_WAITS = _of_process(
     "Finished waits for the GIL of the threads of a role.",
     "Time divided by this is the mean wait.",
     "role",
+)
+GIL_THREAD_HOLD = _of_process(
+    "gilscope_gil_thread_hold_seconds_total",
+    "counter",
+    "Time inside windows of full mode that the threads of a role held the GIL, a hold in flight "
+    "included.",
+    'Its rate divided by that of gilscope_gil_observed_seconds_total{window="full"} is the share '
+    "of the time that the role has the GIL.",
+    "role",
+)
+GIL_THREAD_HOLDS = _of_process(
+    "gilscope_gil_thread_holds_total",
+    "counter",
+    "Finished holds of the threads of a role that began in a window of full mode.",
+    "Hold time divided by this is the mean hold, roughly: windows cut the time, not the number.",
+    "role",
+)
+GIL_HELD = _of_process(
+    "gilscope_gil_held_seconds_total",
+    "counter",
+    "Time that the GIL was held, by anybody. full: inside windows of full mode, exactly; all: "
+    "since the attachment, between windows estimated by looking at the lock at random times.",
+    "The rate of all is the share of the time that the GIL is taken: near 1, more threads gain "
+    "nothing.",
+    "interpreter",
+    "window",
+)
+GIL_OBSERVED = _of_process(
+    "gilscope_gil_observed_seconds_total",
+    "counter",
+    "Time that was observed. full: covered by windows of full mode; all: since the attachment.",
+    "What holds and hold times are to be divided by; the rate of full is the share of the time "
+    "that windows cover.",
+    "window",
 )
 GIL_CONVOY_WAITS = _of_process(
     "gilscope_gil_convoy_waits_total",
@@ -90,6 +141,32 @@ GIL_LONGEST_WAIT = _of_process(
     "How long the longest wait for the GIL that is still going on has lasted.",
     "Seconds mean that something keeps the GIL without ever letting go.",
 )
+GIL_LONGEST_HOLD = _of_process(
+    "gilscope_gil_longest_hold_seconds",
+    "gauge",
+    "How long the longest hold that is still going on has lasted; 0 while none is seen, as between "
+    "windows.",
+    "Seconds mean code that keeps the GIL, a C extension as a rule.",
+)
+TARGET_OVERHEAD_RATIO = _of_process(
+    "gilscope_target_overhead_ratio",
+    "gauge",
+    "Estimated cost of tracing this process in the last minute, by the CPU time that it used "
+    "itself.",
+    "In auto mode it stays below the overhead budget; 0.01 is one percent.",
+)
+TARGET_OVERHEAD = _of_process(
+    "gilscope_target_overhead_seconds_total",
+    "counter",
+    "Estimated CPU time that tracing has cost this process: its traps times what a trap costs.",
+    "Its rate is the part of a core that tracing takes from the process.",
+)
+TARGET_TRAPS = _of_process(
+    "gilscope_target_traps_total",
+    "counter",
+    "Times that this process has run into a probe.",
+    "Overhead divided by this is what a trap costs.",
+)
 TARGETS = Family(
     "gilscope_targets",
     "gauge",
@@ -114,7 +191,7 @@ LOST_EVENTS = _of_process(
 SCRAPE_DURATION = Family(
     "gilscope_scrape_duration_seconds",
     "gauge",
-    "Time that reading the kernel's maps took in this scrape.",
+    "Time that this scrape took: reading the kernel's maps and writing the figures down.",
     "Should stay in the milliseconds.",
 )
 SCRAPE_SUCCESS = Family(
@@ -122,6 +199,90 @@ SCRAPE_SUCCESS = Family(
     "gauge",
     "1 if this scrape could read the kernel's maps, else 0.",
     "0 means that the figures about processes are missing; the log says why.",
+)
+AGENT_BPF_RUN_TIME = Family(
+    "gilscope_agent_bpf_run_seconds_total",
+    "counter",
+    "Time that a BPF program has run, as the kernel counts it; only while the sysctl "
+    "kernel.bpf_stats_enabled is 1, which adds two clock readings to every run of every program "
+    "on the host.",
+    "Divided by the runs it is what a program costs; a trap costs more, for the way into the "
+    "kernel and back.",
+    ("program",),
+)
+AGENT_BPF_RUNS = Family(
+    "gilscope_agent_bpf_runs_total",
+    "counter",
+    "Runs of a BPF program while the kernel counted them; only while the sysctl "
+    "kernel.bpf_stats_enabled is 1.",
+    "Tells which probe the traps come from.",
+    ("program",),
+)
+AGENT_BPF_MISSES = Family(
+    "gilscope_agent_bpf_misses_total",
+    "counter",
+    "Runs of BPF programs that the kernel left out, because the CPU was in the middle of one.",
+    "Should stay 0: each one is an event that was not counted.",
+)
+AGENT_TRAPS = Family(
+    "gilscope_agent_traps_total",
+    "counter",
+    "Times that any process has run into a probe, those that have ended included.",
+    "Its rate times the cost of a trap is what all tracing takes from this host.",
+)
+AGENT_TRAP_COST = Family(
+    "gilscope_agent_trap_cost_seconds",
+    "gauge",
+    "What a trap is taken to cost by site: full (an acquire or release), stepped (one whose "
+    "instruction the kernel has to single-step), contention. measured: true where this machine "
+    "was measured at the start, false where a high value is assumed.",
+    "Overhead is reckoned with it, and windows of auto mode are sized by it.",
+    ("site", "measured"),
+)
+AGENT_TABLE_ENTRIES = Family(
+    "gilscope_agent_table_entries",
+    "gauge",
+    "Entries in a BPF map when it was last read; only of maps that are read anyway.",
+    "Near the capacity, events of what finds no room are lost as table_full.",
+    ("table",),
+)
+AGENT_TABLE_CAPACITY = Family(
+    "gilscope_agent_table_capacity",
+    "gauge",
+    "Entries that a BPF map has room for; of the maps whose entries are known.",
+    "What the entries are to be divided by.",
+    ("table",),
+)
+AGENT_TABLE_BYTES = Family(
+    "gilscope_agent_table_bytes",
+    "gauge",
+    "Kernel memory of a BPF map; before Linux 6.4 what it takes when full.",
+    "Memory of gilscope that is in no process.",
+    ("table",),
+)
+AGENT_RESIDENT = Family(
+    "gilscope_agent_resident_bytes",
+    "gauge",
+    "Memory of the agent in RAM, shared with other processes or not.",
+    "Steady but for new targets; steady growth is a leak.",
+)
+AGENT_PRIVATE = Family(
+    "gilscope_agent_private_bytes",
+    "gauge",
+    "Memory of the agent in RAM that no other process maps.",
+    "What would be free again without the agent.",
+)
+AGENT_CPU = Family(
+    "gilscope_agent_cpu_seconds_total",
+    "counter",
+    "CPU time that the agent itself has used, in user space and in the kernel.",
+    "Its rate is the part of a core that the agent takes, tracing cost in the processes apart.",
+)
+AGENT_SAMPLING = Family(
+    "gilscope_agent_sampling_seconds_total",
+    "counter",
+    "CPU time of the agent that went into looking at locks between windows.",
+    "Part of gilscope_agent_cpu_seconds_total; the price of held time.",
 )
 BUILD_INFO = Family(
     "gilscope_build_info",
@@ -133,19 +294,41 @@ BUILD_INFO = Family(
 
 FAMILIES = (
     GIL_WAIT,
+    GIL_HOLD,
+    GIL_SWITCH_LATENCY,
     GIL_DROP_LATENCY,
     GIL_THREAD_WAIT,
     GIL_THREAD_WAITS,
+    GIL_THREAD_HOLD,
+    GIL_THREAD_HOLDS,
+    GIL_HELD,
+    GIL_OBSERVED,
     GIL_CONVOY_WAITS,
     GIL_FORCED_SWITCHES,
     GIL_DROP_REQUESTS,
     GIL_WAITING_THREADS,
     GIL_LONGEST_WAIT,
-    TARGETS,
+    GIL_LONGEST_HOLD,
+    TARGET_OVERHEAD_RATIO,
+    TARGET_OVERHEAD,
+    TARGET_TRAPS,
     PROBE_VALID,
     LOST_EVENTS,
+    TARGETS,
     SCRAPE_DURATION,
     SCRAPE_SUCCESS,
+    AGENT_BPF_RUN_TIME,
+    AGENT_BPF_RUNS,
+    AGENT_BPF_MISSES,
+    AGENT_TRAPS,
+    AGENT_TRAP_COST,
+    AGENT_TABLE_ENTRIES,
+    AGENT_TABLE_CAPACITY,
+    AGENT_TABLE_BYTES,
+    AGENT_RESIDENT,
+    AGENT_PRIVATE,
+    AGENT_CPU,
+    AGENT_SAMPLING,
     BUILD_INFO,
 )
 """In the order in which they are exported and documented."""

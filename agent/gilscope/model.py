@@ -14,7 +14,9 @@ __all__ = [
     "Frame",
     "Gil",
     "GilTotals",
+    "HoldTotals",
     "Kind",
+    "Mode",
     "Observation",
     "PausePoint",
     "Process",
@@ -27,6 +29,7 @@ __all__ = [
     "Sites",
     "Tally",
     "ThreadTotals",
+    "TracingCost",
 ]
 
 Record = Mapping[str, Any]
@@ -143,6 +146,17 @@ class Frame:
     """The line of the ``def``."""
 
 
+class Mode(Enum):
+    """How closely processes are observed."""
+
+    CONTENTION = "contention"
+    """Waits only; what nobody waits for costs nothing."""
+    FULL = "full"
+    """Every hold as well."""
+    AUTO = "auto"
+    """Waits always, holds in windows of full mode, as a budget allows."""
+
+
 class Cause(Enum):
     """Why a thread waits for the GIL. The order is the number that the probe uses."""
 
@@ -189,6 +203,9 @@ class ThreadTotals:
     drop_requests: int
     waiting_ns: int = 0
     """How long the wait that is going on has lasted; 0: none is."""
+    held: Tally | None = None
+    """Time inside windows that it held a GIL, a hold in flight included, and the number of holds
+    that began in one and have ended; None: the mode does not see holds."""
     is_alive: bool = True
 
     @property
@@ -224,6 +241,36 @@ class GilTotals:
     convoy_waits: int
     forced_switches: int
     drop_requests: int
+    holds: "HoldTotals | None" = None
+    """None: the mode does not see holds."""
+    held_ns: int | None = None
+    """Time that it was held since the attachment, estimated where no window was open; None: not
+    known."""
+
+
+@dataclass(frozen=True, slots=True)
+class HoldTotals:
+    """What has been seen of the holds of one lock so far."""
+
+    finished: Histogram
+    """Those that began in a window, whole."""
+    switch_latency: Histogram
+    """Release to acquisition by a thread that was already waiting."""
+    held_ns: int
+    """Inside windows, a hold in flight included."""
+    holding_ns: int
+    """How long the hold in flight has lasted, as far as it has been seen; 0: none is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class TracingCost:
+    """What tracing costs one process, by its own estimate."""
+
+    overhead_ns: int
+    """Of all traps since the attachment."""
+    recent_ratio: float
+    """Of the last minute: overhead by the CPU time that the process used itself."""
+    traps: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +283,9 @@ class ProcessTotals:
     gils: tuple[GilTotals, ...]
     lost_events: Mapping[str, int]
     """By reason; only reasons that have occurred."""
+    observed_ns: int | None = None
+    """Time that windows of full mode have covered; None: the mode has none."""
+    cost: TracingCost | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,14 @@ import http
 import logging
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Protocol
 
-from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import choose_encoder
-
-from gilscope.collectors.agent import AgentCollector
+from gilscope.collectors.agent import AgentCollector, Source
+from gilscope.collectors.exposition import encode, negotiate
 from gilscope.errors import CannotListen
-from gilscope.model import Observation, Refusal
 from gilscope.reports import page
+from gilscope.reports.agent_section import SelfPortrait
 
 __all__ = ["Address", "Pulse", "Server", "parse_address"]
 
@@ -24,18 +21,6 @@ _STALE_S = 10.0
 _LAST_PORT = 65535
 
 Address = tuple[str, int]
-
-
-class Source(Protocol):
-    """What is served."""
-
-    bcc_version: str
-
-    def observe(self) -> Sequence[Observation]:
-        """Return the state of every traced process now."""
-
-    def refusals(self) -> Sequence[Refusal]:
-        """Return the Pythons that were found and cannot be traced."""
 
 
 class Pulse:
@@ -89,12 +74,11 @@ class Server:
 
     def run(self, source: Source, pulse: Pulse) -> None:
         """Serve *source* until `stop` is called from another thread."""
-        registry = CollectorRegistry()
-        registry.register(AgentCollector(source))
+        collector = AgentCollector(source)
         self._listener.routes = {
-            "/": lambda _: _page(source),
+            "/": lambda _: _page(source, collector),
             "/healthz": lambda _: _health(pulse),
-            "/metrics": lambda accept: _metrics(registry, accept),
+            "/metrics": lambda accept: _metrics(collector, accept),
         }
         self._listener.serve_forever(poll_interval=0.2)
 
@@ -149,9 +133,9 @@ def _answered(route: Callable[[str], _Answer], accept: str) -> _Answer:
         return status, "text/plain; charset=utf-8", b"internal error; the log says more\n"
 
 
-def _metrics(registry: CollectorRegistry, accept: str) -> _Answer:
-    encoder, kind = choose_encoder(accept)
-    return http.HTTPStatus.OK, kind, encoder(registry)
+def _metrics(collector: AgentCollector, accept: str) -> _Answer:
+    kind = negotiate(accept)
+    return http.HTTPStatus.OK, kind, encode(collector.collect(), kind)
 
 
 def _health(pulse: Pulse) -> _Answer:
@@ -161,6 +145,8 @@ def _health(pulse: Pulse) -> _Answer:
     return http.HTTPStatus.SERVICE_UNAVAILABLE, "text/plain; charset=utf-8", body
 
 
-def _page(source: Source) -> _Answer:
-    html = page.render(source.observe(), source.refusals())
+def _page(source: Source, collector: AgentCollector) -> _Answer:
+    observations = source.observe()
+    portrait = SelfPortrait(source.agent_state(), collector.last_scrape_ns)
+    html = page.render(observations, source.refusals(), portrait)
     return http.HTTPStatus.OK, "text/html; charset=utf-8", html.encode()

@@ -35,6 +35,7 @@ _PYTHON = re.compile(r"(python|pypy)[^/]*$")
 _LIBC = re.compile(r"(libpthread[-.][^/]*so[^/]*|libc[-.][^/]*so[^/]*|ld-musl-[^/]*)$")
 
 _COMPARED = 4096
+_DIRECT_CALL = b"\xe8"
 
 _CHANGING = (errno.ESRCH, errno.ENOENT, errno.EFAULT, errno.EIO)
 """What reading a process that is replacing its program ends in."""
@@ -89,6 +90,11 @@ class Target:
     hookpoints: tuple[Hookpoint, ...]
     sites: Sites | None = None
     """None with the libc method."""
+    acquires: tuple[Hookpoint, ...] = ()
+    releases: tuple[Hookpoint, ...] = ()
+    """For full mode; none with the libc method."""
+    is_stepped: bool = False
+    """The calls go through slots, so the kernel has to single-step the probes on them."""
     fallback_reason: str = ""
     """Libc method: why the sites could not be used."""
 
@@ -232,6 +238,10 @@ def _by_sites(located: Located, cache: SiteCache) -> Target:
         if sites is None:
             sites = resolve_sites(image)
             cache.store(image, sites)
+        is_stepped = any(
+            image.bytes_at(site.offset, 1) != _DIRECT_CALL
+            for site in (*sites.acquires, *sites.releases)
+        )
     # Ends before beginnings: a beginning whose end is not probed yet would never end.
     points = (
         *(("on_wait_return", pause.after) for pause in sites.waits),
@@ -247,6 +257,9 @@ def _by_sites(located: Located, cache: SiteCache) -> Target:
         file=located.file,
         hookpoints=tuple(Hookpoint(program, site.offset) for program, site in points),
         sites=sites,
+        acquires=tuple(Hookpoint("on_acquire", site.offset) for site in sites.acquires),
+        releases=tuple(Hookpoint("on_release", site.offset) for site in sites.releases),
+        is_stepped=is_stepped,
     )
 
 

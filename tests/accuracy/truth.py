@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ __all__ = [
     "WorkloadFailed",
     "exact_counts",
     "known_waits",
+    "spoken_to",
     "started",
     "thread_truths",
 ]
@@ -145,6 +147,16 @@ class Workload:
             pass
         return answer
 
+    def await_rest(self) -> None:
+        """Return when all threads sleep: with its answer out, a workload still has to sit down.
+
+        Raises WorkloadFailed if they do not.
+        """
+        deadline_s = time.monotonic() + _PATIENCE_S
+        while not all(_is_asleep(stat) for stat in Path(f"/proc/{self.pid}/task").glob("*/stat")):
+            if time.monotonic() > deadline_s:
+                raise WorkloadFailed("the workload goes on and on")
+
     def finish(self) -> int:
         """Let the workload end; return its exit code."""
         _pipe(self._process.stdin).close()
@@ -157,14 +169,23 @@ def started(python: Sequence[str], script: str, *arguments: str) -> Iterator[Wor
 
     *script* is a file name in tests/workloads. Raises WorkloadFailed if it does not get ready.
     """
-    command = [*python, str(_WORKLOADS / script), *arguments]
+    with spoken_to([*python, str(_WORKLOADS / script), *arguments]) as workload:
+        yield workload
+
+
+@contextmanager
+def spoken_to(command: Sequence[str]) -> Iterator[Workload]:
+    """Start any program that talks as the workloads do; it has ended when the block has.
+
+    Raises WorkloadFailed if it does not get ready.
+    """
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         try:
             ready = _read_answer(process)
             if not ready.get("ready"):
-                raise WorkloadFailed(f"{script} is not ready: {ready.get('reason')}")
+                raise WorkloadFailed(f"{command[-1]} is not ready: {ready.get('reason')}")
             yield Workload(process, ready)
         finally:
             if process.poll() is None:
@@ -235,6 +256,15 @@ def _read_answer(process: subprocess.Popen[str]) -> Answer:
     if not isinstance(answer, dict):
         raise WorkloadFailed(f"not an answer: {line!r}")
     return answer
+
+
+def _is_asleep(stat: Path) -> bool:
+    try:
+        text = stat.read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True  # it has just ended
+    # The command's name is in brackets and may hold anything.
+    return text.rpartition(")")[2].split()[0] == "S"
 
 
 def _pipe(stream: IO[str] | None) -> IO[str]:

@@ -19,7 +19,7 @@ from gilscope.model import Cause, Kind, Recording, Refusal
 from gilscope.reports import json as json_report
 from gilscope.reports import page, text
 from live.gilscope_command import gilscope
-from recordings import convoy, gil
+from recordings import convoy, full_mode, gil
 
 _MAN = DOCS / "man"
 _BY_NAME = {"kinds", "lost_events"}
@@ -43,8 +43,7 @@ def _keys(value: Any) -> set[str]:
     return found
 
 
-def _two_interpreters() -> Recording:
-    recording = convoy()
+def _two_interpreters(recording: Recording) -> Recording:
     seen = recording.observation
     totals = replace(seen.totals, gils=(*seen.totals.gils, gil(1)))
     return replace(recording, observation=replace(seen, totals=totals))
@@ -54,14 +53,18 @@ def test_headings_of_the_report_are_explained() -> None:
     """
     Whatever stands above indented lines in the text report is in the table.
     """
-    lines = text.render(_two_interpreters()).splitlines()
     headings = {
         line.partition(":")[0] + ":" * (":" in line)
-        for line, following in pairwise(lines)
+        for recording in (convoy(), full_mode())
+        for line, following in pairwise(text.render(_two_interpreters(recording)).splitlines())
         if not line.startswith(" ") and following.startswith(" ")
     }
 
-    assert "Time lost, by thread role and kind" in headings
+    assert {
+        "Time lost, by thread role and kind",
+        "Who held the GIL, by thread role",
+        "How long the holds lasted",
+    } <= headings
     assert set() == headings - words_in_first_cells(_fields("record", "Text"))
 
 
@@ -69,9 +72,9 @@ def test_json_keys_of_a_recording_are_explained() -> None:
     """
     The table has every key of the report, and none that it has not.
     """
-    keys = _keys(json_report.report(convoy()))
+    keys = [_keys(json_report.report(recording)) for recording in (convoy(), full_mode())]
 
-    assert keys == words_in_first_cells(_fields("record", "JSON"))
+    assert [words_in_first_cells(_fields("record", "JSON"))] * 2 == keys
 
 
 @pytest.mark.parametrize("kind", Kind)
@@ -133,7 +136,7 @@ def test_statuses_of_doctor_are_explained() -> None:
 @pytest.mark.live
 def test_what_doctor_prints_is_explained(tmp_path: Path) -> None:
     """
-    The tables have every check and every key of doctor's JSON, and no others.
+    The tables have every check, feature and key of doctor's JSON, and no others.
     """
     with started(["/usr/bin/python3"], "exact_count.py") as workload:
         outcome = gilscope(
@@ -144,4 +147,7 @@ def test_what_doctor_prints_is_explained(tmp_path: Path) -> None:
     checks = [*report["checks"], *report["process"]["checks"]]
 
     assert {check["name"] for check in checks} == words_in_first_cells(_fields("doctor", "Checks"))
+    assert {feature["name"] for feature in report["features"]} == words_in_first_cells(
+        _fields("doctor", "Features")
+    )
     assert _keys(report) == words_in_first_cells(_fields("doctor", "JSON"))

@@ -41,7 +41,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
 def _declared(command: str) -> set[tuple[str, str]]:
     """Return how each option is written, and its help text."""
     return {
-        (_written(action), str(action.help))
+        (_written(action), str(action.help).replace("%%", "%"))
         for action in _parser(command)._actions  # noqa: SLF001 - argparse tells it nowhere else
         if action.dest != "name"
     }

@@ -12,9 +12,9 @@ BREAKPOINT = b"\xcc"
 """What the kernel puts in the place of the first byte of a probed instruction."""
 
 
-def text_of(target: Target) -> bytes:
-    """Return the first byte of the first wait site in the memory of the target."""
-    pid, offset = target.located.pid, _wait_offset(target)
+def text_of(target: Target, program: str = "on_wait") -> bytes:
+    """Return the first byte of the first site of *program* in the memory of the target."""
+    pid, offset = target.located.pid, _offset(target, program)
     (address,) = [
         mapping.start + offset - mapping.offset
         for mapping in procfs.read_maps(pid)
@@ -29,9 +29,10 @@ def text_of(target: Target) -> bytes:
 def byte_in_file(target: Target) -> bytes:
     """Return the same byte as the file has it."""
     with Path(target.file.path).open("rb") as file:
-        file.seek(_wait_offset(target))
+        file.seek(_offset(target, "on_wait"))
         return file.read(1)
 
 
-def _wait_offset(target: Target) -> int:
-    return next(point.offset for point in target.hookpoints if point.program == "on_wait")
+def _offset(target: Target, program: str) -> int:
+    points = (*target.hookpoints, *target.acquires, *target.releases)
+    return next(point.offset for point in points if point.program == program)

@@ -109,7 +109,7 @@ def test_old_probes_are_out_before_new_ones_count(tracer: Tracer) -> None:
     release = threading.Event()
     with _idle() as process:
         tracer.attach(process.pid)
-        closers = tracer.probe._closers  # noqa: SLF001 - the kernel is not slow at will
+        closers = tracer.probe._uprobes._closers  # noqa: SLF001 - the kernel is not slow at will
         for _ in range(closers._max_workers):  # noqa: SLF001 - as above
             closers.submit(release.wait)
         tracer.drop(process.pid)
@@ -302,9 +302,9 @@ def test_exec_is_not_counted_before_the_agent_knows_of_it(tracer: Tracer) -> Non
         tracer.attach(workload.pid)
         workload.run()
         assert 2 == workload.answer()["stage"]
-        after_exec = tracer.probe.read().processes[workload.pid]
+        after_exec = tracer.probe.read({}).processes[workload.pid]
         workload.run()
-        after_fight = tracer.probe.read().processes[workload.pid]
+        after_fight = tracer.probe.read({}).processes[workload.pid]
 
         assert after_exec == after_fight
         assert [workload.pid] == tracer.tick()

@@ -15,6 +15,7 @@ from gilscope import discovery
 from gilscope.discovery import Discovery, choose_matching, choose_pids
 from gilscope.gil.probe import GilProbe
 from gilscope.gil.site_cache import SiteCache
+from gilscope.gil.traced import Traced
 from gilscope.gil.tracer import Tracer
 from live.builds import build
 from live.gilscope_command import eventually, gilscope
@@ -275,7 +276,7 @@ def test_process_that_ended_leaves_the_kernels_tables(probe: GilProbe, tmp_path:
         assert () == (*tracer.pids, *tracer.ended_pids)
     assert 23 <= sum(thread.waits for thread in observation.totals.threads)
     # So there was something to remove.
-    assert {"targets", "gils", "threads", "histograms"} <= set(before)
+    assert {"targets", "gils", "threads", "histograms", "slots"} <= set(before)
 
 
 def test_process_that_died_before_its_reaping_is_not_tried_again(
@@ -322,7 +323,7 @@ def test_untrusted_process_is_not_tried_again(
         monkeypatch.setattr(tracer, "attach", attached.append)
         # As if a wait had been seen on something that is no GIL.
         monkeypatch.setattr(tracer, "_method", "sites")
-        monkeypatch.setattr(tracer, "_reason_to_distrust", lambda *_: "of this test")
+        monkeypatch.setattr(Traced, "reason_to_distrust", lambda *_: "of this test")
         workload.run()
         found.observe()
         for _ in range(3):

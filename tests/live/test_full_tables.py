@@ -7,7 +7,8 @@ import pytest
 
 from accuracy.truth import exact_counts, started, thread_truths
 from gilscope import procfs
-from gilscope.gil.probe import GilProbe, Limits, begin_loading
+from gilscope.gil.probe import GilProbe
+from gilscope.gil.request import Limits, begin_loading
 from gilscope.gil.site_cache import SiteCache
 from gilscope.gil.tracer import Tracer
 from gilscope.histogram import total

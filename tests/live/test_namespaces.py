@@ -220,10 +220,15 @@ def test_all_in_a_pid_namespace_without_the_agent() -> None:
         ):
             pids = {first.pid, second.pid}
             eventually(lambda: service.scrape().pids() == pids, within_s=10)
+            # While they start, threads may have waited for a moment.
+            before = service.scrape()
             first.run()
-            scrape = service.scrape()
+            after = service.scrape()
             name = "gilscope_gil_thread_waits_total"
-            counted = [scrape.total(name, pid=str(each.pid)) for each in (first, second)]
+            counted = [
+                after.total(name, pid=str(each.pid)) - before.total(name, pid=str(each.pid))
+                for each in (first, second)
+            ]
         # The agent is process 1, whom signals reach only if it is prepared.
         service.command.process.send_signal(0)
         eventually(lambda: _signalled(agent))

@@ -21,6 +21,7 @@ _TRACING = "Tracing the GIL of"
 _OWN_PID = str(os.getpid())
 
 _NOT_MEASURED = {"hold_s", "holds"}
+"""In contention mode, which sees no holds."""
 _KEYS = {
     "": {
         *("version", "mode", "duration_s", "process", "totals", "histograms", "threads"),
@@ -31,13 +32,15 @@ _KEYS = {
     },
     "totals": {
         *("wait_s", "waits", "forced_switches", "drop_requests", "convoy_waits", "lost_events"),
+        *("held_s", "observed_s", "overhead_s"),
         *_NOT_MEASURED,
     },
     "histograms": {"wait", "hold", "switch_latency", "drop_latency"},
     "threads": {"tid", "role", "wait_s", "waits", "forced_switches", "kinds", *_NOT_MEASURED},
     "interpreters": {
         *("id", "switch_interval_s", "waits", "convoy_waits", "forced_switches"),
-        "drop_requests",
+        *("drop_requests", "held_s"),
+        *_NOT_MEASURED,
     },
 }
 
@@ -62,8 +65,12 @@ def test_json_has_the_keys_of_its_version_and_no_others() -> None:
         part = report[name] if name else report
         for one in part if isinstance(part, list) else [part]:
             assert keys == set(one), name
-    for part in (report["totals"], *report["threads"]):
+    for part in (report["totals"], *report["threads"], *report["interpreters"]):
         assert {None} == {part[key] for key in _NOT_MEASURED}
+    assert report["totals"]["observed_s"] is None
+    # This is estimated in every mode.
+    assert 0 <= report["totals"]["held_s"] <= report["duration_s"]
+    assert report["totals"]["overhead_s"] > 0
     assert None is report["histograms"]["hold"]
     assert None is report["histograms"]["switch_latency"]
     bounds = [*(bound / 1e9 for bound in BOUNDS_NS), None]

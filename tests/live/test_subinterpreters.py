@@ -130,7 +130,7 @@ sys.path.insert(0, {folder!r})
 import subinterpreters
 print(1, flush=True)
 sys.stdin.readline()
-arena = subinterpreters.Arena(0.2)
+arena = subinterpreters.Arena(0.5)
 arena.thread.start()
 arena.thread.join()
 threads = arena.truth()["threads"]

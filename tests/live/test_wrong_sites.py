@@ -45,7 +45,7 @@ def test_wrong_site_gives_no_numbers(tracer: Tracer) -> None:
             workload.run()
         observation = observation_of(only_sites, workload.pid)
 
-        assert observation.invalid.startswith("what waits is not a GIL (invalid_")
+        assert observation.invalid.startswith("what the probes saw is not a GIL's (invalid_")
         assert () == observation.totals.threads
         assert () == observation.totals.gils
         assert BREAKPOINT != text_of(target)

@@ -111,6 +111,17 @@ void timed_take(struct thread_clock *clock)
     add_call(&clock->take, clock->hold_began_ns - before_ns, &before, &after);
 }
 
+void timed_ensure(struct thread_clock *clock)
+{
+    struct scheduling before, after;
+    read_scheduling(&before);
+    uint64_t before_ns = now_ns();
+    python.gilstate_ensure();
+    clock->hold_began_ns = now_ns();
+    read_scheduling(&after);
+    add_call(&clock->take, clock->hold_began_ns - before_ns, &before, &after);
+}
+
 void arrive(void)
 {
     sem_post(&arrived);
@@ -209,12 +220,7 @@ static void *native_main(void *argument)
     clock->tid = (uint64_t)own_tid();
     arrive();
     clock->began_ns = now_ns();
-    struct scheduling before, after;
-    read_scheduling(&before);
-    python.gilstate_ensure();
-    clock->hold_began_ns = now_ns();
-    read_scheduling(&after);
-    add_call(&clock->take, clock->hold_began_ns - clock->began_ns, &before, &after);
+    timed_ensure(clock);
     cycles(clock, job->hold_ns, job->release_ns, job->ns);
     depart(clock);
 }

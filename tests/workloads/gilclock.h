@@ -62,6 +62,9 @@ void read_scheduling(struct scheduling *scheduling);
 void timed_drop(struct thread_clock *clock);
 void timed_take(struct thread_clock *clock);
 
+/* The first take of a thread that Python did not start. */
+void timed_ensure(struct thread_clock *clock);
+
 /* The workload's gate: every thread arrives without the GIL, begins at once, ends without it. */
 void arrive(void);
 void depart(struct thread_clock *clock) __attribute__((noreturn));

@@ -22,7 +22,13 @@ __all__ = [
 ]
 
 _HERE = Path(__file__).resolve().parent
-_SOURCES = ("gilclock.c", "scheduling.c", "contended_takes.c", "foreign_condvars.c")
+_SOURCES = (
+    "gilclock.c",
+    "scheduling.c",
+    "contended_takes.c",
+    "foreign_condvars.c",
+    "hold_cycles.c",
+)
 _HEADERS = ("gilclock.h",)
 _COMPILER = ("gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread")
 # Some of the exported names are short: none of them may be taken from another library.

@@ -1,21 +1,20 @@
-"""The one collector of ``serve``: reads the maps once a scrape and reports on itself."""
+"""The families of one scrape of ``serve``: what is traced, and the agent's report on itself."""
 
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
-
-from prometheus_client.core import Metric
-from prometheus_client.registry import Collector
 
 import gilscope
 from gilscope import metrics
+from gilscope.agent_state import AgentState, TableState
 from gilscope.collectors.families import NS_PER_S, Series
 from gilscope.collectors.gil import gil_families
+from gilscope.metrics import Family
 from gilscope.model import Observation, Refusal
 
-__all__ = ["AgentCollector", "Source"]
+__all__ = ["AgentCollector", "Source", "agent_families"]
 
 _log = logging.getLogger(__name__)
 
@@ -31,45 +30,100 @@ class Source(Protocol):
     def refusals(self) -> Sequence[Refusal]:
         """Return the Pythons that were found and cannot be traced."""
 
+    def agent_state(self) -> AgentState:
+        """Return the state of the agent itself now."""
 
-class AgentCollector(Collector):
-    """Keeps no figures of its own. A failure costs the figures about processes, not the scrape."""
+
+class AgentCollector:
+    """Keeps no figures about processes. A failure costs the figures it hits, not the scrape."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
+        self.last_scrape_ns: int | None = None
+        """How long the last one took; None: there was none yet."""
 
-    def describe(self) -> Iterator[Metric]:
-        """Yield nothing: so prometheus_client does not scrape at registration."""
-        return iter(())
+    def collect(self) -> Iterator[Series]:
+        """Yield all families of the metric table.
 
-    def collect(self) -> Iterator[Metric]:
-        """Yield all families of the metric table."""
+        Whoever writes each of them down before asking for the next has the time of that included
+        in the duration of the scrape.
+        """
         began_ns = time.monotonic_ns()
         observations: Sequence[Observation] = ()
+        families: Sequence[Series] = ()
+        success = 1
         try:
             observations = self._source.observe()
-            families = list(gil_families(observations))
-            success = 1
+            families = tuple(gil_families(observations))
         except Exception:  # noqa: BLE001 - whatever fails, the scrape goes on without it
             _log.exception("this scrape could not read the probes")
-            families, success = [], 0
+            success = 0
         yield from families
-        yield from self._own(observations, success, time.monotonic_ns() - began_ns)
+        yield _targets(observations, self._source.refusals())
+        yield from self._agent_families()
+        self.last_scrape_ns = time.monotonic_ns() - began_ns
+        yield _one(metrics.SCRAPE_DURATION, self.last_scrape_ns / NS_PER_S)
+        yield _one(metrics.SCRAPE_SUCCESS, success)
+        yield _one(metrics.BUILD_INFO, 1, gilscope.__version__, self._source.bcc_version)
 
-    def _own(
-        self, observations: Sequence[Observation], success: int, took_ns: int
-    ) -> Iterator[Metric]:
-        states = Counter("invalid" if seen.invalid else "traced" for seen in observations)
-        states["refused"] = len(self._source.refusals())
-        targets = Series(metrics.TARGETS)
-        for state in ("traced", "invalid", "refused"):
-            targets.add((state,), states[state])
-        yield targets.metric
-        for family, labels, value in (
-            (metrics.SCRAPE_DURATION, (), took_ns / NS_PER_S),
-            (metrics.SCRAPE_SUCCESS, (), success),
-            (metrics.BUILD_INFO, (gilscope.__version__, self._source.bcc_version), 1),
-        ):
-            series = Series(family)
-            series.add(labels, value)
-            yield series.metric
+    def _agent_families(self) -> Sequence[Series]:
+        try:
+            return tuple(agent_families(self._source.agent_state()))
+        except Exception:  # noqa: BLE001 - likewise
+            _log.exception("this scrape could not look at the agent itself")
+            return ()
+
+
+def agent_families(state: AgentState) -> Iterator[Series]:
+    """Yield the families about the agent itself; what the kernel does not tell is left out."""
+    yield from _program_families(state)
+    yield _one(metrics.AGENT_TRAPS, state.traps)
+    costs = Series(metrics.AGENT_TRAP_COST)
+    for site, cost_ns in state.trap_costs_ns.items():
+        costs.add_ns((site, "true" if state.is_measured else "false"), cost_ns)
+    yield costs
+    yield from _table_families(state.tables)
+    yield _one(metrics.AGENT_RESIDENT, state.resident_bytes)
+    yield _one(metrics.AGENT_PRIVATE, state.private_bytes)
+    yield _one(metrics.AGENT_CPU, state.cpu_ns / NS_PER_S)
+    yield _one(metrics.AGENT_SAMPLING, state.sampling_cpu_ns / NS_PER_S)
+
+
+def _program_families(state: AgentState) -> Iterator[Series]:
+    run_time, runs = Series(metrics.AGENT_BPF_RUN_TIME), Series(metrics.AGENT_BPF_RUNS)
+    for program in state.program_runs:
+        run_time.add_ns((program.name,), program.run_time_ns)
+        runs.add((program.name,), program.runs)
+    misses = Series(metrics.AGENT_BPF_MISSES)
+    if state.bpf_misses is not None:
+        misses.add((), state.bpf_misses)
+    yield from (run_time, runs, misses)
+
+
+def _table_families(tables: Iterable[TableState]) -> Iterator[Series]:
+    entries = Series(metrics.AGENT_TABLE_ENTRIES)
+    capacity = Series(metrics.AGENT_TABLE_CAPACITY)
+    kernel_bytes = Series(metrics.AGENT_TABLE_BYTES)
+    for table in tables:
+        of_table = (table.name,)
+        if table.entries is not None and table.capacity is not None:
+            entries.add(of_table, table.entries)
+            capacity.add(of_table, table.capacity)
+        if table.kernel_bytes is not None:
+            kernel_bytes.add(of_table, table.kernel_bytes)
+    yield from (entries, capacity, kernel_bytes)
+
+
+def _targets(observations: Iterable[Observation], refusals: Sequence[Refusal]) -> Series:
+    states = Counter("invalid" if seen.invalid else "traced" for seen in observations)
+    states["refused"] = len(refusals)
+    targets = Series(metrics.TARGETS)
+    for state in ("traced", "invalid", "refused"):
+        targets.add((state,), states[state])
+    return targets
+
+
+def _one(family: Family, value: float, *labels: str) -> Series:
+    series = Series(family)
+    series.add(labels, value)
+    return series

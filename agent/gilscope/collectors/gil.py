@@ -1,14 +1,25 @@
-"""Exports what has been counted of every traced process."""
+"""Exports what has been counted of every traced process.
+
+What a mode can see is exported as zero before anything has happened: a rate then has its first
+point, and the first long wait, which may be the only one, is an increase. What a mode cannot see is
+left out, as is what says nothing: waits of unknown cause where causes are known.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from prometheus_client.core import Metric
-
 from gilscope import metrics
-from gilscope.collectors.families import NS_PER_S, Series, process_labels
-from gilscope.histogram import total
-from gilscope.model import ENDED_INTERPRETER, Cause, GilTotals, Observation, ThreadTotals
+from gilscope.collectors.families import Labels, Series, process_labels
+from gilscope.histogram import EMPTY, Histogram
+from gilscope.model import (
+    ENDED_INTERPRETER,
+    Cause,
+    GilTotals,
+    Observation,
+    Tally,
+    ThreadTotals,
+    TracingCost,
+)
 
 __all__ = ["gil_families"]
 
@@ -16,14 +27,19 @@ _OTHER = "other"
 _MOST_INTERPRETERS = 32
 """Interpreters below this number get labels of their own."""
 
+_FULL, _ALL = "full", "all"
+"""Values of the label ``window``."""
+
 _FAMILIES = tuple(
     family
     for family in metrics.FAMILIES
     if family.labels[: len(metrics.PROCESS_LABELS)] == metrics.PROCESS_LABELS
 )
 
+_Families = dict[metrics.Family, Series]
 
-def gil_families(observations: Iterable[Observation]) -> Iterator[Metric]:
+
+def gil_families(observations: Iterable[Observation]) -> Iterator[Series]:
     """Yield the families about traced processes."""
     families = {family: Series(family) for family in _FAMILIES}
     for observation in observations:
@@ -32,58 +48,92 @@ def gil_families(observations: Iterable[Observation]) -> Iterator[Metric]:
             (*labels, observation.process.method), 0 if observation.invalid else 1
         )
         if not observation.invalid:
-            _add_threads(families, labels, observation)
-            _add_gils(families, labels, observation)
-            if observation.process.knows_causes:
-                _add_causes(families, labels, observation)
-            for reason, count in observation.totals.lost_events.items():
-                families[metrics.LOST_EVENTS].add((*labels, reason), count)
-    for series in families.values():
-        yield series.metric
+            _add_process(families, labels, observation)
+    yield from families.values()
 
 
-def _add_threads(
-    families: dict[metrics.Family, Series], labels: tuple[str, ...], observation: Observation
-) -> None:
+def _add_process(families: _Families, labels: Labels, observation: Observation) -> None:
+    totals = observation.totals
+    _add_threads(families, labels, totals.threads)
+    for interpreter, gils in _by_label(totals.gils).items():
+        of_gil = (*labels, interpreter)
+        _add_waits(families, of_gil, gils, knows_causes=observation.process.knows_causes)
+        _add_holds(families, of_gil, gils)
+    holding = [gil.holds.holding_ns for gil in totals.gils if gil.holds is not None]
+    if holding:
+        families[metrics.GIL_LONGEST_HOLD].add_ns(labels, max(holding))
+    observed = families[metrics.GIL_OBSERVED]
+    if totals.observed_ns is not None:
+        observed.add_ns((*labels, _FULL), totals.observed_ns)
+    observed.add_ns((*labels, _ALL), max(0, totals.at_ns - observation.since_ns))
+    if totals.cost is not None:
+        _add_cost(families, labels, totals.cost)
+    for reason, count in totals.lost_events.items():
+        families[metrics.LOST_EVENTS].add((*labels, reason), count)
+
+
+def _add_threads(families: _Families, labels: Labels, threads: Iterable[ThreadTotals]) -> None:
     by_role: dict[str, list[ThreadTotals]] = defaultdict(list)
-    for thread in observation.totals.threads:
+    waiting = []
+    for thread in threads:
         # A thread that has no role yet is exported with its whole time as soon as it has one: a
         # counter must not move from one role to another.
         if thread.role is not None:
             by_role[thread.role].append(thread)
-    for role, threads in sorted(by_role.items()):
-        wait_ns = sum(thread.wait_ns for thread in threads)
-        families[metrics.GIL_THREAD_WAIT].add((*labels, role), wait_ns / NS_PER_S)
-        families[metrics.GIL_THREAD_WAITS].add(
-            (*labels, role), sum(thread.waits for thread in threads)
-        )
-    waiting = [thread.waiting_ns for thread in observation.totals.threads if thread.waiting_ns]
+        if thread.waiting_ns:
+            waiting.append(thread.waiting_ns)
+    for role, members in sorted(by_role.items()):
+        of_role = (*labels, role)
+        families[metrics.GIL_THREAD_WAIT].add_ns(of_role, sum(each.wait_ns for each in members))
+        families[metrics.GIL_THREAD_WAITS].add(of_role, sum(each.waits for each in members))
+        held = [each.held for each in members if each.held is not None]
+        if held:
+            tally = sum(held, start=Tally())
+            families[metrics.GIL_THREAD_HOLD].add_ns(of_role, tally.ns)
+            families[metrics.GIL_THREAD_HOLDS].add(of_role, tally.count)
     families[metrics.GIL_WAITING_THREADS].add(labels, len(waiting))
-    families[metrics.GIL_LONGEST_WAIT].add(labels, max(waiting, default=0) / NS_PER_S)
+    families[metrics.GIL_LONGEST_WAIT].add_ns(labels, max(waiting, default=0))
 
 
-def _add_gils(
-    families: dict[metrics.Family, Series], labels: tuple[str, ...], observation: Observation
+def _add_waits(
+    families: _Families, of_gil: Labels, gils: list[GilTotals], *, knows_causes: bool
 ) -> None:
-    for interpreter, gils in _by_label(observation.totals.gils).items():
-        of_gil = (*labels, interpreter)
-        for cause in Cause:
-            waits = total(gil.waits[cause] for gil in gils)
-            if waits.count or (cause is Cause.UNKNOWN) != observation.process.knows_causes:
-                families[metrics.GIL_WAIT].add_histogram((*of_gil, cause.value), waits)
-        families[metrics.GIL_DROP_LATENCY].add_histogram(
-            of_gil, total(gil.drop_latency for gil in gils)
-        )
-        families[metrics.GIL_DROP_REQUESTS].add(of_gil, sum(gil.drop_requests for gil in gils))
-
-
-def _add_causes(
-    families: dict[metrics.Family, Series], labels: tuple[str, ...], observation: Observation
-) -> None:
-    for interpreter, gils in _by_label(observation.totals.gils).items():
-        of_gil = (*labels, interpreter)
+    for cause in Cause:
+        waits = _total([gil.waits[cause] for gil in gils])
+        if (cause is Cause.UNKNOWN) != knows_causes or waits.count:
+            families[metrics.GIL_WAIT].add_histogram((*of_gil, cause.value), waits)
+    families[metrics.GIL_DROP_LATENCY].add_histogram(
+        of_gil, _total([gil.drop_latency for gil in gils])
+    )
+    families[metrics.GIL_DROP_REQUESTS].add(of_gil, sum(gil.drop_requests for gil in gils))
+    if knows_causes:
         families[metrics.GIL_CONVOY_WAITS].add(of_gil, sum(gil.convoy_waits for gil in gils))
         families[metrics.GIL_FORCED_SWITCHES].add(of_gil, sum(gil.forced_switches for gil in gils))
+
+
+def _add_holds(families: _Families, of_gil: Labels, gils: list[GilTotals]) -> None:
+    held = families[metrics.GIL_HELD]
+    holds = [gil.holds for gil in gils if gil.holds is not None]
+    if holds:
+        families[metrics.GIL_HOLD].add_histogram(of_gil, _total([one.finished for one in holds]))
+        families[metrics.GIL_SWITCH_LATENCY].add_histogram(
+            of_gil, _total([one.switch_latency for one in holds])
+        )
+        held.add_ns((*of_gil, _FULL), sum(one.held_ns for one in holds))
+    held_ns = [gil.held_ns for gil in gils if gil.held_ns is not None]
+    if held_ns:
+        held.add_ns((*of_gil, _ALL), sum(held_ns))
+
+
+def _add_cost(families: _Families, labels: Labels, cost: TracingCost) -> None:
+    families[metrics.TARGET_OVERHEAD_RATIO].add(labels, cost.recent_ratio)
+    families[metrics.TARGET_OVERHEAD].add_ns(labels, cost.overhead_ns)
+    families[metrics.TARGET_TRAPS].add(labels, cost.traps)
+
+
+def _total(histograms: list[Histogram]) -> Histogram:
+    # Of one there is nothing to add up, and nearly every process has one lock.
+    return histograms[0] if len(histograms) == 1 else sum(histograms, start=EMPTY)
 
 
 def _by_label(gils: Iterable[GilTotals]) -> dict[str, list[GilTotals]]:

@@ -2,17 +2,30 @@
 
 import argparse
 
-__all__ = ["add_observation_options", "chosen_method"]
+from gilscope.model import Mode
+
+__all__ = ["add_method_option", "add_mode_option", "chosen_method"]
+
+_WORDS = {
+    Mode.AUTO: "auto observes holds too, in windows that the overhead budget allows",
+    Mode.CONTENTION: "contention observes waits, and costs nothing while nobody waits",
+    Mode.FULL: "full observes every hold, at about a microsecond each",
+}
 
 
-def add_observation_options(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--mode`` and ``--method``."""
+def add_mode_option(parser: argparse.ArgumentParser, *modes: Mode) -> None:
+    """Declare ``--mode`` with *modes*, of which the first is the default."""
+    words = "; ".join(_WORDS[mode] for mode in modes)
     parser.add_argument(
         "--mode",
-        choices=["contention"],
-        default="contention",
-        help="what to observe; contention costs nothing while nobody waits (default)",
+        choices=[mode.value for mode in modes],
+        default=modes[0].value,
+        help=f"what to observe: {words} (default: {modes[0].value})",
     )
+
+
+def add_method_option(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--method``."""
     parser.add_argument(
         "--method",
         choices=["auto", "sites", "libc"],

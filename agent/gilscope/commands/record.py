@@ -12,13 +12,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
-from gilscope.commands.options import add_observation_options, chosen_method
+from gilscope.commands.options import add_method_option, add_mode_option, chosen_method
+from gilscope.descriptors import allow_many
 from gilscope.errors import GilscopeError
-from gilscope.gil.probe import GilProbe, begin_loading
+from gilscope.gil.full_mode import CONTENTION, ObservationPlan
+from gilscope.gil.probe import GilProbe
+from gilscope.gil.request import begin_loading
 from gilscope.gil.site_cache import SiteCache, default_folder
 from gilscope.gil.tracer import Tracer
+from gilscope.gil.trap_costs import measure_trap_costs
 from gilscope.launch import HeldCommand
-from gilscope.model import Observation, Recording
+from gilscope.model import Mode, Observation, Recording
 from gilscope.reports import json, text
 from gilscope.target import inspect
 
@@ -47,7 +51,8 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-d", "--duration", type=_seconds, metavar="SECONDS", help="end after SECONDS"
     )
-    add_observation_options(parser)
+    add_mode_option(parser, Mode.CONTENTION, Mode.FULL)
+    add_method_option(parser)
     parser.add_argument(
         "--format", choices=["text", "json"], default="text", help="form of the report"
     )
@@ -84,10 +89,19 @@ def run(arguments: argparse.Namespace) -> int:
     if (arguments.pid is None) == (not arguments.command):
         print("error: give either -p PID or -- COMMAND", file=sys.stderr)
         return 2
+    allow_many()
     with _stop_on_signals() as stopped:
         if arguments.command:
             return _record_command(arguments, stopped)
         return _record_running(arguments, stopped)
+
+
+def _tracer(arguments: argparse.Namespace, probe: GilProbe, cache: SiteCache) -> Tracer:
+    plan = CONTENTION
+    if Mode(arguments.mode) is Mode.FULL:
+        # The traps' own time is taken out of the holds.
+        plan = ObservationPlan(Mode.FULL, costs=measure_trap_costs(probe))
+    return Tracer(probe, cache, method=chosen_method(arguments), plan=plan)
 
 
 class _Stop:
@@ -136,7 +150,7 @@ def _record_running(arguments: argparse.Namespace, stopped: _Stop) -> int:
         loading.cancel()
         raise
     with GilProbe(loading) as probe:
-        tracer = Tracer(probe, cache, method=chosen_method(arguments))
+        tracer = _tracer(arguments, probe, cache)
         recording = _record(arguments, tracer, arguments.pid, stopped)
         # Taking the probes out takes a moment; nobody has to wait for it with the report.
         _write(arguments, recording)
@@ -147,7 +161,7 @@ def _record_running(arguments: argparse.Namespace, stopped: _Stop) -> int:
 def _record_command(arguments: argparse.Namespace, stopped: _Stop) -> int:
     # Without working probes the command is not even started.
     with GilProbe() as probe:
-        tracer = Tracer(probe, SiteCache(default_folder()), method=chosen_method(arguments))
+        tracer = _tracer(arguments, probe, SiteCache(default_folder()))
         try:
             command = HeldCommand(arguments.command)
         except OSError as error:
@@ -207,7 +221,7 @@ def _observe_until_end(
             left_s = min(left_s, (deadline_ns - time.monotonic_ns()) / 1e9)
             if left_s <= 0:
                 break
-        time.sleep(left_s)
+        tracer.wait(left_s)
         tracer.tick()
     return tracer.observe()[-1]
 

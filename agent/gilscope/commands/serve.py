@@ -6,12 +6,18 @@ import re
 import signal
 import sys
 import threading
+from collections.abc import Callable
 
-from gilscope.commands.options import add_observation_options, chosen_method
+from gilscope.commands.options import add_method_option, add_mode_option, chosen_method
+from gilscope.descriptors import allow_many
 from gilscope.discovery import Choice, Discovery, choose_all, choose_matching, choose_pids
-from gilscope.gil.probe import GilProbe, begin_loading
+from gilscope.gil.full_mode import ObservationPlan
+from gilscope.gil.probe import GilProbe
+from gilscope.gil.request import begin_loading
 from gilscope.gil.site_cache import SiteCache, default_folder
 from gilscope.gil.tracer import Tracer
+from gilscope.gil.trap_costs import measure_trap_costs
+from gilscope.model import Mode
 from gilscope.serve import Address, Pulse, Server, parse_address
 
 __all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
@@ -27,6 +33,9 @@ examples:
 """
 
 _TICK_S = 0.25
+_LOOK_S = 0.1
+_PERCENT = 100
+_PATIENCE_S = 5.0
 _log = logging.getLogger(__name__)
 
 
@@ -57,12 +66,21 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     targets.add_argument(
         "--all", action="store_true", help="trace every Python on this host, future ones too"
     )
-    add_observation_options(parser)
+    add_mode_option(parser, Mode.AUTO, Mode.CONTENTION, Mode.FULL)
+    parser.add_argument(
+        "--overhead-budget",
+        type=_share,
+        default="1%",
+        metavar="PERCENT",
+        help="what auto mode may cost a process, of its own CPU time (default: 1%%)",
+    )
+    add_method_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM and return the exit code; raises GilscopeError."""
     logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
+    allow_many()
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
@@ -78,31 +96,51 @@ def run(arguments: argparse.Namespace) -> int:
 def _serve(
     arguments: argparse.Namespace, server: Server, probe: GilProbe, stopped: threading.Event
 ) -> None:
+    plan = ObservationPlan(
+        Mode(arguments.mode), arguments.overhead_budget, measure_trap_costs(probe)
+    )
     tracer = Tracer(
-        probe, SiteCache(default_folder()), method=chosen_method(arguments), keep_threads=False
+        probe,
+        SiteCache(default_folder()),
+        method=chosen_method(arguments),
+        keep_threads=False,
+        plan=plan,
     )
     pids = arguments.pid or ()
     for pid in pids:
         # A process that was named must be traceable; what is only looked for may be absent.
         tracer.attach(pid)
     discovery = Discovery(tracer, _choice(arguments), pids, probe.bcc_version)
-    _tick(discovery)
+    _attempt(discovery.look)
     pulse = Pulse()
+    # Both may take their time, and windows of full mode must end on time whatever they do.
     http = threading.Thread(target=server.run, args=(discovery, pulse), daemon=True)
+    search = threading.Thread(target=_search, args=(discovery, stopped), daemon=True)
     http.start()
+    search.start()
     print(f"Serving {server.url}metrics. Ctrl-C to end.", file=sys.stderr, flush=True)
     try:
-        while not stopped.wait(_TICK_S):
-            if _tick(discovery):
+        while not stopped.is_set():
+            tracer.wait(_TICK_S)
+            if not _attempt(lambda: discovery.heed(tracer.tick())):
+                stopped.wait(_TICK_S)  # what is due may stay due for ever
+            elif search.is_alive():
                 pulse.beat()
     finally:
+        stopped.set()
+        search.join(_PATIENCE_S)
         server.stop()
         tracer.close()
 
 
-def _tick(discovery: Discovery) -> bool:
+def _search(discovery: Discovery, stopped: threading.Event) -> None:
+    while not stopped.wait(_LOOK_S):
+        _attempt(discovery.look)
+
+
+def _attempt(work: Callable[[], None]) -> bool:
     try:
-        discovery.tick()
+        work()
     except Exception:  # noqa: BLE001 - see below
         # One process must not end the service for the others; the log tells what to report.
         _log.exception("could not look after the traced processes this time")
@@ -123,6 +161,18 @@ def _address(text: str) -> Address:
         return parse_address(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _share(text: str) -> float:
+    # A bare number is a share, as in 0.01.
+    number = text.removesuffix("%")
+    try:
+        share = float(number) / (_PERCENT if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 < share <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a budget such as 1% or 0.01")
+    return share
 
 
 def _pattern(text: str) -> re.Pattern[str]:

@@ -6,6 +6,7 @@ makes outlives it. The layouts are those of <linux/bpf.h> and <linux/perf_event.
 
 import ctypes
 import errno
+import mmap
 import os
 import struct
 from collections.abc import Callable, Mapping
@@ -19,7 +20,7 @@ KILLED = -1
 _SYS_BPF, _SYS_PERF_EVENT_OPEN = 321, 298
 _MAP_CREATE, _PROG_LOAD, _RAW_TRACEPOINT_OPEN, _LINK_CREATE = 0, 5, 17, 28
 _UPROBE_MULTI = 48
-_ARRAY, _QUEUE = 2, 22
+_ARRAY, _RING = 2, 27
 _KPROBE, _RAW_TRACEPOINT = 2, 17
 _NO_COMMAND, _NO_FLAG = 0xFFFF, 0xFFFFFFFF
 _PERF_ATTR_SIZE = 112
@@ -49,7 +50,7 @@ class Attempt(Enum):
     PERF_EVENT = "open a performance event of this process"
     """What anybody may do, unless the distribution's kernel is told to refuse it."""
     MAP = "create a BPF map"
-    QUEUE = "create a BPF queue"
+    RING = "create a BPF ring buffer"
     PROGRAM = "load a BPF program that reads user memory"
     NAMESPACE_PROGRAM = "load a BPF program that asks for the pid in a namespace"
     RAW_TRACEPOINT = "attach a BPF program to raw tracepoint sched_process_exit"
@@ -66,8 +67,9 @@ def make_attempts(uprobe_type: str | None, *, uses_links: bool) -> Mapping[Attem
         Attempt.BPF_REACHED: lambda: _bpf(_NO_COMMAND, bytes(8)),
         Attempt.PERF_REACHED: _perf_without_meaning,
         Attempt.PERF_EVENT: _open_software_event,
-        Attempt.MAP: lambda: _create_map(_ARRAY, key_size=4),
-        Attempt.QUEUE: lambda: _create_map(_QUEUE, key_size=0),
+        Attempt.MAP: lambda: _create_map(_ARRAY, key_size=4, value_size=4, entries=1),
+        # The entries of a ring buffer are its bytes, whole pages of them.
+        Attempt.RING: lambda: _create_map(_RING, key_size=0, value_size=0, entries=mmap.PAGESIZE),
         Attempt.PROGRAM: lambda: _load(_KPROBE, _reading_program()),
         Attempt.NAMESPACE_PROGRAM: lambda: _load(_KPROBE, _namespace_program()),
         Attempt.RAW_TRACEPOINT: _open_raw_tracepoint,
@@ -101,9 +103,9 @@ def _bpf(command: int, attributes: bytes) -> int:
     return int(_libc.syscall(_SYS_BPF, command, held, len(attributes)))
 
 
-def _create_map(kind: int, *, key_size: int) -> int:
+def _create_map(kind: int, *, key_size: int, value_size: int, entries: int) -> int:
     # map_type, key_size, value_size, max_entries, map_flags
-    return _bpf(_MAP_CREATE, struct.pack("=IIIII", kind, key_size, 4, 1, 0))
+    return _bpf(_MAP_CREATE, struct.pack("=IIIII", kind, key_size, value_size, entries, 0))
 
 
 def _load(kind: int, instructions: bytes, attach_type: int = 0) -> int:

@@ -124,7 +124,7 @@ def _reason(attempt: Attempt, machine: Machine, attempts: Mapping[Attempt, int])
         missing = missing_capabilities(machine, attempts)
         if set(missing) - {Capability.CAP_SYS_PTRACE.name}:
             return _lack(missing, machine)
-    if _counts_locked_memory(machine) and attempt in (Attempt.MAP, Attempt.QUEUE):
+    if _counts_locked_memory(machine) and attempt in (Attempt.MAP, Attempt.RING):
         limit = f"the limit of locked memory is {machine.memlock_bytes} bytes"
         return f"{limit}, and this kernel counts BPF maps", remedies.unlimited_memlock(machine)
     return _security(machine)

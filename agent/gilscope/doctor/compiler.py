@@ -1,6 +1,7 @@
 """Looks for what compiles the probes: kernel headers, and a Python that has BCC."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,12 @@ __all__ = ["BccImport", "ask_pythons", "judge_bcc", "judge_headers"]
 # Those that kernel/loader.py tries, in its order.
 _PYTHONS = (sys.executable, "/usr/bin/python3")
 _TIMEOUT_S = 60
+
+_OLDEST_BCC = (0, 16)
+"""BPF_RINGBUF_OUTPUT."""
+_OLDEST_BCC_WITH_LINKS = (0, 25)
+"""Programs are loaded with the type of their attachment."""
+_VERSION = re.compile(r"(\d+)\.(\d+)")
 
 _NEEDED_OF_A_NAMED_TREE = ("include/linux/kconfig.h", "include/generated/autoconf.h")
 
@@ -105,8 +112,10 @@ def _ask(python: str) -> BccImport:
         return BccImport(python, broken=f"it did not answer ({error})")
 
 
-def judge_bcc(imports: Sequence[BccImport], distributions: Sequence[str]) -> Check:
-    """Return which Python has BCC."""
+def judge_bcc(
+    imports: Sequence[BccImport], distributions: Sequence[str], *, uses_links: bool
+) -> Check:
+    """Return which Python has BCC, and whether that is new enough; *uses_links*: for links."""
     name, install = "bcc", remedies.install_bcc(distributions)
     others = [answer for answer in imports if answer.other]
     aside = "".join(
@@ -114,7 +123,8 @@ def judge_bcc(imports: Sequence[BccImport], distributions: Sequence[str]) -> Che
     )
     for answer in imports:
         if answer.version:
-            return Check(name, Status.OK, f"{answer.version}, in {answer.python}{aside}")
+            found = f"{answer.version}, in {answer.python}{aside}"
+            return _judge_bcc_version(answer.version, found, uses_links=uses_links)
         if answer.broken:
             found = f"{answer.python} has BCC but cannot use it ({answer.broken})"
             return Check(name, Status.MISSING, found, install, KernelOrBccMissing.exit_code)
@@ -127,3 +137,22 @@ def judge_bcc(imports: Sequence[BccImport], distributions: Sequence[str]) -> Che
         return Check(name, Status.MISSING, found, remedy, KernelOrBccMissing.exit_code)
     found = f"no BCC in {' or '.join(answer.python for answer in imports) or 'any Python'}"
     return Check(name, Status.MISSING, found, install, KernelOrBccMissing.exit_code)
+
+
+def _judge_bcc_version(version: str, found: str, *, uses_links: bool) -> Check:
+    numbers = _VERSION.match(version)
+    oldest, why = _OLDEST_BCC, "for BPF ring buffers"
+    if uses_links:
+        oldest, why = _OLDEST_BCC_WITH_LINKS, "for uprobes as links"
+    if numbers is None or (int(numbers[1]), int(numbers[2])) >= oldest:
+        # A version that is no number was built by somebody, who will know.
+        return Check("bcc", Status.OK, found)
+    needed = ".".join(map(str, oldest))
+    return Check(
+        "bcc",
+        Status.MISSING,
+        f"{found}; {needed} is needed ({why})",
+        f"Install BCC {needed} or newer: from a newer release of the distribution, or built from "
+        "https://github.com/iovisor/bcc",
+        KernelOrBccMissing.exit_code,
+    )

@@ -1,11 +1,13 @@
 """One run of doctor: reads and tries everything, in an order in which causes come first."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
-from gilscope.diagnosis import Check, Diagnosis
+from gilscope.diagnosis import Diagnosis
 from gilscope.doctor.attempts import Attempt, make_attempts
 from gilscope.doctor.compiler import ask_pythons, judge_bcc, judge_headers
+from gilscope.doctor.features import judge_features, judge_trap_cost
 from gilscope.doctor.kernel import judge_abilities, judge_architecture, judge_release
 from gilscope.doctor.machine import Machine, read_machine
 from gilscope.doctor.permissions import (
@@ -29,26 +31,28 @@ def examine(pid: int | None, *, all_pythons: bool) -> Diagnosis:
     machine = read_machine()
     folder = _cache_folder()
     process = None if pid is None else diagnose_process(pid, machine, folder or _NOWHERE)
-    checks = _check_machine(machine, folder, target_is_readable=is_readable(process))
+    diagnosis = _examine_machine(machine, folder, target_is_readable=is_readable(process))
+    diagnosis = replace(diagnosis, process=process)
     if not all_pythons:
-        return Diagnosis(checks, process)
-    return Diagnosis(checks, process, *list_pythons(folder or _NOWHERE, machine))
+        return diagnosis
+    processes, unreadable = list_pythons(folder or _NOWHERE, machine)
+    return replace(diagnosis, processes=processes, unreadable=unreadable)
 
 
-def _check_machine(
+def _examine_machine(
     machine: Machine, folder: Path | None, *, target_is_readable: bool
-) -> tuple[Check, ...]:
+) -> Diagnosis:
     attempts = make_attempts(machine.uprobe_type, uses_links=machine.uses_links)
     compiler = (
         judge_headers(os.environ, machine.release, machine.distributions),
-        judge_bcc(ask_pythons(), machine.distributions),
+        judge_bcc(ask_pythons(), machine.distributions, uses_links=machine.uses_links),
     )
     abilities = judge_abilities(machine, attempts, can_place_uprobes=False)
     architecture = judge_architecture(machine)
     obstacle = what_prevents((architecture, *abilities, *compiler))
     trial = Trial(prevented_by=obstacle) if obstacle else try_probes()
     can_place = trial.can_place_uprobes
-    return (
+    checks = (
         judge_release(machine),
         architecture,
         *judge_rights(
@@ -61,6 +65,8 @@ def _check_machine(
         judge_trial(trial, uprobes_fail=bool(attempts[Attempt.UPROBE])),
         judge_site_cache(folder),
     )
+    features = (*judge_features(machine, attempts), judge_trap_cost(trial.trap_cost))
+    return Diagnosis(checks, features=features, trap_cost=trial.trap_cost)
 
 
 def _cache_folder() -> Path | None:

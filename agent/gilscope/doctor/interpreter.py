@@ -18,6 +18,7 @@ __all__ = [
     "judge_closed_path",
     "judge_gil_code",
     "judge_gils",
+    "judge_holds",
     "judge_interpreter",
     "sites_count",
 ]
@@ -95,6 +96,25 @@ def judge_gil_code(found: Found) -> Check:
         f"{target.fallback_reason}",
         GilCodeNotFound.remedy,
     )
+
+
+def judge_holds(found: Found) -> Check:
+    """Return whether full and auto mode see this process' holds, and at which cost of a trap."""
+    target, name = found.target, "holds"
+    if target.process.method != "sites":
+        return Check(
+            name,
+            Status.WARNING,
+            "not seen by these functions: its waits are, and how long the GIL is held is estimated",
+        )
+    if target.is_stepped:
+        return Check(
+            name,
+            Status.WARNING,
+            "seen in full and auto mode, at the dearest cost of a trap: its calls go through slots "
+            "in memory, which the kernel has to single-step",
+        )
+    return Check(name, Status.OK, "seen in full and auto mode; the kernel emulates its calls")
 
 
 def judge_gils(gils: list[Gil] | str, threads: int | None, kernel_threads: int) -> Check:

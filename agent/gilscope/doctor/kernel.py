@@ -12,14 +12,11 @@ from gilscope.errors import KernelOrBccMissing, NotPermitted
 
 __all__ = ["judge_abilities", "judge_architecture", "judge_release"]
 
-_OLDEST = (5, 5)
-"""bpf_probe_read_user, without which no probe can read the memory of its process."""
-_OLDEST_IN_A_NAMESPACE = (5, 7)
-"""bpf_get_ns_current_pid_tgid."""
-_BATCHES_SINCE = (5, 6)
+_OLDEST = (5, 8)
+"""Ring buffers, by which the probes wake the agent. Whatever else is needed is older."""
 
-_FEATURES = {
-    Attempt.QUEUE: ("BPF queues", "4.20"),
+_CAME_WITH = {
+    Attempt.RING: ("BPF ring buffers", "5.8"),
     Attempt.PROGRAM: ("bpf_probe_read_user", "5.5"),
     Attempt.NAMESPACE_PROGRAM: ("bpf_get_ns_current_pid_tgid", "5.7"),
     Attempt.PIDFD: ("pidfd_open", "5.3"),
@@ -28,21 +25,15 @@ _FEATURES = {
 
 def judge_release(machine: Machine) -> Check:
     """Return whether the kernel's version promises what gilscope needs."""
-    needed, why = _OLDEST, "for bpf_probe_read_user"
-    if not machine.in_first_pid_namespace:
-        needed = _OLDEST_IN_A_NAMESPACE
-        why = "for bpf_get_ns_current_pid_tgid, in a pid namespace"
-    found = f"Linux {machine.release}; {_dotted(needed)} is needed ({why})"
-    if machine.version < needed:
+    found = f"Linux {machine.release}; {_dotted(_OLDEST)} is needed (for BPF ring buffers)"
+    if machine.version < _OLDEST:
         # Distributions bring features to older kernels: what counts is the attempt.
         return Check(
             "kernel",
             Status.WARNING,
             f"{found}, unless the distribution brought that to it: the checks below tell",
-            newer_kernel("what gilscope needs", _dotted(needed)),
+            newer_kernel("what gilscope needs", _dotted(_OLDEST)),
         )
-    if machine.version < _BATCHES_SINCE:
-        found += "; from 5.6 on maps are read in batches, which is cheaper"
     return Check("kernel", Status.OK, found)
 
 
@@ -66,7 +57,7 @@ def judge_abilities(
 
     *can_place_uprobes*: it was done for real, however the attempt went.
     """
-    needed = [Attempt.MAP, Attempt.QUEUE, Attempt.PROGRAM]
+    needed = [Attempt.MAP, Attempt.RING, Attempt.PROGRAM]
     if not machine.in_first_pid_namespace:
         needed.append(Attempt.NAMESPACE_PROGRAM)
     return (
@@ -80,7 +71,7 @@ def judge_abilities(
 def _bpf(needed: list[Attempt], machine: Machine, attempts: Mapping[Attempt, int]) -> Check:
     failed = next((attempt for attempt in needed if attempts[attempt]), None)
     if failed is None:
-        return Check("bpf", Status.OK, "maps are made, queues too, and a program was loaded")
+        return Check("bpf", Status.OK, "maps are made, a ring buffer too, and a program was loaded")
     if attempts[failed] == errno.EINVAL:
         return _too_old("bpf", failed)
     return _failure("bpf", failed, machine, attempts)
@@ -133,7 +124,7 @@ def _failure(
 
 
 def _too_old(name: str, attempt: Attempt) -> Check:
-    feature, version = _FEATURES.get(attempt, (attempt.value, _dotted(_OLDEST)))
+    feature, version = _CAME_WITH.get(attempt, (attempt.value, _dotted(_OLDEST)))
     return Check(
         name,
         Status.MISSING,

@@ -10,14 +10,13 @@ from pathlib import Path
 
 from gilscope import procfs
 from gilscope.errors import KernelOrBccMissing
+from gilscope.gil.request import kernel_features
 
 __all__ = ["Capability", "Machine", "Place", "read_machine", "version_of"]
 
 # Inodes of a host's first namespaces: PROC_PID_INIT_INO and PROC_USER_INIT_INO of the kernel.
 _FIRST_PID_NAMESPACE = 0xEFFFFFFC
 _FIRST_USER_NAMESPACE = 0xEFFFFFFD
-
-_UPROBE_LINKS_SINCE = (6, 10)
 
 _TRACEFS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
 _UPROBE_TYPE = Path("/sys/bus/event_source/devices/uprobe/type")
@@ -84,8 +83,8 @@ class Machine:
 
     @property
     def uses_links(self) -> bool:
-        """Whether uprobes are BPF links here, and not perf events, as gil/probe.py decides it."""
-        return self.version >= _UPROBE_LINKS_SINCE
+        """Whether uprobes are BPF links here, and not perf events."""
+        return kernel_features(self.release).uprobe_links
 
     @property
     def version(self) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from gilscope.doctor.interpreter import (
     judge_closed_path,
     judge_gil_code,
     judge_gils,
+    judge_holds,
     judge_interpreter,
     sites_count,
 )
@@ -68,13 +69,18 @@ def _diagnose_python(
             located = judge_closed_path(closed, machine)
         return replace(outside, checks=(*outside.checks, located))
     target = _attempted("gil_code", lambda: inspect(pid, cache))
-    found = None if isinstance(target, Check) else Found(target, target.sites)
-    code = target if isinstance(target, Check) else judge_gil_code(Found(target, target.sites))
+    found = None
+    code: tuple[Check, ...]
+    if isinstance(target, Check):
+        code = (target,)
+    else:
+        found = Found(target, target.sites)
+        code = (judge_gil_code(found), judge_holds(found))
     threads, gils = _read_runtime(located)
     locks = judge_gils(gils, threads, standing.threads)
     return replace(
         outside,
-        checks=(*outside.checks, judge_interpreter(located), code, locks),
+        checks=(*outside.checks, judge_interpreter(located), *code, locks),
         python=located.interpreter.version,
         build_id=located.build_id,
         path=located.file.mapping.path,

@@ -1,13 +1,15 @@
-"""Compiles and loads the real probes, and places one where nothing ever runs."""
+"""Compiles and loads the real probes, places one where nothing ever runs, and measures a trap."""
 
 import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gilscope.diagnosis import Check, Status, has_failed
+from gilscope.diagnosis import Check, Status, TrapCost, has_failed
 from gilscope.errors import GilscopeError, KernelOrBccMissing
-from gilscope.gil.probe import GilProbe, Hook
+from gilscope.gil.probe import GilProbe
+from gilscope.gil.trap_costs import measure_trap_costs
+from gilscope.gil.uprobes import Hook
 
 __all__ = ["Trial", "judge_trial", "try_probes", "what_prevents"]
 
@@ -28,6 +30,8 @@ class Trial:
     failure: GilscopeError | None = None
     placement_failure: GilscopeError | None = None
     """The programs were loaded; a uprobe could not be placed."""
+    trap_cost: TrapCost | None = None
+    """Measured after all of it has succeeded."""
 
     @property
     def can_place_uprobes(self) -> bool:
@@ -55,7 +59,17 @@ def try_probes() -> Trial:
             probe.add_hooks(os.getpid(), [_HARMLESS])
         except GilscopeError as error:
             return Trial(taken_s, placement_failure=error)
-    return Trial(taken_s)
+        return Trial(taken_s, trap_cost=_trap_cost(probe))
+
+
+def _trap_cost(probe: GilProbe) -> TrapCost:
+    costs = measure_trap_costs(probe)
+    return TrapCost(
+        full_ns=costs.full_ns,
+        contention_ns=costs.contention_ns,
+        stepped_ns=costs.stepped_ns,
+        is_measured=costs.is_measured,
+    )
 
 
 def judge_trial(trial: Trial, *, uprobes_fail: bool = False) -> Check:

@@ -10,6 +10,7 @@ from gilscope.model import (
     Cause,
     Gil,
     GilTotals,
+    HoldTotals,
     Kind,
     ProcessTotals,
     Record,
@@ -18,9 +19,12 @@ from gilscope.model import (
 )
 
 __all__ = [
+    "Holding",
+    "RawLock",
     "RawProcess",
     "RawTotals",
     "has_exited",
+    "holders",
     "process_totals",
     "sorted_losses",
     "thread_totals",
@@ -33,6 +37,38 @@ _DROP_LATENCY = 3
 _CAUSES = tuple(Cause)
 _KINDS = tuple(Kind)
 
+_NO_RECORD: Record = defaultdict(int, wait_ns=(0,) * len(_KINDS), waits=(0,) * len(_KINDS))
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A hold that is going on, as of one instant."""
+
+    tid: int | None
+    """None: cannot be told."""
+    since_ns: int
+    """When it began, or when the window did that found it there."""
+    part_ns: int
+    """How much of it lies in windows so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawLock:
+    """What is known of the holds of one lock."""
+
+    record: Record
+    holding: Holding | None
+    credits_ns: Mapping[int | None, int]
+    """By thread: held time in windows that the probes could not see."""
+
+    def finished(self) -> "RawLock":
+        """Return the same with the hold in flight as one that has ended."""
+        if self.holding is None:
+            return self
+        tid = self.holding.tid
+        held_ns = self.credits_ns.get(tid, 0) + self.holding.part_ns
+        return RawLock(self.record, None, {**self.credits_ns, tid: held_ns})
+
 
 @dataclass(slots=True)
 class RawProcess:
@@ -44,6 +80,8 @@ class RawProcess:
     """By address of ``cond``."""
     histograms: dict[tuple[int, int], Record] = field(default_factory=dict)
     """By address of ``cond`` and quantity."""
+    locks: dict[int, RawLock] = field(default_factory=dict)
+    """By address of ``cond``; empty where holds are not seen."""
     lost: dict[Loss, int] = field(default_factory=dict)
 
 
@@ -61,8 +99,17 @@ def has_exited(record: Record) -> bool:
     return bool(record["exited_ns"])
 
 
-def thread_totals(tid: int, record: Record, role: str | None, now_ns: int) -> ThreadTotals:
-    """Return the totals of one thread, a wait in flight included up to *now_ns*."""
+def thread_totals(
+    tid: int,
+    record: Record,
+    role: str | None,
+    now_ns: int,
+    locks: Mapping[int, RawLock] | None = None,
+) -> ThreadTotals:
+    """Return the totals of one thread, a wait in flight included up to *now_ns*.
+
+    *locks* are those of its process, None where holds are not seen.
+    """
     lost = [Tally(ns, n) for ns, n in zip(record["wait_ns"], record["waits"], strict=True)]
     kind = Kind.PREEMPTION
     since_ns = record["yield_started_ns"] or record["forced_drop_ns"]
@@ -77,8 +124,25 @@ def thread_totals(tid: int, record: Record, role: str | None, now_ns: int) -> Th
         lost=dict(zip(_KINDS, lost, strict=True)),
         drop_requests=record["drop_requests"],
         waiting_ns=waiting_ns,
+        held=None if locks is None else _held_by(tid, record, locks.values()),
         is_alive=not has_exited(record),
     )
+
+
+def _held_by(tid: int, record: Record, locks: Iterable[RawLock]) -> Tally:
+    held_ns = record["hold_ns"]
+    for lock in locks:
+        held_ns += lock.credits_ns.get(tid, 0)
+        holding = lock.holding
+        # The locks are read before the threads: a hold that has ended in between is in the
+        # thread's record already.
+        if (
+            holding is not None
+            and holding.tid == tid
+            and record["last_hold_began_ns"] < holding.since_ns
+        ):
+            held_ns += holding.part_ns
+    return Tally(held_ns, record["holds"])
 
 
 def _kind_so_far(record: Record, waiting_ns: int) -> Kind:
@@ -89,29 +153,47 @@ def _kind_so_far(record: Record, waiting_ns: int) -> Kind:
 
 
 def process_totals(
-    raw: RawProcess, now_ns: int, gils: Mapping[int, Gil], roles: Mapping[int, str]
+    raw: RawProcess,
+    now_ns: int,
+    gils: Mapping[int, Gil],
+    roles: Mapping[int, str],
+    *,
+    sees_holds: bool = False,
 ) -> ProcessTotals:
     """Return the totals of one process at *now_ns*.
 
     *gils* are its locks by address of ``cond``; *roles* are by tid.
     """
+    locks = raw.locks if sees_holds else None
+    threads = {tid: raw.threads.get(tid, _NO_RECORD) for tid in {*raw.threads, *holders(raw)}}
     return ProcessTotals(
         at_ns=now_ns,
         threads=tuple(
-            thread_totals(tid, record, roles.get(tid), now_ns)
-            for tid, record in sorted(raw.threads.items())
+            thread_totals(tid, record, roles.get(tid), now_ns, locks)
+            for tid, record in sorted(threads.items())
         ),
         gils=tuple(
-            _gil_totals(raw, gil.cond, gil)
+            _gil_totals(raw, gil.cond, gil, now_ns)
             for gil in sorted(gils.values(), key=lambda gil: gil.interpreter_id)
         ),
         lost_events={loss.value: count for loss, count in sorted_losses(raw.lost)},
     )
 
 
+def holders(raw: RawProcess) -> set[int]:
+    """Return the threads that hold a GIL or have held one, whether they have a record or not.
+
+    A thread that has neither waited nor let go yet has none.
+    """
+    tids = {lock.holding.tid for lock in raw.locks.values() if lock.holding is not None}
+    for lock in raw.locks.values():
+        tids.update(tid for tid, ns in lock.credits_ns.items() if ns)
+    return {tid for tid in tids if tid is not None}
+
+
 def unknown_gils(raw: RawProcess, gils: Iterable[int]) -> list[int]:
-    """Return the addresses that were waited on though no GIL of the process is there."""
-    return sorted(set(raw.gils) - set(gils))
+    """Return the addresses of locks that were used though no GIL of the process is there."""
+    return sorted({*raw.gils, *raw.locks} - set(gils))
 
 
 def sorted_losses(lost: Mapping[Loss, int]) -> list[tuple[Loss, int]]:
@@ -121,7 +203,7 @@ def sorted_losses(lost: Mapping[Loss, int]) -> list[tuple[Loss, int]]:
     )
 
 
-def _gil_totals(raw: RawProcess, cond: int, gil: Gil) -> GilTotals:
+def _gil_totals(raw: RawProcess, cond: int, gil: Gil, now_ns: int) -> GilTotals:
     # Nobody has waited yet for a lock that the probe has no record of.
     record = raw.gils.get(cond, defaultdict(int))
     return GilTotals(
@@ -135,6 +217,18 @@ def _gil_totals(raw: RawProcess, cond: int, gil: Gil) -> GilTotals:
         convoy_waits=record["convoy_waits"],
         forced_switches=record["forced_switches"],
         drop_requests=record["drop_requests"],
+        holds=_hold_totals(raw.locks[cond], now_ns) if cond in raw.locks else None,
+    )
+
+
+def _hold_totals(lock: RawLock, now_ns: int) -> HoldTotals:
+    record, holding = lock.record, lock.holding
+    in_flight_ns = 0 if holding is None else holding.part_ns
+    return HoldTotals(
+        finished=Histogram(record["hold_slots"], record["hold_sum_ns"]),
+        switch_latency=Histogram(record["switch_slots"], record["switch_sum_ns"]),
+        held_ns=record["held_ns"] + sum(lock.credits_ns.values()) + in_flight_ns,
+        holding_ns=0 if holding is None else max(0, now_ns - holding.since_ns),
     )
 
 

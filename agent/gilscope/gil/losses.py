@@ -17,11 +17,11 @@ class Loss(Enum):
     ABANDONED = "abandoned"
     """A thread ended while it waited; its wait is counted up to its end."""
     NOTICE = "notice"
-    """The queue of notices was full; the agent looks for itself instead."""
+    """The ring of notices was full; the agent looks for itself instead."""
     RETURN_UNKNOWN = "return_unknown"
     """Libc method: the place that a wait returns to was not probed yet."""
     LOCK_UNKNOWN = "lock_unknown"
-    """A thread was made to yield before anything had shown which lock it uses."""
+    """Which lock a thread uses was not known yet: it was made to yield, or took a new one."""
     THREAD_REUSED = "thread_reused"
     """A dead thread's number went to another process before its totals were read."""
     INVALID_MUTEX = "invalid_mutex"
@@ -30,6 +30,8 @@ class Loss(Enum):
     """A wait for a lock that is not held: the probes are in the wrong place."""
     INVALID_INTERVAL = "invalid_interval"
     """A wait for a lock with an impossible switch interval: the probes are in the wrong place."""
+    INVALID_HOLDER = "invalid_holder"
+    """A lock taken while another thread held it, or let go by one that did not hold it."""
 
     @property
     def number(self) -> int:

@@ -1,49 +1,46 @@
 """The GIL probes in the kernel: loads them once, attaches them to processes, reads their maps."""
 
 import os
-import re
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
-from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
+from gilscope.descriptors import moved_up
 from gilscope.errors import KernelOrBccMissing, NotPermitted
 from gilscope.gil.account import RawProcess, RawTotals
-from gilscope.gil.losses import Loss, defines
+from gilscope.gil.losses import Loss
+from gilscope.gil.request import TRACEPOINTS, Features, begin_loading, kernel_features
+from gilscope.gil.slots import Slots
+from gilscope.gil.uprobes import Hook, Uprobes
+from gilscope.gil.window import LockReader, Window, WindowKernel, WindowSites
 from gilscope.kernel import syscalls
-from gilscope.kernel.loader import Loading, Request
-from gilscope.kernel.table import Queue, Table
+from gilscope.kernel.loader import Loading
+from gilscope.kernel.ring import Ring
+from gilscope.kernel.table import Table
 from gilscope.model import CallerRule
-from gilscope.procfs import in_initial_pid_namespace
 
 __all__ = [
     "GilProbe",
-    "Hook",
-    "Limits",
     "Notice",
     "NoticeKind",
     "Plan",
     "ReturnSite",
     "TargetFlag",
-    "begin_loading",
 ]
 
-_CLOSERS = 16
 
-_UPROBES = (
-    "on_forced_drop",
-    "on_forced_take",
-    "on_wait",
-    "on_wait_return",
-    "on_yield",
-    "on_yield_return",
+_KEYED_BY_PROCESS = (
+    "gils",
+    "drop_requests",
+    "histograms",
+    "lost_events",
+    "return_sites",
+    "other_locks",
 )
-_LIBC_UPROBES = ("on_libc_wait", "on_libc_yield")
-_TRACEPOINTS = {"on_thread_exit": "sched_process_exit", "on_exec": "sched_process_exec"}
 
 
 class TargetFlag(IntFlag):
@@ -59,6 +56,8 @@ class NoticeKind(IntEnum):
     EXEC = 0
     THREAD = 1
     RETURN = 2
+    LOCK = 3
+    WINDOW = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,28 +70,6 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Sizes of the maps: how much is counted before something is lost as ``table_full``."""
-
-    targets: int = 4096
-    gils: int = 8192
-    threads: int = 65536
-    caller_rules: int = 16384
-    notices: int = 8192
-
-
-@dataclass(frozen=True, slots=True)
-class Hook:
-    """One program at one place in one file."""
-
-    program: str
-    path: str
-    """Under which the agent can open the file."""
-    offset: int
-    """In the file, bytes."""
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """How to probe one process."""
 
@@ -102,7 +79,9 @@ class Plan:
     build_id: str
     callers: tuple[CallerRule, ...]
     conds: tuple[int, ...] = ()
-    """Run-time addresses of its GILs, needed by the libc method only."""
+    """Run-time addresses of its GILs, as far as they are known, the main interpreter's first."""
+    waits_only_on_conds: bool = False
+    """Libc method: any other condition variable is none of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,22 +98,23 @@ class GilProbe:
     Closing it, or the death of the agent, takes every probe out of every process.
     """
 
-    def __init__(self, loading: Loading | None = None) -> None:
-        """Take over what `begin_loading` has begun, or begin now.
+    def __init__(self, loading: Loading | None = None, *, features: Features | None = None) -> None:
+        """Take over what `begin_loading` has begun for *features*, or begin now.
 
         Raises KernelOrBccMissing or NotPermitted.
         """
-        self._loaded = (loading or begin_loading()).finish()
-        self._has_links = _has_uprobe_links()
+        self.features = features or kernel_features()
+        self._loaded = (loading or begin_loading(features=self.features)).finish()
+        self._uprobes = Uprobes(self._loaded.programs, has_links=self.features.uprobe_links)
         self._files: dict[str, int] = {}
-        self._counted: set[int] = set()
+        self._slots = Slots(self._table("windows").entries)
+        self._slot_of: dict[int, int] = {}
+        self._other_slots: dict[int, list[int]] = defaultdict(list)
         self._hooks: dict[int, list[int]] = defaultdict(list)
-        # Taking a probe out takes up to 0.2 s, whatever is waited for meanwhile; several at once
-        # take hardly longer than one.
-        self._closers = ThreadPoolExecutor(_CLOSERS, "gilscope-close")
-        self._closing: dict[int, list[Future[None]]] = {}
+        self._closing: dict[int, list[Future[None]]] = defaultdict(list)
+        self._counted: dict[str, int] = {}
         self._links: list[int] = []
-        for program, tracepoint in _TRACEPOINTS.items():
+        for program, tracepoint in TRACEPOINTS.items():
             self._links.append(self._open_tracepoint(tracepoint, program))
 
     def __enter__(self) -> Self:
@@ -150,13 +130,28 @@ class GilProbe:
         for fd in self._links:
             os.close(fd)
         self._links.clear()
-        self._closers.shutdown()
+        self._uprobes.shut_down()
         self._loaded.close()
 
     @property
     def bcc_version(self) -> str:
         """The version of BCC that compiled the programs."""
         return self._loaded.bcc_version
+
+    @property
+    def programs(self) -> Mapping[str, int]:
+        """The descriptors of the loaded programs, by name."""
+        return self._loaded.programs
+
+    @property
+    def tables(self) -> Mapping[str, Table]:
+        """The tables, by name."""
+        return self._loaded.tables
+
+    @property
+    def notice_ring(self) -> Ring:
+        """Becomes readable when the probes have noticed something."""
+        return self._loaded.rings["notices"]
 
     def attach(self, pid: int, plan: Plan) -> None:
         """Probe process *pid* by *plan*, all or nothing.
@@ -166,15 +161,17 @@ class GilProbe:
         # What an earlier attachment has left there would count for this one.
         wait(self._closing.pop(pid, ()))
         self.forget(pid)
-        self._counted.add(pid)
-        flags = TargetFlag.KNOWS_CALLERS if plan.callers else TargetFlag.NONE
+        slot = self._take_slot(pid, plan.conds[0] if plan.conds else 0)
+        self._slot_of[pid] = slot
         target = {
             "load_bias": plan.load_bias,
             "file_id": self._file_id(plan.build_id, plan.callers),
-            "flags": int(flags),
+            "flags": int(TargetFlag.KNOWS_CALLERS if plan.callers else TargetFlag.NONE),
+            "slot": slot,
         }
-        for cond in plan.conds:
-            self.add_gil(pid, cond)
+        if plan.waits_only_on_conds:
+            for cond in plan.conds:
+                self.add_gil(pid, cond)
         self._table("targets").put({"value": pid}, target)
         try:
             self.add_hooks(pid, plan.hooks)
@@ -185,30 +182,28 @@ class GilProbe:
 
     def add_hooks(self, pid: int, hooks: Sequence[Hook]) -> None:
         """Put more probes into *pid*; raises as attach does."""
-        offsets: dict[tuple[str, str], list[int]] = defaultdict(list)
-        for hook in hooks:
-            offsets[hook.program, hook.path].append(hook.offset)
-        for (program, path), places in offsets.items():
-            self._add_hooks(pid, self._loaded.programs[program], path, places)
+        opened = self._uprobes.open(pid, hooks, self._slot_of.get(pid, 0))
+        self._hooks[pid] += map(moved_up, opened)
 
-    def _add_hooks(self, pid: int, program: int, path: str, offsets: list[int]) -> None:
-        try:
-            if self._has_links:
-                self._hooks[pid].append(syscalls.open_uprobes(path, offsets, program, pid))
-                return
-            for offset in offsets:
-                self._hooks[pid].append(syscalls.open_uprobe(path, offset, program, pid))
-        except ProcessLookupError:
-            raise
-        except PermissionError as error:
-            raise NotPermitted(
-                f"the kernel refused uprobes in process {pid} ({error.strerror})"
-            ) from error
-        except OSError as error:
-            places = ", ".join(f"{offset:#x}" for offset in offsets)
-            raise KernelOrBccMissing(
-                f"cannot put uprobes at {places} of {path}: {error.strerror}"
-            ) from error
+    def hold(self, pid: int, hooks: Sequence[Hook]) -> list[int]:
+        """Put *hooks* into *pid* for as long as the descriptors that are returned stay open."""
+        return self._uprobes.open(pid, hooks, cookie=0)
+
+    def release(self, descriptors: Sequence[int]) -> list[Future[None]]:
+        """Begin to take out what `hold` has put there; return what says when it is out."""
+        return self._uprobes.close(descriptors)
+
+    def window(self, pid: int, sites: WindowSites, reader: LockReader) -> Window:
+        """Return the closed window of *pid*, which is attached; see `Window`."""
+        kernel = WindowKernel(self._table("windows"), self._table("locks"), self._uprobes)
+        return Window(pid, self._slot_of[pid], kernel, sites, reader)
+
+    def add_other_lock(self, pid: int, cond: int, window: Window) -> None:
+        """Let *window* count the lock of a further interpreter; raises KernelOrBccMissing."""
+        slot = self._take_slot(pid, cond, released_ns=time.monotonic_ns())
+        self._other_slots[pid].append(slot)
+        self._table("other_locks").put({"cond": cond, "tgid": pid}, {"value": slot})
+        window.add_lock(cond, slot)
 
     def add_gil(self, pid: int, cond: int) -> None:
         """Libc method: count waits on the lock at *cond* of *pid*."""
@@ -219,12 +214,18 @@ class GilProbe:
         self._close_hooks(pid)
         self._table("targets").delete({"value": pid})
 
+    def await_closing(self, pid: int, closing: Sequence[Future[None]]) -> None:
+        """Attach to *pid* again only when *closing* is done."""
+        self._closing[pid] += closing
+
     def forget(self, pid: int) -> None:
         """Remove whatever the maps hold of *pid*."""
-        if pid not in self._counted:
+        if pid not in self._slot_of:
             return
-        self._counted.discard(pid)
-        for name in ("gils", "drop_requests", "histograms", "lost_events", "return_sites"):
+        self._slots.give_back(self._slot_of.pop(pid))
+        for slot in self._other_slots.pop(pid, ()):
+            self._slots.give_back(slot)
+        for name in _KEYED_BY_PROCESS:
             table = self._table(name)
             for key in [key for key, _ in table.items() if key["tgid"] == pid]:
                 table.delete(key)
@@ -238,7 +239,7 @@ class GilProbe:
 
     def notices(self) -> Iterator[Notice]:
         """Take and yield what the probes have noticed since the last call."""
-        for record in self._queue("notices").drain():
+        for record in self.notice_ring.drain():
             yield Notice(NoticeKind(record["kind"]), record["tgid"], record["tid"])
 
     def new_return_sites(self, pid: int) -> list[ReturnSite]:
@@ -256,23 +257,54 @@ class GilProbe:
             {"is_yield": int(site.is_yield), "probed": 1},
         )
 
-    def read(self) -> RawTotals:
-        """Return what the maps hold of all processes now."""
+    def read(self, windows: Mapping[int, Window]) -> RawTotals:
+        """Return what the maps hold of all processes now; *windows* are by pid."""
         # The clock is read first: a wait that a record shows as in flight was so at this time.
         now_ns = time.monotonic_ns()
         processes: dict[int, RawProcess] = defaultdict(RawProcess)
-        for key, record in self._table("threads").items():
+        counted: Counter[str] = Counter()
+        # Before the threads, as `Window.read` wants it.
+        for pid, window in windows.items():
+            processes[pid].locks = window.read(now_ns)
+        for key, record in self._counted_items("threads", counted):
             whole = self._whole_thread(key, record)
             if whole is not None:
                 processes[whole["tgid"]].threads[key["value"]] = whole
-        for key, record in self._table("gils").items():
+        for key, record in self._counted_items("gils", counted):
             processes[key["tgid"]].gils[key["cond"]] = record
-        for key, record in self._table("histograms").items():
+        for key, record in self._counted_items("histograms", counted):
             processes[key["tgid"]].histograms[key["cond"], key["quantity"]] = record
         losses = tuple(Loss)
-        for key, record in self._table("lost_events").items():
+        for key, record in self._counted_items("lost_events", counted):
             processes[key["tgid"]].lost[losses[key["reason"]]] = record["value"]
+        self._counted = dict(counted)
         return RawTotals(now_ns, dict(processes))
+
+    @property
+    def table_fill(self) -> Mapping[str, int]:
+        """How many entries the tables held when they were last read; not all of them are."""
+        slots = len(self._slot_of)
+        others = sum(map(len, list(self._other_slots.values())))
+        return {
+            **self._counted,
+            "targets": slots,
+            "windows": slots,
+            "locks": slots + others,
+            "other_locks": others,
+        }
+
+    def _counted_items(
+        self, name: str, counted: Counter[str]
+    ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        counted[name] = 0
+        for item in self._table(name).items():
+            counted[name] += 1
+            yield item
+
+    def traps(self, pid: int) -> int:
+        """Return how often *pid* has run into a probe on the contended path so far."""
+        target = self._table("targets").get({"value": pid})
+        return 0 if target is None else int(target["traps"])
 
     def _whole_thread(self, key: dict[str, int], record: dict[str, int]) -> dict[str, int] | None:
         # The thread writes its record while it is copied; a torn copy shows two versions.
@@ -310,68 +342,27 @@ class GilProbe:
             ) from error
 
     def _close_hooks(self, pid: int) -> None:
-        self._closing = {
-            other: closing
+        for other in [
+            other
             for other, closing in self._closing.items()
-            if not all(each.done() for each in closing)
-        }
-        closing = [self._closers.submit(os.close, fd) for fd in self._hooks.pop(pid, [])]
-        self._closing.setdefault(pid, []).extend(closing)
+            if all(each.done() for each in closing)
+        ]:
+            del self._closing[other]
+        self._closing[pid] += self._uprobes.close(self._hooks.pop(pid, ()))
+
+    def _take_slot(self, pid: int, cond: int, released_ns: int = 0) -> int:
+        slot = self._slots.take()
+        if slot is None:
+            raise KernelOrBccMissing(
+                f"process {pid} is one too many: there is room for {self._table('locks').entries} "
+                "interpreters at a time"
+            )
+        # Whoever had it before may have left something.
+        self._table("windows").put({"value": slot}, {})
+        self._table("locks").put(
+            {"value": slot}, {"cond": cond, "tgid": pid, "released_ns": released_ns}
+        )
+        return slot
 
     def _table(self, name: str) -> Table:
         return self._loaded.tables[name]
-
-    def _queue(self, name: str) -> Queue:
-        return self._loaded.queues[name]
-
-
-def begin_loading(*, discover: bool = False, limits: Limits | None = None) -> Loading:
-    """Begin to compile the programs; *discover* asks for a notice of every exec on the host."""
-    return Loading(_request(limits or Limits(), discover=discover))
-
-
-def _has_uprobe_links() -> bool:
-    # Links came with Linux 6.6, but until commit 46ba0e49b642 ("bpf: fix multi-uprobe PID
-    # filtering logic") (in v6.10) one with a pid saw the process' main thread only. Nothing but
-    # the release tells that apart.
-    release = re.match(r"(\d+)\.(\d+)", os.uname().release)
-    return release is not None and (int(release[1]), int(release[2])) >= (6, 10)
-
-
-def _request(limits: Limits, *, discover: bool) -> Request:
-    macros = {
-        **defines(),
-        "MAX_TARGETS": limits.targets,
-        "MAX_GILS": limits.gils,
-        "MAX_THREADS": limits.threads,
-        "MAX_CALLER_RULES": limits.caller_rules,
-        "MAX_NOTICES": limits.notices,
-    }
-    if discover:
-        macros["DISCOVER"] = 1
-    if not in_initial_pid_namespace():
-        namespace = Path("/proc/self/ns/pid").stat()
-        # The kernel's ids are the host's; inside a pid namespace, ask for the agent's own view.
-        macros["PID_NAMESPACE_INODE"] = namespace.st_ino
-        macros["PID_NAMESPACE_DEVICE"] = namespace.st_dev
-    return Request(
-        probe="gil_wait.bpf.c",
-        defines=macros,
-        programs={
-            **dict.fromkeys(
-                (*_UPROBES, *_LIBC_UPROBES), "uprobe_multi" if _has_uprobe_links() else "uprobe"
-            ),
-            **dict.fromkeys(_TRACEPOINTS, "raw_tracepoint"),
-        },
-        tables=(
-            "targets",
-            "gils",
-            "drop_requests",
-            "threads",
-            "histograms",
-            "lost_events",
-            "callers",
-            "return_sites",
-            "notices",
-        ),
-    )

@@ -6,7 +6,8 @@ from gilscope import procfs
 from gilscope.gil.frames import outermost_frames
 from gilscope.gil.memory import TornRead
 from gilscope.gil.roles import FRAMES_FOR_ROLE, MAIN_THREAD, thread_role
-from gilscope.gil.runtime import Runtime, kernel_thread_id, read_threads
+from gilscope.gil.runtime import Runtime
+from gilscope.gil.thread_finder import ThreadFinder
 from gilscope.model import PythonThread
 
 __all__ = ["UNKNOWN", "RoleReader"]
@@ -21,9 +22,10 @@ _PATIENCE_S = 2.0
 class RoleReader:
     """The roles of one process' threads. A role, once known, never changes."""
 
-    def __init__(self, pid: int, runtime: Runtime) -> None:
+    def __init__(self, pid: int, runtime: Runtime, threads: ThreadFinder) -> None:
         self._pid = pid
         self._runtime = runtime
+        self._threads = threads
         self._cwd = procfs.read_cwd(pid)
         self._wanted_s: dict[int, float] = {}
         self._known: dict[int, str] = {}
@@ -54,7 +56,7 @@ class RoleReader:
         if not self._wanted_s:
             return
         try:
-            threads = self._threads_by_tid()
+            threads = self._threads.by_tid()
         except (TornRead, OSError):
             threads = {}
         for tid, wanted_s in list(self._wanted_s.items()):
@@ -70,25 +72,3 @@ class RoleReader:
         except (TornRead, OSError):
             return None
         return thread_role(frames, is_main_thread=False, cwd=self._cwd)
-
-    def _threads_by_tid(self) -> dict[int, PythonThread]:
-        own_ids = self._tids_by_own_id()
-        found: dict[int, PythonThread] = {}
-        for thread in read_threads(self._runtime):
-            own_id = kernel_thread_id(self._runtime, thread)
-            if own_id is not None and own_id in own_ids:
-                found[own_ids[own_id]] = thread
-        return found
-
-    def _tids_by_own_id(self) -> dict[int, int]:
-        # The interpreter knows its threads by the ids of its own pid namespace.
-        tids = procfs.list_tids(self._pid)
-        if len(procfs.read_status(self._pid).namespace_pids) == 1:
-            return {tid: tid for tid in tids}
-        own_ids = {}
-        for tid in tids:
-            try:
-                own_ids[procfs.read_status(self._pid, tid).namespace_pids[-1]] = tid
-            except (OSError, KeyError):
-                continue  # the thread has just ended
-        return own_ids

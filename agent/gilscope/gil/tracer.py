@@ -6,19 +6,23 @@ import os
 import select
 import threading
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from random import Random
 
 from gilscope import procfs
 from gilscope.errors import GilscopeError, NotPermitted, NotPython
-from gilscope.gil.account import RawProcess, RawTotals, has_exited, process_totals, unknown_gils
-from gilscope.gil.memory import TornRead
-from gilscope.gil.probe import GilProbe, Hook, NoticeKind, Plan, ReturnSite
+from gilscope.gil.account import RawProcess, RawTotals, has_exited, holders
+from gilscope.gil.calibration import TrapCosts
+from gilscope.gil.full_mode import CONTENTION, FullMode, ObservationPlan
+from gilscope.gil.held_sampler import HeldSampler
+from gilscope.gil.lock_memory import LockMemory
+from gilscope.gil.probe import GilProbe, Notice, NoticeKind, ReturnSite
 from gilscope.gil.return_sites import hook_for
 from gilscope.gil.role_reader import RoleReader
-from gilscope.gil.runtime import Runtime, read_gils, runtime_of
+from gilscope.gil.runtime import runtime_of
 from gilscope.gil.site_cache import SiteCache
-from gilscope.model import ENDED_INTERPRETER, Gil, Observation, ProcessTotals, ThreadTotals
+from gilscope.gil.thread_finder import ThreadFinder
+from gilscope.gil.traced import Traced
+from gilscope.model import Mode, Observation
 from gilscope.procmem import ProcessMemory
 from gilscope.target import Target, inspect, locate, while_alive
 
@@ -26,46 +30,8 @@ __all__ = ["Tracer"]
 
 _log = logging.getLogger(__name__)
 
-_UNLISTED_S = 5.0
-"""So long the GILs of a process may be unreadable, as they are while it starts."""
-
-_MOST_DEAD_THREADS = 10_000
-"""That are listed one by one; further ones are added up by role."""
-
-_SETTLE_S = 2.0
+_SETTLE_S = 5.0
 """So often all maps are read even if nobody asks: dead threads leave them, checks are made."""
-
-
-@dataclass(slots=True)
-class _Traced:
-    """One process with probes in it, or that had them."""
-
-    target: Target
-    memory: ProcessMemory
-    runtime: Runtime
-    roles: RoleReader
-    pidfd: int
-    since_ns: int
-    gils: dict[int, Gil] = field(default_factory=dict)
-    """By address of ``cond``."""
-    dead_threads: list[ThreadTotals] = field(default_factory=list)
-    invalid: str = ""
-    ended: bool = False
-
-    unlisted_since_s: float = 0.0
-    """Since when threads wait for locks while no GIL of the process can be read; 0: not so."""
-
-    @property
-    def pid(self) -> int:
-        return self.target.located.pid
-
-    def runs_the_same(self) -> bool:
-        """Return whether the process still runs the program that was attached."""
-        try:
-            self.memory.read(self.target.located.file.mapping.start, 1)
-        except OSError:
-            return False
-        return True
 
 
 class Tracer:
@@ -78,8 +44,9 @@ class Tracer:
         *,
         method: str | None = None,
         keep_threads: bool = True,
+        plan: ObservationPlan = CONTENTION,
     ) -> None:
-        """Trace with *probe*; *method* forces ``sites`` or ``libc``.
+        """Trace with *probe*; *method* forces ``sites`` or ``libc``; *plan* says how closely.
 
         With *keep_threads* every dead thread stays listed by itself; without, the dead threads of
         one role are added up, so that a process that starts threads for ever takes no more memory.
@@ -88,9 +55,14 @@ class Tracer:
         self.cache = cache
         self._method = method
         self._keep_threads = keep_threads
-        self._traced: dict[int, _Traced] = {}
+        self._traced: dict[int, Traced] = {}
         self._lock = threading.RLock()
         self._settle_at_s = 0.0
+        self._full_mode = FullMode(probe, plan)
+        # In full mode windows cover all the time, so nothing is left to be estimated.
+        self._sampler = (
+            None if plan.mode is Mode.FULL else HeldSampler(self._observed_ns, Random())  # noqa: S311
+        )
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -110,6 +82,22 @@ class Tracer:
         with self._lock:
             return tuple(pid for pid, traced in self._traced.items() if traced.invalid)
 
+    @property
+    def sampling_cpu_ns(self) -> int:
+        """CPU time that looking at the locks has taken."""
+        return 0 if self._sampler is None else self._sampler.cpu_ns
+
+    @property
+    def traps(self) -> int:
+        """How often any process has run into a probe so far."""
+        with self._lock:
+            return self._full_mode.traps
+
+    @property
+    def trap_costs(self) -> TrapCosts:
+        """What a trap is taken to cost."""
+        return self._full_mode.trap_costs
+
     def attach(self, pid: int) -> Target:
         """Begin to trace *pid*; raises what `inspect` and `GilProbe.attach` raise."""
         return self._attach(pid, self._method)
@@ -121,6 +109,7 @@ class Tracer:
             traced = self._traced.pop(pid, None)
             if traced is not None:
                 self.probe.forget(pid)
+                self._full_mode.forget(pid)
 
     def tick(self) -> list[int]:
         """Look after all processes; return those that have replaced their program.
@@ -136,29 +125,38 @@ class Tracer:
                     if not self._runs_the_same(notice.pid):
                         self._end(notice.pid)
                         replaced.append(notice.pid)
-                elif notice.kind is NoticeKind.RETURN:
-                    self._probe_returns(notice.pid)
                 elif notice.pid in self._traced:
-                    self._traced[notice.pid].roles.want(notice.tid)
+                    self._heed(notice, self._traced[notice.pid])
+            self._full_mode.step(self._traced.values())
             for traced in self._traced.values():
                 traced.roles.read_wanted()
             self._notice_deaths()
             if time.monotonic() >= self._settle_at_s:
-                self._settle(self.probe.read())
+                self._settle(self._read())
             return replaced
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until `tick` has something to do, *timeout_s* at the most."""
+        poll = select.poll()
+        poll.register(self.probe.notice_ring.fileno(), select.POLLIN)
+        due_s = self._full_mode.due_ns / 1e9 - time.monotonic()
+        poll.poll(max(0.0, min(timeout_s, due_s)) * 1000)
 
     def observe(self) -> list[Observation]:
         """Return what has been counted of every process until now."""
         with self._lock:
-            raw = self.probe.read()
+            raw = self._read()
             if self._settle(raw):
                 # What a failed check has seen is forgotten, here and in the kernel.
-                raw = self.probe.read()
+                raw = self._read()
             for traced in self._traced.values():
+                self._sample(traced)
                 # Not left to the next tick: until it has its role, a thread's time is in no total.
                 traced.roles.read_wanted()
             return [
-                self._observation(traced, raw.processes.get(pid, RawProcess()), raw.at_ns)
+                traced.observation(
+                    raw.processes.get(pid, RawProcess()), raw.at_ns, self._full_mode.cost(traced)
+                )
                 for pid, traced in self._traced.items()
             ]
 
@@ -167,6 +165,41 @@ class Tracer:
         with self._lock:
             for pid in list(self._traced):
                 self._end(pid)
+        if self._sampler is not None:
+            self._sampler.close()
+
+    def _heed(self, notice: Notice, traced: Traced) -> None:
+        if notice.kind is NoticeKind.RETURN:
+            self._probe_returns(notice.pid)
+        elif notice.kind is NoticeKind.THREAD:
+            traced.roles.want(notice.tid)
+        elif notice.kind is NoticeKind.LOCK and not traced.ended:
+            self._learn_gils(traced)
+        elif notice.kind is NoticeKind.WINDOW:
+            self._full_mode.heed(traced)
+
+    def _read(self) -> RawTotals:
+        windows = {
+            pid: traced.window for pid, traced in self._traced.items() if traced.window is not None
+        }
+        return self.probe.read(windows)
+
+    def _sample(self, traced: Traced) -> None:
+        """Look at the locks of *traced*, and take over what has been estimated of them."""
+        if self._sampler is None or traced.ended:
+            return
+        for cond in traced.gils.keys() - traced.sampled_held_ns.keys():
+            self._sampler.add(traced.pid, cond, traced.memory)
+            traced.sampled_held_ns[cond] = 0
+        self._sampler.look(traced.pid)
+        for cond in traced.sampled_held_ns:
+            traced.sampled_held_ns[cond] = self._sampler.held_ns(traced.pid, cond)
+
+    def _observed_ns(self, pid: int, at_ns: int) -> int:
+        traced = self._traced.get(pid)
+        if traced is None or traced.window is None:
+            return 0
+        return traced.window.observed_at_most_ns(at_ns)
 
     def _attach(self, pid: int, method: str | None) -> Target:
         with while_alive(pid), contextlib.ExitStack() as undo:
@@ -186,51 +219,50 @@ class Tracer:
         with contextlib.ExitStack() as undo:
             self._end(pid)
             runtime = runtime_of(memory, target.located.interpreter, target.located.load_bias)
-            traced = _Traced(
+            threads = ThreadFinder(pid, runtime)
+            traced = Traced(
                 target=target,
                 memory=memory,
                 runtime=runtime,
-                roles=RoleReader(pid, runtime),
+                roles=RoleReader(pid, runtime, threads),
+                locks=LockMemory(memory, threads),
                 pidfd=pidfd,
                 since_ns=time.monotonic_ns(),
             )
-            _refresh_gils(traced)
+            traced.refresh_gils()
+            undo.callback(self._take_out, traced)
             self._place_probes(traced)
-            undo.callback(self._take_out, pid)
             if not traced.runs_the_same() or not target.file.is_still_there():
                 raise NotPython(
                     f"process {pid} changed while it was being attached",
                     remedy="It may be replacing its program, or its interpreter: try again.",
                 )
             self._traced[pid] = traced
+            self._sample(traced)
             undo.pop_all()
 
-    def _place_probes(self, traced: _Traced) -> None:
-        target = traced.target
-        located = target.located
-        plan = Plan(
-            hooks=tuple(
-                Hook(point.program, target.file.path, point.offset) for point in target.hookpoints
-            ),
-            load_bias=located.load_bias,
-            build_id=located.build_id,
-            callers=target.sites.callers if target.sites else (),
-            conds=tuple(traced.gils) if target.process.method == "libc" else (),
-        )
+    def _place_probes(self, traced: Traced) -> None:
         try:
-            self.probe.attach(traced.pid, plan)
+            self.probe.attach(traced.pid, traced.plan())
+            self._full_mode.begin(traced)
         except ProcessLookupError as error:
             raise NotPython(f"process {traced.pid} ended while it was being attached") from error
 
-    def _take_out(self, pid: int) -> None:
-        self.probe.detach(pid)
-        self.probe.forget(pid)
+    def _take_out(self, traced: Traced) -> None:
+        self._full_mode.end(traced)
+        self.probe.detach(traced.pid)
+        self.probe.forget(traced.pid)
+        self._full_mode.forget(traced.pid)
 
     def _end(self, pid: int) -> None:
         traced = self._traced.get(pid)
         if traced is None or traced.ended:
             return
-        traced.ended = True
+        self._sample(traced)
+        if self._sampler is not None:
+            self._sampler.drop(pid)
+        self._full_mode.end(traced)
+        traced.ended_ns = time.monotonic_ns()
         self.probe.detach(pid)
         traced.memory.close()
         os.close(traced.pidfd)
@@ -266,7 +298,7 @@ class Tracer:
                 self._fail(traced, reason)
         return has_failed
 
-    def _look_after(self, traced: _Traced, process: RawProcess, now_ns: int) -> str:
+    def _look_after(self, traced: Traced, process: RawProcess, now_ns: int) -> str:
         if not traced.ended:
             # The notices of these may have been lost.
             if not traced.runs_the_same():
@@ -274,73 +306,39 @@ class Tracer:
             elif traced.target.process.method == "libc":
                 self._learn_gils(traced)
                 self._probe_returns(traced.pid)
-        reason = traced.invalid or self._reason_to_distrust(traced, process)
+            elif not traced.gils:
+                # Python was not initialised yet, or was just about to be.
+                self._learn_gils(traced)
+            else:
+                self._full_mode.learn_locks(traced)
+        reason = traced.invalid or traced.reason_to_distrust(process)
         if not reason:
+            for tid in holders(process):
+                traced.roles.want(tid)
             for tid, record in process.threads.items():
                 traced.roles.want(tid)
                 if has_exited(record):
-                    self._bury(traced, tid, process, now_ns)
+                    # A dead thread's record is final. It leaves the map, which never fills up so.
+                    self.probe.forget_thread(tid)
+                    traced.bury(tid, process, now_ns, is_listed=self._keep_threads)
         return reason
 
-    def _bury(self, traced: _Traced, tid: int, process: RawProcess, now_ns: int) -> None:
-        # A dead thread's record is final. It leaves the map, so that the map never fills up.
-        one = RawProcess(threads={tid: process.threads[tid]})
-        (dead,) = process_totals(one, now_ns, {}, {tid: traced.roles.final(tid)}).threads
-        self.probe.forget_thread(tid)
-        traced.roles.forget(tid)
-        if self._keep_threads and len(traced.dead_threads) < _MOST_DEAD_THREADS:
-            traced.dead_threads.append(dead)
-        else:
-            traced.dead_threads = _added_up([*traced.dead_threads, replace(dead, tid=0)])
-
-    def _reason_to_distrust(self, traced: _Traced, process: RawProcess) -> str:
-        invalid = sorted(loss.value for loss in process.lost if loss.is_invalid)
-        if invalid:
-            return f"what waits is not a GIL ({', '.join(invalid)})"
-        strangers = unknown_gils(process, traced.gils)
-        if strangers and traced.ended and not traced.gils:
-            # It ended before anybody could ask it. One lock is the main interpreter's.
-            if len(strangers) == 1:
-                traced.gils[strangers[0]] = Gil(cond=strangers[0], interpreter_id=0)
-        elif strangers and not traced.ended:
-            _refresh_gils(traced)
-            return self._judge_strangers(traced, unknown_gils(process, traced.gils))
-        return ""
-
-    def _judge_strangers(self, traced: _Traced, strangers: list[int]) -> str:
-        if not strangers:
-            traced.unlisted_since_s = 0.0
-        elif not traced.gils:
-            now_s = time.monotonic()
-            traced.unlisted_since_s = traced.unlisted_since_s or now_s
-            if now_s - traced.unlisted_since_s > _UNLISTED_S:
-                return "threads wait for a lock, but no GIL of the process can be read"
-        elif traced.runtime.layout.gil_in_runtime is None:
-            # Every interpreter may have its own, and this one has ended since. The probe has seen
-            # its mutex, its state and its interval to be a GIL's.
-            traced.gils.update({cond: Gil(cond, ENDED_INTERPRETER) for cond in strangers})
-        else:
-            known = ", ".join(f"{cond:#x}" for cond in traced.gils)
-            return (
-                f"threads wait for a lock at {strangers[0]:#x}, "
-                f"but the GIL of this process is at {known}"
-            )
-        return ""
-
-    def _fail(self, traced: _Traced, reason: str) -> None:
+    def _fail(self, traced: Traced, reason: str) -> None:
         pid = traced.pid
         self._end(pid)
         self.probe.forget(pid)
+        self._full_mode.forget(pid)
+        traced.window = None
         traced.invalid = reason
         if traced.target.process.method == "sites" and self._method is None:
             with contextlib.suppress(GilscopeError, OSError):
                 self._attach(pid, "libc")
 
-    def _learn_gils(self, traced: _Traced) -> None:
-        known = set(traced.gils)
-        _refresh_gils(traced)
-        for cond in set(traced.gils) - known:
-            self.probe.add_gil(traced.pid, cond)
+    def _learn_gils(self, traced: Traced) -> None:
+        for cond in traced.refresh_gils():
+            if traced.target.process.method == "libc":
+                self.probe.add_gil(traced.pid, cond)
+        self._full_mode.learn_locks(traced)
 
     def _probe_returns(self, pid: int) -> None:
         traced = self._traced.get(pid)
@@ -349,7 +347,7 @@ class Tracer:
         for site in self.probe.new_return_sites(pid):
             self._probe_return(traced, site)
 
-    def _probe_return(self, traced: _Traced, site: ReturnSite) -> None:
+    def _probe_return(self, traced: Traced, site: ReturnSite) -> None:
         try:
             hook = hook_for(traced.pid, traced.memory, site)
             self.probe.add_hooks(traced.pid, [hook])
@@ -359,52 +357,6 @@ class Tracer:
             self._fail(traced, f"cannot probe the return at {site.address:#x}: {error}")
             return
         self.probe.mark_probed(traced.pid, site)
-
-    def _observation(self, traced: _Traced, process: RawProcess, now_ns: int) -> Observation:
-        if traced.invalid:
-            totals = ProcessTotals(now_ns, (), (), {})
-        else:
-            alive = RawProcess(
-                threads={
-                    tid: record for tid, record in process.threads.items() if not has_exited(record)
-                },
-                gils=process.gils,
-                histograms=process.histograms,
-                lost=process.lost,
-            )
-            totals = process_totals(alive, now_ns, traced.gils, traced.roles.known)
-            totals = replace(totals, threads=(*totals.threads, *traced.dead_threads))
-        return Observation(
-            process=traced.target.process,
-            since_ns=traced.since_ns,
-            totals=totals,
-            invalid=traced.invalid,
-            ended=traced.ended,
-        )
-
-
-def _added_up(threads: Iterable[ThreadTotals]) -> list[ThreadTotals]:
-    by_role: dict[str | None, ThreadTotals] = {}
-    for thread in threads:
-        known = by_role.get(thread.role)
-        by_role[thread.role] = thread if known is None else _sum(known, thread)
-    return list(by_role.values())
-
-
-def _sum(one: ThreadTotals, other: ThreadTotals) -> ThreadTotals:
-    return replace(
-        one,
-        lost={kind: one.lost[kind] + tally for kind, tally in other.lost.items()},
-        drop_requests=one.drop_requests + other.drop_requests,
-    )
-
-
-def _refresh_gils(traced: _Traced) -> None:
-    with contextlib.suppress(TornRead, OSError):
-        for gil in read_gils(traced.runtime):
-            # An interpreter may get the memory of one that has ended. Their lock keeps its name:
-            # what was counted never moves to another label.
-            traced.gils.setdefault(gil.cond, gil)
 
 
 def _open_pidfd(pid: int) -> int:

@@ -5,9 +5,10 @@ hundred megabytes that a serving agent must not keep. It may be run by another P
 agent's (the distribution's, which has BCC), so it imports nothing of gilscope.
 
 A request is one JSON object on standard input: ``text``, ``cflags``, ``programs`` (name to
-``uprobe``, ``uprobe_multi`` or ``raw_tracepoint``) and ``tables`` (names). The answer is one
-message on the socket whose number is the only argument: ``{"programs": [name…], "tables": [{…}…]}``
-with their descriptors in that order, or ``{"error": kind, "message": …}``.
+``uprobe``, ``uprobe_multi`` or ``raw_tracepoint``), ``tables`` and ``rings`` (names). The answer is
+one message on the socket whose number is the only argument: ``{"programs": [name…], "tables":
+[{…}…]}`` with their descriptors in that order and the rings' behind them, or ``{"error": kind,
+"message": …}``.
 """
 
 import ctypes
@@ -19,7 +20,6 @@ from typing import Any
 __all__ = ["main"]
 
 _BPF_TRACE_UPROBE_MULTI = 48
-_ANY_ATTACH_TYPE = -1
 
 _CODES = {
     ctypes.c_byte: "b",
@@ -56,9 +56,10 @@ def _load(request: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
     if not hasattr(bcc, "BPF"):
         return {"error": "not-bcc", "message": bcc.__file__}, []
     kinds = {
-        "uprobe": (bcc.BPF.KPROBE, _ANY_ATTACH_TYPE),
-        "uprobe_multi": (bcc.BPF.KPROBE, _BPF_TRACE_UPROBE_MULTI),
-        "raw_tracepoint": (bcc.BPF.RAW_TRACEPOINT, _ANY_ATTACH_TYPE),
+        "uprobe": (bcc.BPF.KPROBE, {}),
+        # BCC knows the argument since 0.25.
+        "uprobe_multi": (bcc.BPF.KPROBE, {"attach_type": _BPF_TRACE_UPROBE_MULTI}),
+        "raw_tracepoint": (bcc.BPF.RAW_TRACEPOINT, {}),
     }
     try:
         module = bcc.BPF(text=request["text"].encode(), cflags=request["cflags"])
@@ -67,8 +68,8 @@ def _load(request: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
     descriptors = []
     for name, kind in request["programs"].items():
         try:
-            program_type, attach_type = kinds[kind]
-            function = module.load_func(name, program_type, attach_type=attach_type)
+            program_type, options = kinds[kind]
+            function = module.load_func(name, program_type, **options)
             descriptors.append(function.fd)
         except Exception as error:  # noqa: BLE001 - nor here
             refusal = {"error": "load", "message": f"{name}: {error}", "errno": ctypes.get_errno()}
@@ -76,15 +77,9 @@ def _load(request: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
     tables = []
     for name in request["tables"]:
         table = module[name]
-        queue = not hasattr(table, "Key")
-        tables.append(
-            {
-                "name": name,
-                "key": None if queue else _record(table.Key),
-                "value": _record(table.Leaf),
-            }
-        )
+        tables.append({"name": name, "key": _record(table.Key), "value": _record(table.Leaf)})
         descriptors.append(table.map_fd)
+    descriptors += [module[name].map_fd for name in request["rings"]]
     # The module must outlive the sending of its descriptors.
     request["module"] = module
     answer = {"programs": list(request["programs"]), "tables": tables, "bcc": bcc.__version__}

@@ -16,8 +16,9 @@ from gilscope.assets import asset
 from gilscope.errors import KernelOrBccMissing, NotPermitted
 from gilscope.kernel import syscalls
 from gilscope.kernel.headers import find_headers
+from gilscope.kernel.ring import Ring
 from gilscope.kernel.source import flatten
-from gilscope.kernel.table import Queue, RecordLayout, Table
+from gilscope.kernel.table import RecordLayout, Table
 
 __all__ = ["Loaded", "Loading", "Request"]
 
@@ -39,6 +40,8 @@ class Request:
     programs: Mapping[str, str]
     """Function name to ``uprobe``, ``uprobe_multi`` or ``raw_tracepoint``."""
     tables: tuple[str, ...]
+    rings: Mapping[str, RecordLayout]
+    """Name to what its records hold, which BCC does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class Loaded:
 
     programs: Mapping[str, int]
     tables: Mapping[str, Table]
-    queues: Mapping[str, Queue]
+    rings: Mapping[str, Ring]
     bcc_version: str
 
     def close(self) -> None:
@@ -56,8 +59,8 @@ class Loaded:
             os.close(fd)
         for table in self.tables.values():
             table.close()
-        for queue in self.queues.values():
-            queue.close()
+        for ring in self.rings.values():
+            ring.close()
 
 
 class Loading:
@@ -66,12 +69,14 @@ class Loading:
     def __init__(self, request: Request) -> None:
         """Begin to compile and load *request*."""
         probes = asset("probes")
+        self._rings = dict(request.rings)
         self._message = json.dumps(
             {
                 "text": flatten(request.probe, lambda name: (probes / name).read_text()),
                 "cflags": [f"-D{name}={value}" for name, value in request.defines.items()],
                 "programs": dict(request.programs),
                 "tables": list(request.tables),
+                "rings": list(request.rings),
             }
         )
         self._pythons = [python for python in dict.fromkeys(_PYTHONS) if Path(python).exists()]
@@ -85,7 +90,7 @@ class Loading:
             answer, descriptors, complaints = self._child.answer()
         if "error" in answer:
             raise _failure(answer, complaints)
-        return _loaded(answer, descriptors)
+        return _loaded(answer, descriptors, self._rings)
 
     def cancel(self) -> None:
         """Give up; to be called instead of `finish`."""
@@ -196,15 +201,19 @@ def _is_refused(answer: Mapping[str, Any]) -> bool:
     return False
 
 
-def _loaded(answer: Mapping[str, Any], descriptors: list[int]) -> Loaded:
-    names = answer["programs"]
-    programs = dict(zip(names, descriptors, strict=False))
-    tables: dict[str, Table] = {}
-    queues: dict[str, Queue] = {}
-    for description, fd in zip(answer["tables"], descriptors[len(names) :], strict=True):
-        name, value = description["name"], RecordLayout.from_json(description["value"])
-        if description["key"] is None:
-            queues[name] = Queue(name, fd, value)
-        else:
-            tables[name] = Table(name, fd, RecordLayout.from_json(description["key"]), value)
-    return Loaded(programs, tables, queues, answer["bcc"])
+def _loaded(
+    answer: Mapping[str, Any], descriptors: list[int], layouts: Mapping[str, RecordLayout]
+) -> Loaded:
+    remaining = iter(descriptors)
+    programs = dict(zip(answer["programs"], remaining, strict=False))
+    tables = {
+        description["name"]: Table(
+            description["name"],
+            next(remaining),
+            RecordLayout.from_json(description["key"]),
+            RecordLayout.from_json(description["value"]),
+        )
+        for description in answer["tables"]
+    }
+    rings = {name: Ring(name, next(remaining), layout) for name, layout in layouts.items()}
+    return Loaded(programs, tables, rings, answer["bcc"])

@@ -19,7 +19,6 @@ __all__ = [
     "map_lookup",
     "map_lookup_batch",
     "map_next_key",
-    "map_pop",
     "map_update",
     "open_raw_tracepoint",
     "open_uprobe",
@@ -36,7 +35,6 @@ _BPF_MAP_UPDATE_ELEM = 2
 _BPF_MAP_DELETE_ELEM = 3
 _BPF_MAP_GET_NEXT_KEY = 4
 _BPF_RAW_TRACEPOINT_OPEN = 17
-_BPF_MAP_LOOKUP_AND_DELETE_ELEM = 21
 _BPF_MAP_LOOKUP_BATCH = 24
 _BPF_LINK_CREATE = 28
 _BPF_TRACE_UPROBE_MULTI = 48
@@ -125,18 +123,6 @@ def map_next_key(fd: int, key: bytes | None, key_size: int) -> bytes | None:
     return following.raw
 
 
-def map_pop(fd: int, value_size: int) -> bytes | None:
-    """Take the oldest element from a queue map and return it, or None; raises OSError."""
-    value = ctypes.create_string_buffer(value_size)
-    try:
-        _bpf(_BPF_MAP_LOOKUP_AND_DELETE_ELEM, _element(fd, 0, ctypes.addressof(value)))
-    except OSError as error:
-        if error.errno == errno.ENOENT:
-            return None
-        raise
-    return value.raw
-
-
 def map_lookup_batch(
     fd: int, key_size: int, value_size: int, cursor: bytes | None, count: int
 ) -> tuple[bytes, bytes, bytes | None]:
@@ -181,14 +167,19 @@ def open_raw_tracepoint(name: str, program_fd: int) -> int:
     )
 
 
-def open_uprobes(path: str, offsets: Sequence[int], program_fd: int, pid: int) -> int:
+def open_uprobes(
+    path: str, offsets: Sequence[int], program_fd: int, pid: int, cookie: int = 0
+) -> int:
     """Run *program_fd* at all *offsets* of *path* in process *pid*; return the link's descriptor.
+
+    The program finds *cookie* by bpf_get_attach_cookie.
 
     One link is taken out in the time of one probe, where single probes take as many times 0.2 s.
     The program must have been loaded for it (see ``compile``). Raises OSError.
     """
     held_path = ctypes.create_string_buffer(os.fsencode(path))
     held_offsets = (ctypes.c_uint64 * len(offsets))(*offsets)
+    held_cookies = (ctypes.c_uint64 * len(offsets))(*[cookie] * len(offsets))
     # union bpf_attr, link_create: prog_fd, target_fd, attach_type, flags, then uprobe_multi: path,
     # offsets, ref_ctr_offsets, cookies, cnt, flags, pid.
     return _bpf(
@@ -202,7 +193,7 @@ def open_uprobes(path: str, offsets: Sequence[int], program_fd: int, pid: int) -
             ctypes.addressof(held_path),
             ctypes.addressof(held_offsets),
             0,
-            0,
+            ctypes.addressof(held_cookies),
             len(offsets),
             0,
             pid,

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from gilscope.kernel import syscalls
+from gilscope.kernel.statistics import map_statistics
 from gilscope.model import Record
 
-__all__ = ["Queue", "RecordLayout", "Table"]
+__all__ = ["RecordLayout", "Table"]
 
 _BATCH = 1024
 
@@ -69,7 +70,7 @@ class RecordLayout:
 
 
 class Table:
-    """A hash map in the kernel, keyed by records. Owns its descriptor."""
+    """A hash or array map in the kernel, keyed by records. Owns its descriptor."""
 
     def __init__(self, name: str, fd: int, key: RecordLayout, value: RecordLayout) -> None:
         self.name = name
@@ -77,6 +78,15 @@ class Table:
         self._key = key
         self._value = value
         self._has_batch = True
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+        return self._fd
+
+    @property
+    def entries(self) -> int:
+        """How many entries it has room for."""
+        return map_statistics(self._fd).max_entries
 
     def close(self) -> None:
         """Give up the descriptor."""
@@ -135,21 +145,3 @@ class Table:
             if value is not None:
                 yield key, value
             key = syscalls.map_next_key(self._fd, key, self._key.size)
-
-
-class Queue:
-    """A first-in-first-out map in the kernel. Owns its descriptor."""
-
-    def __init__(self, name: str, fd: int, value: RecordLayout) -> None:
-        self.name = name
-        self._fd = fd
-        self._value = value
-
-    def close(self) -> None:
-        """Give up the descriptor."""
-        os.close(self._fd)
-
-    def drain(self) -> Iterator[dict[str, Any]]:
-        """Take and yield what is in the queue, oldest first, until it is empty."""
-        while (raw := syscalls.map_pop(self._fd, self._value.size)) is not None:
-            yield self._value.unpack(raw)

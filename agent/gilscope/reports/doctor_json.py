@@ -3,11 +3,12 @@
 import json
 from typing import Any
 
-from gilscope.diagnosis import Check, Diagnosis, ProcessDiagnosis, PythonLine
+from gilscope.diagnosis import Check, Diagnosis, ProcessDiagnosis, PythonLine, TrapCost
 
 __all__ = ["render"]
 
 _VERSION = 1
+_NS_PER_S = 1e9
 
 
 def render(diagnosis: Diagnosis) -> str:
@@ -17,6 +18,8 @@ def render(diagnosis: Diagnosis) -> str:
         "ok": diagnosis.exit_code == 0,
         "exit_code": diagnosis.exit_code,
         "checks": [_check(check) for check in diagnosis.checks],
+        "features": [_check(feature) for feature in diagnosis.features],
+        "trap_cost": _trap_cost(diagnosis.trap_cost),
         "process": _process(diagnosis.process),
         "processes": None
         if diagnosis.processes is None
@@ -31,6 +34,17 @@ def _check(check: Check) -> dict[str, str]:
         "status": check.status.value,
         "found": check.found,
         "remedy": check.remedy,
+    }
+
+
+def _trap_cost(cost: TrapCost | None) -> dict[str, float | bool] | None:
+    if cost is None:
+        return None
+    return {
+        "full_s": cost.full_ns / _NS_PER_S,
+        "contention_s": cost.contention_ns / _NS_PER_S,
+        "stepped_s": cost.stepped_ns / _NS_PER_S,
+        "measured": cost.is_measured,
     }
 
 

@@ -41,6 +41,10 @@ class _Paint:
 def _lines(diagnosis: Diagnosis, paint: _Paint) -> Iterator[str]:
     yield paint.bold("This machine")
     yield from _checks(diagnosis.checks, paint)
+    if diagnosis.features:
+        yield ""
+        yield paint.bold("What works on this kernel, and how")
+        yield from _checks(diagnosis.features, paint)
     if diagnosis.process is not None:
         yield ""
         yield paint.bold(f"Process {diagnosis.process.pid}")

@@ -8,9 +8,12 @@ from gilscope.histogram import Histogram, total
 from gilscope.model import (
     ENDED_INTERPRETER,
     GilTotals,
+    HoldTotals,
     Observation,
     Process,
+    ProcessTotals,
     Recording,
+    Tally,
     ThreadTotals,
 )
 
@@ -46,8 +49,8 @@ def report(recording: Recording) -> dict[str, Any]:
         "totals": _totals(observation),
         "histograms": {
             "wait": _buckets(total(_all_waits(totals.gils))) if is_valid else None,
-            "hold": None,
-            "switch_latency": None,
+            "hold": _buckets_of(hold.finished for hold in _holds(totals.gils)),
+            "switch_latency": _buckets_of(hold.switch_latency for hold in _holds(totals.gils)),
             "drop_latency": _buckets(total(gil.drop_latency for gil in totals.gils))
             if is_valid
             else None,
@@ -59,12 +62,14 @@ def report(recording: Recording) -> dict[str, Any]:
 
 
 def _totals(observation: Observation) -> dict[str, Any]:
-    threads = observation.totals.threads
+    threads, cost = observation.totals.threads, observation.totals.cost
     sums: dict[str, Any] = {
         "wait_s": sum(thread.wait_ns for thread in threads) / _NS_PER_S,
         "waits": sum(thread.waits for thread in threads),
-        "hold_s": None,
-        "holds": None,
+        **_held_by_threads(observation.totals),
+        "held_s": _sum_s(gil.held_ns for gil in observation.totals.gils if gil.held_ns is not None),
+        "observed_s": _seconds(observation.totals.observed_ns),
+        "overhead_s": None if cost is None else _seconds(cost.overhead_ns),
         "forced_switches": sum(thread.forced_switches for thread in threads),
         "drop_requests": sum(thread.drop_requests for thread in threads),
         "convoy_waits": sum(thread.convoy_waits for thread in threads),
@@ -76,14 +81,21 @@ def _totals(observation: Observation) -> dict[str, Any]:
     return {**sums, "lost_events": dict(observation.totals.lost_events)}
 
 
+def _held_by_threads(totals: ProcessTotals) -> dict[str, Any]:
+    if totals.observed_ns is None:
+        return {"hold_s": None, "holds": None}
+    held = sum((thread.held for thread in totals.threads if thread.held is not None), Tally())
+    return {"hold_s": held.ns / _NS_PER_S, "holds": held.count}
+
+
 def _thread(thread: ThreadTotals, process: Process) -> dict[str, Any]:
     return {
         "tid": thread.tid,
         "role": thread.role,
         "wait_s": thread.wait_ns / _NS_PER_S,
         "waits": thread.waits,
-        "hold_s": None,
-        "holds": None,
+        "hold_s": None if thread.held is None else _seconds(thread.held.ns),
+        "holds": None if thread.held is None else thread.held.count,
         "forced_switches": thread.forced_switches if process.knows_causes else None,
         "kinds": {
             kind.value: {"wait_s": tally.ns / _NS_PER_S, "waits": tally.count}
@@ -107,7 +119,33 @@ def _interpreter(gil: GilTotals, process: Process) -> dict[str, Any]:
         "convoy_waits": gil.convoy_waits if process.knows_causes else None,
         "forced_switches": gil.forced_switches if process.knows_causes else None,
         "drop_requests": gil.drop_requests,
+        "hold_s": None if gil.holds is None else _seconds(gil.holds.held_ns),
+        "holds": None if gil.holds is None else gil.holds.finished.count,
+        "held_s": _seconds(gil.held_ns),
     }
+
+
+def _holds(gils: Iterable[GilTotals]) -> list[HoldTotals]:
+    return [gil.holds for gil in gils if gil.holds is not None]
+
+
+def _sum(values: Iterable[int]) -> int | None:
+    # Of nothing: the mode cannot measure it.
+    known = list(values)
+    return sum(known) if known else None
+
+
+def _sum_s(values_ns: Iterable[int]) -> float | None:
+    return _seconds(_sum(values_ns))
+
+
+def _seconds(ns: int | None) -> float | None:
+    return None if ns is None else ns / _NS_PER_S
+
+
+def _buckets_of(histograms: Iterable[Histogram]) -> list[list[float | int | None]] | None:
+    known = list(histograms)
+    return _buckets(total(known)) if known else None
 
 
 def _all_waits(gils: Iterable[GilTotals]) -> Iterable[Histogram]:

@@ -22,6 +22,33 @@ A process whose probes did not pass their checks has `gilscope_probe_valid` 0 an
 A histogram `NAME` is stored as `NAME_bucket` with the label `le`, `NAME_sum` and `NAME_count`.
 Its bounds are powers of two from {shortest} to {longest}; what is longer is in `+Inf` alone.
 
+## Figures from windows
+
+Auto mode sees holds in windows of full mode only: that is what numbers and times are of.
+They are to be divided by the time that windows covered.
+Full mode is one window; contention mode has none, and only the series with `window="all"`.
+
+Holds a second:
+
+    sum without (interpreter) (rate(gilscope_gil_hold_seconds_count[5m]))
+      / ignoring (window) rate(gilscope_gil_observed_seconds_total{{window="full"}}[5m])
+
+The share of the time that each role has the GIL:
+
+    rate(gilscope_gil_thread_hold_seconds_total[5m])
+      / ignoring (role, window) group_left
+        rate(gilscope_gil_observed_seconds_total{{window="full"}}[5m])
+
+The share of the time that the GIL is held, by anybody:
+
+    rate(gilscope_gil_held_seconds_total{{window="all"}}[5m])
+
+The share of the time that windows cover:
+
+    rate(gilscope_gil_observed_seconds_total{{window="full"}}[5m])
+
+## All metrics
+
 The values of labels and the reasons for lost events are explained in
 [gilscope-serve(8)](man/gilscope-serve.8.md#fields).
 """

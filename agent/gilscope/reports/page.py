@@ -1,24 +1,41 @@
 """The landing page of ``serve``: which processes are traced, and in which state."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 import gilscope
-from gilscope.model import Observation, Refusal
+from gilscope.model import Observation, ProcessTotals, Refusal
+from gilscope.reports.agent_section import SelfPortrait, agent_section
 from gilscope.reports.units import percent, seconds, short_duration
 
 __all__ = ["render"]
 
+# Where there is no room for the columns, a process is a card with a line for each of them.
 _STYLE = """\
 :root { color-scheme: light dark; }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 90rem; padding: 0 1rem }
 h1 { font-size: 1.4rem; margin-bottom: 0 } h2 { font-size: 1.1rem; margin-top: 2rem }
 table { border-collapse: collapse; width: 100% }
-th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #8884 }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums }
+th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #8884;
+  vertical-align: top }
+th { vertical-align: bottom; line-height: 1.25 } td, dd { overflow-wrap: anywhere }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: normal }
+td.n { white-space: nowrap }
 .bad { color: #c22 } .quiet { opacity: .7 }
 @media (prefers-color-scheme: dark) { .bad { color: #f77 } }
-.scroll { overflow-x: auto }
+dl.agent { display: grid; grid-template-columns: repeat(auto-fill, minmax(20rem, 1fr));
+  gap: .4rem 2rem; margin: 0 }
+dt { opacity: .7; font-size: .85rem } dd { margin: 0 }
+@media (max-width: 80rem) {
+  table.targets, .targets tbody, .targets tr, .targets td { display: block }
+  .targets tr:first-child { display: none }
+  .targets tr { display: grid; grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr));
+    gap: .3rem 1.5rem; padding: .8rem 0; border-bottom: 1px solid #8884 }
+  .targets td { border: 0; padding: 0 } .targets td.n { text-align: left }
+  .targets td:empty { display: none }
+  .targets td::before { content: attr(data-name); display: block; opacity: .7;
+    font-size: .85rem }
+}
 """
 
 _LINKS = (
@@ -36,11 +53,19 @@ _HEADINGS = (
     ("share", "n"),
     ("waits", "n"),
     ("waiting now", "n"),
-    ("longest now", "n"),
+    ("longest wait now", "n"),
+    ("held", "n"),
+    ("longest hold now", "n"),
+    ("windows", "n"),
+    ("overhead", "n"),
 )
 
 
-def render(observations: Sequence[Observation], refusals: Iterable[Refusal]) -> str:
+def render(
+    observations: Sequence[Observation],
+    refusals: Iterable[Refusal],
+    portrait: SelfPortrait | None = None,
+) -> str:
     """Return the page as HTML that needs nothing else."""
     refusals = tuple(refusals)
     ranked = sorted(observations, key=lambda seen: -_wait_ns(seen))
@@ -55,6 +80,7 @@ def render(observations: Sequence[Observation], refusals: Iterable[Refusal]) -> 
             "<h2>Traced processes</h2>",
             _table(ranked) if ranked else "<p>None yet.</p>",
             *(_refused(refusals) if refusals else ()),
+            *(agent_section(portrait, ranked) if portrait is not None else ()),
             "</body></html>\n",
         )
     )
@@ -63,36 +89,45 @@ def render(observations: Sequence[Observation], refusals: Iterable[Refusal]) -> 
 def _table(observations: Iterable[Observation]) -> str:
     head = "".join(f'<th class="{kind}">{name}</th>' for name, kind in _HEADINGS)
     rows = "\n".join(_row(observation) for observation in observations)
-    return f'<div class="scroll"><table><tr>{head}</tr>\n{rows}\n</table></div>'
+    return f'<table class="targets"><tr>{head}</tr>\n{rows}\n</table>'
 
 
 def _row(observation: Observation) -> str:
-    process, totals = observation.process, observation.totals
-    waiting = [thread.waiting_ns for thread in totals.threads if thread.waiting_ns]
-    wait_ns = _wait_ns(observation)
-    share = wait_ns / max(1, totals.at_ns - observation.since_ns)
-    figures = (
-        (seconds(wait_ns), percent(share), str(sum(thread.waits for thread in totals.threads)))
-        if not observation.invalid
-        else ("", "", "")
-    )
+    process = observation.process
     cells = (
         escape(process.name),
         str(process.pid),
         escape(process.python),
         _state(observation),
-        *figures,
-        str(len(waiting)) if not observation.invalid else "",
-        short_duration(max(waiting)) if waiting else "",
+        *(_figures(observation) if not observation.invalid else ()),
     )
-    return (
-        "<tr>"
-        + "".join(
-            f'<td class="{kind}">{cell}</td>'
-            for cell, (_, kind) in zip(cells, _HEADINGS, strict=True)
-        )
-        + "</tr>"
+    named = zip(cells, _HEADINGS, strict=False)
+    shown = "".join(
+        f'<td class="{kind}" data-name="{name}">{cell}</td>' for cell, (name, kind) in named
     )
+    return f"<tr>{shown}{'<td></td>' * (len(_HEADINGS) - len(cells))}</tr>"
+
+
+def _figures(observation: Observation) -> Iterator[str]:
+    totals = observation.totals
+    traced_ns = max(1, totals.at_ns - observation.since_ns)
+    waiting = [thread.waiting_ns for thread in totals.threads if thread.waiting_ns]
+    wait_ns = _wait_ns(observation)
+    yield seconds(wait_ns)
+    yield percent(wait_ns / traced_ns)
+    yield str(sum(thread.waits for thread in totals.threads))
+    yield str(len(waiting))
+    yield short_duration(max(waiting)) if waiting else ""
+    held = [gil.held_ns for gil in totals.gils if gil.held_ns is not None]
+    yield percent(sum(held) / traced_ns) if held else ""
+    yield _longest_hold(totals)
+    yield "" if totals.observed_ns is None else percent(totals.observed_ns / traced_ns)
+    yield "" if totals.cost is None else percent(totals.cost.recent_ratio)
+
+
+def _longest_hold(totals: ProcessTotals) -> str:
+    longest_ns = max((gil.holds.holding_ns for gil in totals.gils if gil.holds), default=0)
+    return short_duration(longest_ns) if longest_ns else ""
 
 
 def _state(observation: Observation) -> str:
@@ -114,7 +149,7 @@ def _refused(refusals: Iterable[Refusal]) -> tuple[str, str]:
     head = '<tr><th>process</th><th class="n">pid</th><th>why</th></tr>'
     return (
         "<h2>Found, but not traced</h2>",
-        f'<div class="scroll"><table>{head}\n{rows}\n</table></div>',
+        f"<table>{head}\n{rows}\n</table>",
     )
 
 

@@ -14,6 +14,14 @@ from gilscope.model import (
     Tally,
 )
 from gilscope.reports.chart import bars
+from gilscope.reports.hold_text import (
+    cost_line,
+    held_share,
+    hold_histograms,
+    hold_summary,
+    holder_lines,
+)
+from gilscope.reports.paint import Paint
 from gilscope.reports.units import percent, seconds, short_duration
 
 __all__ = ["render"]
@@ -24,7 +32,7 @@ _LOST_WORDS = {
     "began_unseen": "waits begun before the recording, counted without their first part",
     "abandoned": "waits cut short by the end of their thread, counted up to there",
     "notice": "notices lost because their queue was full",
-    "lock_unknown": "yields lost because their lock was not known yet",
+    "lock_unknown": "yields and holds lost because their lock was not known yet",
     "thread_reused": "dead threads lost because their numbers were used again",
     "return_unknown": "waits lost before the libc method had learned where they return",
 }
@@ -40,8 +48,6 @@ _CONVOY_SHARE = 0.5
 _CONVOY_WAITS = 10
 """From here on it is a pattern and not an accident."""
 
-_BOLD, _RED, _DIM, _PLAIN = "\033[1m", "\033[31m", "\033[2m", "\033[0m"
-
 
 @dataclass(frozen=True, slots=True)
 class _RoleLoss:
@@ -53,27 +59,11 @@ class _RoleLoss:
 
 def render(recording: Recording, *, colour: bool = False) -> str:
     """Return the report; *colour* adds terminal colours."""
-    lines = list(_lines(recording, _Paint(on=colour)))
+    lines = list(_lines(recording, Paint(on=colour)))
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-class _Paint:
-    """Marks up text for a terminal, or leaves it alone."""
-
-    def __init__(self, *, on: bool) -> None:
-        self._on = on
-
-    def bold(self, text: str) -> str:
-        return f"{_BOLD}{text}{_PLAIN}" if self._on else text
-
-    def red(self, text: str) -> str:
-        return f"{_RED}{text}{_PLAIN}" if self._on else text
-
-    def dim(self, text: str) -> str:
-        return f"{_DIM}{text}{_PLAIN}" if self._on else text
-
-
-def _lines(recording: Recording, paint: _Paint) -> Iterator[str]:
+def _lines(recording: Recording, paint: Paint) -> Iterator[str]:
     observation = recording.observation
     yield from _heading(recording, paint)
     if observation.invalid:
@@ -83,20 +73,32 @@ def _lines(recording: Recording, paint: _Paint) -> Iterator[str]:
     totals = observation.totals
     losses = _losses(totals)
     yield ""
-    if not losses:
-        yield "No thread had to wait for the GIL."
-    else:
+    yield from hold_summary(recording, paint)
+    if losses:
         yield from _summary(recording, paint)
         yield from _verdicts(losses, totals, paint)
         yield ""
         yield from _loss_lines(losses, recording.duration_ns, paint)
+    else:
+        yield "No thread had to wait for the GIL."
+    yield from _after_blank(holder_lines(recording, paint))
+    if losses:
         yield ""
         yield from _histograms(totals.gils, paint)
-    yield from _interpreters(totals.gils, paint)
+    yield from hold_histograms(totals, paint)
+    yield from _interpreters(recording, paint)
+    yield from _after_blank(cost_line(recording))
     yield from _lost_events(observation, paint)
 
 
-def _heading(recording: Recording, paint: _Paint) -> Iterator[str]:
+def _after_blank(lines: Iterable[str]) -> Iterator[str]:
+    lines = tuple(lines)
+    if lines:
+        yield ""
+        yield from lines
+
+
+def _heading(recording: Recording, paint: Paint) -> Iterator[str]:
     process = recording.observation.process
     yield paint.bold(f"{process.name}, pid {process.pid}, CPython {process.python}")
     by = {"sites": "by its own call sites", "libc": "through its calls into libc"}[process.method]
@@ -107,7 +109,7 @@ def _heading(recording: Recording, paint: _Paint) -> Iterator[str]:
     )
 
 
-def _summary(recording: Recording, paint: _Paint) -> Iterator[str]:
+def _summary(recording: Recording, paint: Paint) -> Iterator[str]:
     totals = recording.observation.totals
     wait_ns = sum(thread.wait_ns for thread in totals.threads)
     waits = sum(thread.waits for thread in totals.threads)
@@ -132,7 +134,7 @@ def _summary(recording: Recording, paint: _Paint) -> Iterator[str]:
         yield f"in half of the cases, and {_at_most(latency, 0.99)} in 99 % of them."
 
 
-def _verdicts(losses: list[_RoleLoss], totals: ProcessTotals, paint: _Paint) -> Iterator[str]:
+def _verdicts(losses: list[_RoleLoss], totals: ProcessTotals, paint: Paint) -> Iterator[str]:
     interval_ns = max((gil.interval_ns for gil in totals.gils), default=0)
     for loss in losses:
         if loss.kind is not Kind.CONVOY or loss.tally.count < _CONVOY_WAITS:
@@ -164,7 +166,7 @@ def _verdicts(losses: list[_RoleLoss], totals: ProcessTotals, paint: _Paint) -> 
         yield "  a shorter sys.setswitchinterval() buys shorter waits with more switches."
 
 
-def _loss_lines(losses: list[_RoleLoss], duration_ns: int, paint: _Paint) -> Iterator[str]:
+def _loss_lines(losses: list[_RoleLoss], duration_ns: int, paint: Paint) -> Iterator[str]:
     yield paint.bold("Time lost, by thread role and kind")
     for loss in losses:
         threads = f" ({loss.threads} threads)" if loss.threads > 1 else ""
@@ -177,7 +179,7 @@ def _loss_lines(losses: list[_RoleLoss], duration_ns: int, paint: _Paint) -> Ite
         yield paint.dim(f"           {_KIND_WORDS[loss.kind]}")
 
 
-def _histograms(gils: Iterable[GilTotals], paint: _Paint) -> Iterator[str]:
+def _histograms(gils: Iterable[GilTotals], paint: Paint) -> Iterator[str]:
     gils = tuple(gils)
     waits = total(histogram for gil in gils for histogram in gil.waits.values())
     yield paint.bold("How long the waits lasted")
@@ -189,19 +191,23 @@ def _histograms(gils: Iterable[GilTotals], paint: _Paint) -> Iterator[str]:
         yield from bars(latency)
 
 
-def _interpreters(gils: tuple[GilTotals, ...], paint: _Paint) -> Iterator[str]:
-    if len(gils) <= 1:
+def _interpreters(recording: Recording, paint: Paint) -> Iterator[str]:
+    totals = recording.observation.totals
+    if len(totals.gils) <= 1:
         return
     yield ""
     yield paint.bold("Interpreters with a GIL of their own")
-    for gil in gils:
+    for gil in totals.gils:
         waits = total(gil.waits.values())
         number = gil.gil.interpreter_id
         name = "one that has ended" if number == ENDED_INTERPRETER else f"interpreter {number}"
-        yield f"  {name}: {seconds(waits.sum_ns)} in {waits.count} waits"
+        share = held_share(gil, totals, recording.duration_ns)
+        about = "" if gil.holds is not None else "about "
+        held = "" if share is None else f", held {about}{percent(share)} of the time"
+        yield f"  {name}: {seconds(waits.sum_ns)} in {waits.count} waits{held}"
 
 
-def _lost_events(observation: Observation, paint: _Paint) -> Iterator[str]:
+def _lost_events(observation: Observation, paint: Paint) -> Iterator[str]:
     lost = observation.totals.lost_events
     yield ""
     if not lost:

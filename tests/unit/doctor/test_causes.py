@@ -14,15 +14,13 @@ Attempts = Mapping[Attempt, int]
 
 _ALL_BPF = (
     Attempt.MAP,
-    Attempt.QUEUE,
+    Attempt.RING,
     Attempt.PROGRAM,
     Attempt.NAMESPACE_PROGRAM,
     Attempt.RAW_TRACEPOINT,
     Attempt.UPROBE,
 )
-_NEED_PERFMON = tuple(
-    attempt for attempt in _ALL_BPF if attempt not in (Attempt.MAP, Attempt.QUEUE)
-)
+_NEED_PERFMON = tuple(attempt for attempt in _ALL_BPF if attempt not in (Attempt.MAP, Attempt.RING))
 
 
 def _without(machine: Machine, *capabilities: Capability) -> Machine:
@@ -223,13 +221,16 @@ def test_without_a_filter_none_is_blamed(machine: Machine, attempts: Attempts) -
     assert ((), True) == filtered_calls(machine, refused)
 
 
-def test_locked_memory_on_an_old_kernel(machine: Machine, attempts: Attempts) -> None:
+@pytest.mark.parametrize("attempt", [Attempt.MAP, Attempt.RING])
+def test_locked_memory_on_an_old_kernel(
+    machine: Machine, attempts: Attempts, attempt: Attempt
+) -> None:
     """
     Before 5.11 a map that is refused in spite of the capability exceeds the limit of memory.
     """
     old = replace(machine, release="5.10.1", memlock_bytes=65536)
 
-    cause = cause_of(Attempt.MAP, old, _failing(attempts, errno.EPERM, Attempt.MAP))
+    cause = cause_of(attempt, old, _failing(attempts, errno.EPERM, attempt))
 
     assert cause.text.endswith(
         ": the limit of locked memory is 65536 bytes, and this kernel counts BPF maps"

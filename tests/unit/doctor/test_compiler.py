@@ -106,7 +106,9 @@ def test_the_first_python_that_has_bcc() -> None:
     """
     A Python without BCC is passed over.
     """
-    check = judge_bcc((BccImport("/a", absent="no"), BccImport("/b", version="0.26.0")), ())
+    check = judge_bcc(
+        (BccImport("/a", absent="no"), BccImport("/b", version="0.26.0")), (), uses_links=True
+    )
 
     assert (Status.OK, "0.26.0, in /b") == (check.status, check.found)
 
@@ -115,7 +117,9 @@ def test_another_package_of_that_name_is_passed_over() -> None:
     """
     It is mentioned, and does no harm where another Python has BCC.
     """
-    check = judge_bcc((BccImport("/a", other="/a/bcc.py"), BccImport("/b", version="0.26.0")), ())
+    check = judge_bcc(
+        (BccImport("/a", other="/a/bcc.py"), BccImport("/b", version="0.26.0")), (), uses_links=True
+    )
 
     assert (Status.OK, "0.26.0, in /b; the module bcc of /a is not BCC, and is passed over") == (
         check.status,
@@ -128,7 +132,9 @@ def test_only_another_package_of_that_name() -> None:
     The remedy removes it and installs BCC.
     """
     check = judge_bcc(
-        (BccImport("/a", other="/a/bcc.py"), BccImport("/b", absent="no")), ("fedora",)
+        (BccImport("/a", other="/a/bcc.py"), BccImport("/b", absent="no")),
+        ("fedora",),
+        uses_links=True,
     )
 
     assert (
@@ -148,7 +154,7 @@ def test_bcc_that_cannot_be_used() -> None:
     """
     broken = BccImport("/a", broken="OSError: libbcc.so.0: cannot open shared object file")
 
-    check = judge_bcc((broken, BccImport("/b", version="0.26.0")), ("debian",))
+    check = judge_bcc((broken, BccImport("/b", version="0.26.0")), ("debian",), uses_links=True)
 
     assert (Status.MISSING, "apt install python3-bpfcc") == (check.status, check.remedy)
 
@@ -157,13 +163,40 @@ def test_no_bcc() -> None:
     """
     All Pythons that were asked are named.
     """
-    check = judge_bcc((BccImport("/a", absent="no"), BccImport("/b", absent="no")), ("arch",))
+    check = judge_bcc(
+        (BccImport("/a", absent="no"), BccImport("/b", absent="no")), ("arch",), uses_links=True
+    )
 
     assert (Status.MISSING, "no BCC in /a or /b", "pacman -S python-bcc") == (
         check.status,
         check.found,
         check.remedy,
     )
+
+
+@pytest.mark.parametrize(
+    ("version", "uses_links", "needed"),
+    [
+        ("0.25.0", True, ""),
+        ("0.24.0", True, "0.25 is needed (for uprobes as links)"),
+        ("0.18.0", False, ""),
+        ("0.16.0", False, ""),
+        ("0.15.0", False, "0.16 is needed (for BPF ring buffers)"),
+        ("1.0", True, ""),
+        ("EMPTY", True, ""),
+    ],
+)
+def test_the_oldest_bcc(version: str, *, uses_links: bool, needed: str) -> None:
+    """
+    What a kernel lets the probes be is what BCC must know; a version without a number passes.
+    """
+    check = judge_bcc((BccImport("/a", version=version),), (), uses_links=uses_links)
+
+    assert (
+        (Status.MISSING, f"{version}, in /a; {needed}", 6)
+        if needed
+        else (Status.OK, f"{version}, in /a", 0)
+    ) == (check.status, check.found, check.exit_code)
 
 
 def test_the_same_pythons_as_the_loader() -> None:

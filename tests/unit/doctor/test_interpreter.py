@@ -1,11 +1,16 @@
 """Tests of what is said about an interpreter that was found."""
 
+from dataclasses import replace
+
+import pytest
+
 from gilscope.diagnosis import Status
 from gilscope.doctor.interpreter import (
     Found,
     judge_closed_path,
     judge_gil_code,
     judge_gils,
+    judge_holds,
     judge_interpreter,
 )
 from gilscope.doctor.machine import Machine
@@ -99,6 +104,38 @@ def test_the_libc_method() -> None:
         Status.WARNING,
         "by 2 functions of /lib/libc.so.6, because the file has no section headers",
     ) == (check.status, check.found)
+
+
+@pytest.mark.parametrize(
+    ("target", "status", "words"),
+    [
+        (_target("sites"), Status.OK, "seen in full and auto mode; the kernel emulates its calls"),
+        (
+            replace(_target("sites"), is_stepped=True),
+            Status.WARNING,
+            (
+                "seen in full and auto mode, at the dearest cost of a trap: its calls go through "
+                "slots in memory, which the kernel has to single-step"
+            ),
+        ),
+        (
+            _target("libc"),
+            Status.WARNING,
+            (
+                "not seen by these functions: its waits are, and how long the GIL is held is "
+                "estimated"
+            ),
+        ),
+    ],
+    ids=["emulated", "stepped", "libc"],
+)
+def test_holds(target: Target, status: Status, words: str) -> None:
+    """
+    They are seen at call sites only, and cost more where these are not plain calls.
+    """
+    check = judge_holds(Found(target, _SITES if target.process.method == "sites" else None))
+
+    assert (status, words) == (check.status, check.found)
 
 
 def test_several_gils() -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from gilscope.doctor.attempts import Attempt, make_attempts
 from gilscope.doctor.machine import Capability, Machine, read_machine, version_of
-from gilscope.gil import probe
 
 
 @pytest.mark.parametrize(
@@ -22,17 +21,25 @@ def test_versions(release: str, version: tuple[int, int]) -> None:
     assert version == version_of(release)
 
 
-@pytest.mark.parametrize("release", ["5.15.0", "6.6.0", "6.9.12", "6.10.0", "6.18.44", "7.0.0"])
-def test_the_probe_places_uprobes_in_the_same_way(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch, release: str
+@pytest.mark.parametrize(
+    ("release", "uses_links"),
+    [
+        ("5.15.0", False),
+        ("6.6.0", False),
+        ("6.9.12", False),
+        ("6.10.0", True),
+        ("6.18.44", True),
+        ("7.0.0", True),
+        ("odd", False),
+    ],
+)
+def test_links_are_used_since_they_see_all_threads(
+    machine: Machine, *, release: str, uses_links: bool
 ) -> None:
     """
-    Doctor expects links from the very version from which the probe uses them.
+    Links are older than 6.10, but saw the main thread only.
     """
-    uname = os.uname_result(("Linux", "host", release, "#1", "x86_64"))
-    monkeypatch.setattr(os, "uname", lambda: uname)
-
-    assert vars(probe)["_has_uprobe_links"]() is replace(machine, release=release).uses_links
+    assert uses_links is replace(machine, release=release).uses_links
 
 
 def test_this_machine() -> None:

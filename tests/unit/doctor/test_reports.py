@@ -5,7 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.diagnosis import Check, Diagnosis, ProcessDiagnosis, PythonLine, Status
+from gilscope.diagnosis import (
+    Check,
+    Diagnosis,
+    ProcessDiagnosis,
+    PythonLine,
+    Status,
+    TrapCost,
+)
 from gilscope.reports import doctor_json, doctor_text
 
 _KERNEL = Check("kernel", Status.OK, "Linux 6.12")
@@ -13,6 +20,8 @@ _ALONE = Check("pid_namespace", Status.WARNING, "nobody else", "share it")
 _NO_CAP = Check("capabilities", Status.MISSING, "CAP_BPF is missing", "grant CAP_BPF", 5)
 _NO_BPF = Check("bpf", Status.MISSING, "refused: CAP_BPF is missing", "grant CAP_BPF", 5)
 _PROBES = Check("probes", Status.UNKNOWN, "not compiled: see bpf")
+_HOLDS = Check("holds", Status.WARNING, "full and auto mode, but rarer")
+_TRAP_COST = Check("trap_cost", Status.OK, "0.5 us")
 _PYTHON = Check("interpreter", Status.OK, "CPython 3.11.2")
 
 _PROCESS = ProcessDiagnosis(
@@ -161,9 +170,52 @@ def test_json_of_a_machine() -> None:
                 "remedy": "grant CAP_BPF",
             },
         ],
+        "features": [],
+        "trap_cost": None,
         "process": None,
         "processes": None,
     } == json.loads(doctor_json.render(Diagnosis((_KERNEL, _NO_CAP))))
+
+
+def test_features_are_set_apart() -> None:
+    """
+    They stand below the checks, under a heading of their own, and fail nothing.
+    """
+    diagnosis = Diagnosis((_KERNEL,), features=(_HOLDS, _TRAP_COST))
+
+    assert (
+        "This machine\n"
+        "  ok      kernel  Linux 6.12\n"
+        "\n"
+        "What works on this kernel, and how\n"
+        "  warning holds      full and auto mode, but rarer\n"
+        "  ok      trap cost  0.5 us\n"
+        "\n"
+        "gilscope works here.\n"
+    ) == doctor_text.render(diagnosis)
+    assert 0 == replace(diagnosis, features=(replace(_HOLDS, status=Status.MISSING),)).exit_code
+
+
+def test_json_of_features() -> None:
+    """
+    Each is written like a check, and what a trap costs in seconds.
+    """
+    cost = TrapCost(full_ns=500, contention_ns=750, stepped_ns=9_000, is_measured=True)
+    report = json.loads(
+        doctor_json.render(Diagnosis((_KERNEL,), features=(_HOLDS,), trap_cost=cost))
+    )
+
+    assert [
+        {
+            "name": "holds",
+            "status": "warning",
+            "found": "full and auto mode, but rarer",
+            "remedy": "",
+        }
+    ] == report["features"]
+    assert {"full_s": 5e-7, "contention_s": 7.5e-7, "stepped_s": 9e-6, "measured": True} == (
+        report["trap_cost"]
+    )
 
 
 def test_json_of_a_process() -> None:

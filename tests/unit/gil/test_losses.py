@@ -8,7 +8,7 @@ def test_every_loss_is_demanded_by_the_probe() -> None:
     """
     The probe refuses to compile without the number of each reason, and knows no other.
     """
-    header = asset("probes/gil_wait.bpf.h").read_text()
+    header = asset("probes/gil.bpf.h").read_text()
 
     assert list(range(len(Loss))) == list(defines().values())
     assert [] == [name for name in defines() if f"!defined({name})" not in header]

@@ -4,7 +4,7 @@ import json as standard_json
 from dataclasses import replace
 
 from gilscope.reports import json
-from recordings import convoy
+from recordings import convoy, full_mode
 
 
 def test_report_adds_up() -> None:
@@ -28,11 +28,34 @@ def test_what_the_mode_cannot_measure_is_null() -> None:
 
     assert report["totals"]["hold_s"] is None
     assert report["totals"]["holds"] is None
+    assert report["totals"]["held_s"] is None
+    assert report["totals"]["observed_s"] is None
+    assert report["totals"]["overhead_s"] is None
     assert report["histograms"]["hold"] is None
     assert report["histograms"]["switch_latency"] is None
     assert [(None, None)] * 3 == [
         (thread["hold_s"], thread["holds"]) for thread in report["threads"]
     ]
+    (interpreter,) = report["interpreters"]
+    assert [None] * 3 == [interpreter[key] for key in ("hold_s", "holds", "held_s")]
+
+
+def test_full_mode_reports_holds_in_all_places() -> None:
+    """
+    Totals are the sums of the threads; an interpreter's are those of its lock.
+    """
+    report = standard_json.loads(json.render(full_mode()))
+
+    totals = report["totals"]
+    assert (1.8, 475, 1.8) == (totals["hold_s"], totals["holds"], totals["held_s"])
+    assert (2.0, 0.0024) == (totals["observed_s"], totals["overhead_s"])
+    assert [[0.05, 125], [0.9, 180], [0.85, 170]] == [
+        [thread["hold_s"], thread["holds"]] for thread in report["threads"]
+    ]
+    (interpreter,) = report["interpreters"]
+    assert [1.8, 475, 1.8] == [interpreter[key] for key in ("hold_s", "holds", "held_s")]
+    assert 475 == sum(count for _, count in report["histograms"]["hold"])
+    assert 235 == dict(report["histograms"]["switch_latency"])[1.6384e-05]
 
 
 def test_buckets_are_bounds_with_their_own_counts() -> None:
@@ -49,14 +72,13 @@ def test_invalid_observation_says_so() -> None:
     """
     A program finds the reason beside the flag.
     """
-    recording = convoy()
+    recording = full_mode()
     spoilt = replace(recording, observation=replace(recording.observation, invalid="why"))
 
     report = json.report(spoilt)
 
     assert (False, "why") == (report["process"]["valid"], report["process"]["invalid_reason"])
-    assert report["totals"]["wait_s"] is None
-    assert report["totals"]["waits"] is None
+    assert {None} == {value for key, value in report["totals"].items() if key != "lost_events"}
     assert report["histograms"]["wait"] is None
 
 

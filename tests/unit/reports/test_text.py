@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 
+import pytest
+
+from gilscope.gil.losses import Loss
 from gilscope.model import Recording
 from gilscope.reports import text
 from recordings import MS, convoy, gil, histogram, observation
@@ -81,13 +84,12 @@ def test_invalid_observation_shows_the_reason_and_no_figures() -> None:
     Wrong numbers are worse than none.
     """
     recording = convoy()
-    spoilt = replace(recording.observation, invalid="what waits is not a GIL (invalid_mutex)")
+    reason = "what the probes saw is not a GIL's (invalid_mutex)"
+    spoilt = replace(recording.observation, invalid=reason)
 
     report = text.render(replace(recording, observation=spoilt))
 
-    assert report.endswith(
-        "\nNothing is reported, because what waits is not a GIL (invalid_mutex).\n"
-    )
+    assert report.endswith(f"\nNothing is reported, because {reason}.\n")
     assert "lost waiting" not in report
 
 
@@ -103,3 +105,16 @@ def test_interpreters_with_their_own_gil_are_listed() -> None:
     report = text.render(Recording(seen, "contention", 2000 * MS))
 
     assert "  interpreter 0: 0.000s in 0 waits\n  interpreter 1: 0.003s in 2 waits\n" in report
+
+
+@pytest.mark.parametrize("loss", [loss for loss in Loss if not loss.is_invalid])
+def test_reasons_for_lost_events_are_put_into_words(loss: Loss) -> None:
+    """
+    Whatever does not make the whole report invalid can be listed in it.
+    """
+    seen = observation(gils=(gil(),), lost_events={loss.value: 3})
+
+    report = text.render(Recording(seen, "contention", 2000 * MS))
+
+    assert "\nNot counted in full\n         3 " in report
+    assert f" 3 {loss.value}\n" not in report

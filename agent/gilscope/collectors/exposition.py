@@ -1,0 +1,87 @@
+"""Writes families down in the two text formats that Prometheus reads.
+
+prometheus_client can do that too, at 7 to 10 us a line: each is a sample of its own, with a
+dictionary of its labels that is sorted and escaped again for every bucket of a histogram. Here the
+labels of a histogram are written once, so that 200 processes are a scrape like any other. The tests
+hold what comes out against the library.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from prometheus_client.exposition import choose_encoder
+
+from gilscope.collectors.families import NS_PER_S, Labels, Series
+from gilscope.histogram import BOUNDS_NS, Histogram
+from gilscope.metrics import Family
+
+__all__ = ["encode", "negotiate"]
+
+_OPEN_METRICS = "application/openmetrics-text"
+
+_BUCKETS = tuple(repr(bound_ns / NS_PER_S) for bound_ns in BOUNDS_NS)
+
+_IN_LABELS = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
+_IN_HELP = str.maketrans({"\\": r"\\", "\n": r"\n"})
+
+
+def negotiate(accept: str) -> str:
+    """Return the content type that a client with this Accept header understands best."""
+    _, content_type = choose_encoder(accept)
+    # Names are plain ASCII, which no scheme of escaping would need to change.
+    return content_type.partition("; escaping=")[0]
+
+
+def encode(families: Iterable[Series], content_type: str) -> bytes:
+    """Return *families* as *content_type* wants them; each is written before the next is asked for.
+
+    Whole numbers come out as such. A family without samples is announced all the same.
+    """
+    is_open = content_type.startswith(_OPEN_METRICS)
+    written = [_written(series, is_open=is_open) for series in families]
+    if is_open:
+        written.append(b"# EOF\n")
+    return b"".join(written)
+
+
+def _written(series: Series, *, is_open: bool) -> bytes:
+    # Bytes already: of hundreds of processes a scrape takes megabytes, and they would be there
+    # twice as text.
+    lines = (*_value_lines(series), *_histogram_lines(series))
+    return "".join((_head(series.family, is_open=is_open), *lines)).encode()
+
+
+def _head(family: Family, *, is_open: bool) -> str:
+    # OpenMetrics names a family of counters without what its samples end in, and escapes the
+    # help text like a label.
+    is_short = is_open and family.type == "counter"
+    name = family.name.removesuffix("_total") if is_short else family.name
+    text = family.help.translate(_IN_LABELS if is_open else _IN_HELP)
+    return f"# HELP {name} {text}\n# TYPE {name} {family.type}\n"
+
+
+def _value_lines(series: Series) -> Iterator[str]:
+    name, names = series.family.name, series.family.labels
+    for values, value in series.values:
+        yield f"{name}{{{_labels(names, values)}}} {value!r}\n" if values else f"{name} {value!r}\n"
+
+
+def _histogram_lines(series: Series) -> Iterator[str]:
+    name, names = series.family.name, series.family.labels
+    for values, histogram in series.histograms:
+        yield _histogram(name, _labels(names, values), histogram)
+
+
+def _histogram(name: str, labels: str, histogram: Histogram) -> str:
+    head = f'{name}_bucket{{{labels},le="'
+    counts = (count for _, count in histogram.cumulative())
+    lines = [f'{head}{le}"}} {count}\n' for le, count in zip(_BUCKETS, counts, strict=True)]
+    total = histogram.count
+    lines.append(f'{head}+Inf"}} {total}\n')
+    lines.append(f"{name}_count{{{labels}}} {total}\n")
+    lines.append(f"{name}_sum{{{labels}}} {histogram.sum_ns / NS_PER_S!r}\n")
+    return "".join(lines)
+
+
+def _labels(names: Labels, values: Labels) -> str:
+    pairs = zip(names, values, strict=True)
+    return ",".join([f'{name}="{value.translate(_IN_LABELS)}"' for name, value in pairs])

@@ -1,0 +1,119 @@
+"""Which programs and tables of the GIL are asked for, and what the running kernel allows."""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from gilscope.gil.losses import defines
+from gilscope.kernel.loader import Loading, Request
+from gilscope.kernel.table import RecordLayout
+from gilscope.procfs import in_initial_pid_namespace
+
+__all__ = ["TRACEPOINTS", "Features", "Limits", "begin_loading", "kernel_features"]
+
+_UPROBES = (
+    "on_acquire",
+    "on_forced_drop",
+    "on_forced_take",
+    "on_libc_wait",
+    "on_libc_yield",
+    "on_release",
+    "on_wait",
+    "on_wait_return",
+    "on_yield",
+    "on_yield_return",
+)
+_BPF_F_NO_PREALLOC = 1
+
+TRACEPOINTS = {"on_thread_exit": "sched_process_exit", "on_exec": "sched_process_exec"}
+
+_NOTICE = RecordLayout(
+    16, [("kind", 0, "I", 0), ("tgid", 4, "I", 0), ("tid", 8, "I", 0), ("padding", 12, "I", 0)]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Sizes of the tables: how much is counted before something is lost as ``table_full``."""
+
+    targets: int = 4096
+    gils: int = 8192
+    threads: int = 65536
+    caller_rules: int = 16384
+    locks: int = 4096
+    notice_pages: int = 64
+    """Of the ring buffer; a power of two. A notice takes 24 bytes there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What this kernel has beyond the least that gilscope needs."""
+
+    uprobe_links: bool
+    """All probes of a program in one link, which carries a number to the program."""
+    tables_may_grow: bool = True
+    """Hash tables take memory as they fill."""
+
+
+def kernel_features(release: str | None = None) -> Features:
+    """Return the features of the kernel *release*, by default of the one that runs."""
+    # Links came with Linux 6.6, but until commit 46ba0e49b642 ("bpf: fix multi-uprobe PID
+    # filtering logic") (in v6.10) one with a pid saw the process' main thread only. Nothing but
+    # the release tells that apart.
+    # Tables of tracing programs that grow made Linux warn from 5.7 on, until commit 34dd3bad1a6f
+    # ("bpf: Relax the requirement to use preallocated hash maps in tracing progs.") (in v6.1).
+    found = re.match(r"(\d+)\.(\d+)", release or os.uname().release)
+    version = (0, 0) if found is None else (int(found[1]), int(found[2]))
+    return Features(uprobe_links=version >= (6, 10), tables_may_grow=version >= (6, 1))
+
+
+def begin_loading(
+    *, discover: bool = False, limits: Limits | None = None, features: Features | None = None
+) -> Loading:
+    """Begin to compile the programs; *discover* asks for a notice of every exec on the host."""
+    return Loading(_request(limits or Limits(), features or kernel_features(), discover=discover))
+
+
+def _request(limits: Limits, features: Features, *, discover: bool) -> Request:
+    macros = {
+        **defines(),
+        "MAX_TARGETS": limits.targets,
+        "MAX_GILS": limits.gils,
+        "MAX_THREADS": limits.threads,
+        "MAX_CALLER_RULES": limits.caller_rules,
+        "MAX_LOCKS": limits.locks,
+        "NOTICE_PAGES": limits.notice_pages,
+        "TABLE_FLAGS": _BPF_F_NO_PREALLOC if features.tables_may_grow else 0,
+    }
+    if discover:
+        macros["DISCOVER"] = 1
+    if features.uprobe_links:
+        macros["HAS_COOKIES"] = 1
+    if not in_initial_pid_namespace():
+        namespace = Path("/proc/self/ns/pid").stat()
+        # The kernel's ids are the host's; inside a pid namespace, ask for the agent's own view.
+        macros["PID_NAMESPACE_INODE"] = namespace.st_ino
+        macros["PID_NAMESPACE_DEVICE"] = namespace.st_dev
+    return Request(
+        probe="gil.bpf.c",
+        defines=macros,
+        programs={
+            **dict.fromkeys(_UPROBES, "uprobe_multi" if features.uprobe_links else "uprobe"),
+            **dict.fromkeys(TRACEPOINTS, "raw_tracepoint"),
+        },
+        tables=(
+            "targets",
+            "gils",
+            "drop_requests",
+            "threads",
+            "histograms",
+            "lost_events",
+            "callers",
+            "return_sites",
+            "locks",
+            "windows",
+            "other_locks",
+        ),
+        rings={"notices": _NOTICE},
+    )

@@ -1,0 +1,250 @@
+"""One traced process: what is known of it, and whether its figures can be trusted."""
+
+import contextlib
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from gilscope.gil.account import (
+    RawLock,
+    RawProcess,
+    has_exited,
+    process_totals,
+    thread_totals,
+    unknown_gils,
+)
+from gilscope.gil.lock_memory import LockMemory
+from gilscope.gil.losses import Loss
+from gilscope.gil.memory import TornRead
+from gilscope.gil.probe import Plan
+from gilscope.gil.role_reader import RoleReader
+from gilscope.gil.runtime import Runtime, read_gils
+from gilscope.gil.uprobes import Hook
+from gilscope.gil.window import Window
+from gilscope.model import (
+    ENDED_INTERPRETER,
+    Gil,
+    GilTotals,
+    Observation,
+    ProcessTotals,
+    ThreadTotals,
+    TracingCost,
+)
+from gilscope.procmem import ProcessMemory
+from gilscope.target import Hookpoint, Target
+
+__all__ = ["Traced"]
+
+_UNLISTED_S = 5.0
+"""So long the GILs of a process may be unreadable, as they are while it starts."""
+
+_FEW = 3
+_MISSED_SHARE = 0.001
+
+_MOST_DEAD_THREADS = 10_000
+"""That are listed one by one; further ones are added up by role."""
+
+
+@dataclass(slots=True)
+class Traced:
+    """One process with probes in it, or that had them."""
+
+    target: Target
+    memory: ProcessMemory
+    runtime: Runtime
+    roles: RoleReader
+    locks: LockMemory
+    pidfd: int
+    since_ns: int
+    gils: dict[int, Gil] = field(default_factory=dict)
+    """By address of ``cond``."""
+    dead_threads: list[ThreadTotals] = field(default_factory=list)
+    window: Window | None = None
+    """None: holds are not seen."""
+    sampled_held_ns: dict[int, int] = field(default_factory=dict)
+    """Held time outside of windows, estimated, by address of ``cond``."""
+    invalid: str = ""
+    ended_ns: int | None = None
+    """When its end was noticed, or its probes were taken out."""
+
+    unlisted_since_s: float = 0.0
+    """Since when threads wait for locks while no GIL of the process can be read; 0: not so."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended, or is not traced any more."""
+        return self.ended_ns is not None
+
+    @property
+    def pid(self) -> int:
+        """Its process id, as the agent sees it."""
+        return self.target.located.pid
+
+    def runs_the_same(self) -> bool:
+        """Return whether the process still runs the program that was attached."""
+        try:
+            self.memory.read(self.target.located.file.mapping.start, 1)
+        except OSError:
+            return False
+        return True
+
+    def plan(self) -> Plan:
+        """Return how to probe the contended path of the process."""
+        target = self.target
+        return Plan(
+            hooks=self.hooks(target.hookpoints),
+            load_bias=target.located.load_bias,
+            build_id=target.located.build_id,
+            callers=target.sites.callers if target.sites else (),
+            conds=tuple(sorted(self.gils, key=lambda cond: self.gils[cond].interpreter_id)),
+            waits_only_on_conds=target.process.method == "libc",
+        )
+
+    def hooks(self, points: Iterable[Hookpoint]) -> tuple[Hook, ...]:
+        """Return *points* of the file with the GIL's code, ready to be placed."""
+        path = self.target.file.path
+        return tuple(Hook(point.program, path, point.offset) for point in points)
+
+    def refresh_gils(self) -> list[int]:
+        """Look for new locks, and return the addresses of those that were found."""
+        known = set(self.gils)
+        with contextlib.suppress(TornRead, OSError):
+            for gil in read_gils(self.runtime):
+                # An interpreter may get the memory of one that has ended. Their lock keeps its
+                # name: what was counted never moves to another label.
+                self.gils.setdefault(gil.cond, gil)
+        return [cond for cond in self.gils if cond not in known]
+
+    def bury(self, tid: int, process: RawProcess, now_ns: int, *, is_listed: bool) -> None:
+        """Keep the final figures of thread *tid*, whose record is about to go.
+
+        With *is_listed* it stays listed by itself, else it is added to the others of its role.
+        """
+        locks = None if self.window is None else process.locks
+        role = self.roles.final(tid)
+        dead = thread_totals(tid, process.threads[tid], role, now_ns, locks)
+        self.roles.forget(tid)
+        if self.window is not None:
+            self.window.forget_thread(tid)
+        if is_listed and len(self.dead_threads) < _MOST_DEAD_THREADS:
+            self.dead_threads.append(dead)
+        else:
+            self.dead_threads = _added_up([*self.dead_threads, replace(dead, tid=0)])
+
+    def reason_to_distrust(self, process: RawProcess) -> str:
+        """Return why what the maps hold of this process cannot be right; empty: it can."""
+        invalid = sorted(
+            loss.value
+            for loss, count in process.lost.items()
+            if loss.is_invalid and not self._may_be_missed(loss, count, process)
+        )
+        if invalid:
+            return f"what the probes saw is not a GIL's ({', '.join(invalid)})"
+        strangers = unknown_gils(process, self.gils)
+        if strangers and self.ended and not self.gils:
+            # It ended before anybody could ask it. One lock is the main interpreter's.
+            if len(strangers) == 1:
+                self.gils[strangers[0]] = Gil(cond=strangers[0], interpreter_id=0)
+        elif strangers and not self.ended:
+            self.refresh_gils()
+            return self._judge_strangers(unknown_gils(process, self.gils))
+        return ""
+
+    def observation(
+        self, process: RawProcess, now_ns: int, cost: TracingCost | None
+    ) -> Observation:
+        """Return the process as a report or a scrape shows it, at *now_ns* or at its end."""
+        now_ns = now_ns if self.ended_ns is None else min(now_ns, self.ended_ns)
+        if self.invalid:
+            totals = ProcessTotals(now_ns, (), (), {})
+        else:
+            totals = self._totals(process, now_ns, cost)
+        return Observation(
+            process=self.target.process,
+            since_ns=self.since_ns,
+            totals=totals,
+            invalid=self.invalid,
+            ended=self.ended,
+        )
+
+    def _totals(self, process: RawProcess, now_ns: int, cost: TracingCost | None) -> ProcessTotals:
+        alive = replace(
+            process,
+            locks=self._locks(process),
+            threads={
+                tid: record for tid, record in process.threads.items() if not has_exited(record)
+            },
+            lost=self._losses(process),
+        )
+        sees_holds = self.window is not None
+        totals = process_totals(alive, now_ns, self.gils, self.roles.known, sees_holds=sees_holds)
+        return replace(
+            totals,
+            gils=tuple(self._with_held_time(gil) for gil in totals.gils),
+            threads=(*totals.threads, *self.dead_threads),
+            observed_ns=None if self.window is None else self.window.observed_ns(now_ns),
+            cost=cost,
+        )
+
+    def _may_be_missed(self, loss: Loss, count: int, process: RawProcess) -> bool:
+        # The kernel leaves a program out, once in millions of times, when an interrupted one is
+        # about on the same processor. Without the release, the next holder looks like an intruder.
+        holds = sum(sum(lock.record["hold_slots"]) for lock in process.locks.values())
+        return loss is Loss.INVALID_HOLDER and count <= _FEW + holds * _MISSED_SHARE
+
+    def _locks(self, process: RawProcess) -> dict[int, RawLock]:
+        if not self.ended:
+            return process.locks
+        # Of a process that was killed, the probes may not have seen the last hold's end.
+        return {cond: lock.finished() for cond, lock in process.locks.items()}
+
+    def _with_held_time(self, gil: GilTotals) -> GilTotals:
+        in_windows_ns = None if gil.holds is None else gil.holds.held_ns
+        outside_ns = self.sampled_held_ns.get(gil.gil.cond)
+        if in_windows_ns is None and outside_ns is None:
+            return gil
+        return replace(gil, held_ns=(in_windows_ns or 0) + (outside_ns or 0))
+
+    def _losses(self, process: RawProcess) -> dict[Loss, int]:
+        unknown = 0 if self.window is None else self.window.unknown_takes()
+        if not unknown:
+            return process.lost
+        known = process.lost.get(Loss.LOCK_UNKNOWN, 0)
+        return {**process.lost, Loss.LOCK_UNKNOWN: known + unknown}
+
+    def _judge_strangers(self, strangers: Sequence[int]) -> str:
+        if not strangers:
+            self.unlisted_since_s = 0.0
+        elif not self.gils:
+            now_s = time.monotonic()
+            self.unlisted_since_s = self.unlisted_since_s or now_s
+            if now_s - self.unlisted_since_s > _UNLISTED_S:
+                return "threads use a lock, but no GIL of the process can be read"
+        elif self.runtime.layout.gil_in_runtime is None:
+            # Every interpreter may have its own, and this one has ended since. The probe has seen
+            # its mutex, its state and its interval to be a GIL's.
+            self.gils.update({cond: Gil(cond, ENDED_INTERPRETER) for cond in strangers})
+        else:
+            known = ", ".join(f"{cond:#x}" for cond in self.gils)
+            return (
+                f"threads use a lock at {strangers[0]:#x}, "
+                f"but the GIL of this process is at {known}"
+            )
+        return ""
+
+
+def _added_up(threads: Iterable[ThreadTotals]) -> list[ThreadTotals]:
+    by_role: dict[str | None, ThreadTotals] = {}
+    for thread in threads:
+        known = by_role.get(thread.role)
+        by_role[thread.role] = thread if known is None else _sum(known, thread)
+    return list(by_role.values())
+
+
+def _sum(one: ThreadTotals, other: ThreadTotals) -> ThreadTotals:
+    return replace(
+        one,
+        lost={kind: one.lost[kind] + tally for kind, tally in other.lost.items()},
+        drop_requests=one.drop_requests + other.drop_requests,
+        held=one.held + other.held if one.held is not None and other.held is not None else None,
+    )

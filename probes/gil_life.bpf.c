@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+//
+// The ends of threads and of programs: what was going on is counted up to here.
+
+// A thread that ends its process, or replaces its program, holds the GIL until then.
+static __always_inline void end_hold(const struct target *target, u32 tid, int is_any, u64 now)
+{
+    u32 slot = target->slot;
+    struct window *window = windows.lookup(&slot);
+    struct lock *lock = locks.lookup(&slot);
+
+    if (window && lock && lock->held_since_ns && (is_any || lock->holder_tid == tid))
+        finish_hold(lock, window, lock->holder_tid, now);
+}
+
+// raw tracepoint sched_process_exit: a waiting thread may end without ever getting the GIL, as all
+// threads do that wait while their interpreter shuts down.
+int on_thread_exit(void *ctx)
+{
+    u64 now = bpf_ktime_get_ns();
+    u64 ids = current_ids();
+    u32 tgid = ids >> 32, tid = ids;
+    struct target *target = targets.lookup(&tgid);
+
+    if (target)
+        end_hold(target, tid, 0, now);
+    struct thread *thread = threads.lookup(&tid);
+
+    if (!thread || thread->tgid != tgid)
+        return 0;
+    if (thread->wait_started_ns) {
+        lose(tgid, LOST_ABANDONED);
+        finish_wait(thread, thread->wait_started_ns, now, thread->cause);
+    } else if (thread->forced_drop_ns || thread->yield_started_ns) {
+        lose(tgid, LOST_ABANDONED);
+        finish_wait(thread,
+                    thread->forced_drop_ns ? thread->forced_drop_ns : thread->yield_started_ns, now,
+                    AFTER_PREEMPTION);
+    }
+    thread->exited_ns = now;
+    return 0;
+}
+
+// raw tracepoint sched_process_exec: what is known of this process no longer holds.
+int on_exec(void *ctx)
+{
+    u64 now = bpf_ktime_get_ns();
+    u64 ids = current_ids();
+    u32 tgid = ids >> 32;
+    struct target *target = targets.lookup(&tgid);
+
+    if (target) {
+        struct window *window = windows.lookup(&target->slot);
+
+        end_hold(target, 0, 1, now);
+        if (window)
+            window->until_ns = now; // the new program may run into the same probes
+        targets.delete(&tgid);
+    }
+#ifndef DISCOVER
+    if (!target)
+        return 0;
+#endif
+    if (tgid)
+        give_notice(NOTICE_EXEC, tgid, ids);
+    return 0;
+}

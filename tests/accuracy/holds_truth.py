@@ -1,0 +1,227 @@
+"""Who held each GIL of a workload and when, as a witness inside the process has noted it."""
+
+import hashlib
+import mmap
+import os
+import struct
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+from gilscope.histogram import Histogram
+
+__all__ = [
+    "Hold",
+    "Holds",
+    "Switch",
+    "Witness",
+    "assert_same_lengths",
+    "held_ns",
+]
+
+_SOURCE = Path(__file__).resolve().parent.parent / "workloads" / "hold_witness.c"
+_COMPILER = ("gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread")
+
+# As in hold_witness.c.
+_COUNT = struct.Struct("<Q24x")
+_NOTE = struct.Struct("<QQIIII")
+_MAX_NOTES = 4 << 20
+# struct _gil_runtime_state: drop_gil signals the one, take_gil the other.
+_SWITCH_COND_OFFSET = 88
+
+
+class _Kind(IntEnum):
+    SIGNALLED = 1
+    WAITS = 2
+    WOKEN = 3
+    BEGAN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    at_ns: int
+    cond: int
+    pid: int
+    tid: int
+    kind: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """From an acquisition to the release by the same thread."""
+
+    cond: int
+    """Which lock, by the address that gilscope knows it by too."""
+    tid: int
+    from_ns: int
+    """CLOCK_MONOTONIC."""
+    until_ns: int | None
+    """None: the program ended, or was read, before the lock was released."""
+
+    @property
+    def ns(self) -> int:
+        """The length of a hold that is over."""
+        assert self.until_ns is not None
+        return self.until_ns - self.from_ns
+
+    def part_ns(self, from_ns: int, until_ns: int) -> int:
+        """Return how much of the hold lies between two instants."""
+        end_ns = until_ns if self.until_ns is None else min(self.until_ns, until_ns)
+        return max(0, end_ns - max(self.from_ns, from_ns))
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """From a release to an acquisition by a thread that was waiting for the lock already."""
+
+    cond: int
+    tid: int
+    """Of the thread that has it now."""
+    released_ns: int
+    ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """All holds of one process, and what lay between them."""
+
+    finished: tuple[Hold, ...]
+    open: tuple[Hold, ...]
+    switches: tuple[Switch, ...]
+
+    @property
+    def all(self) -> tuple[Hold, ...]:
+        """The holds that are over, and those that are not."""
+        return self.finished + self.open
+
+    @property
+    def conds(self) -> set[int]:
+        """The locks."""
+        return {hold.cond for hold in self.all}
+
+    def of(self, tid: int) -> tuple[Hold, ...]:
+        """Return the finished holds of one thread."""
+        return tuple(hold for hold in self.finished if hold.tid == tid)
+
+    def since(self, at_ns: int) -> "Holds":
+        """Return the holds that began at *at_ns* or later, and the switches between them."""
+        return Holds(
+            tuple(hold for hold in self.finished if hold.from_ns >= at_ns),
+            tuple(hold for hold in self.open if hold.from_ns >= at_ns),
+            tuple(switch for switch in self.switches if switch.released_ns >= at_ns),
+        )
+
+
+def held_ns(holds: Iterable[Hold], from_ns: int, until_ns: int) -> int:
+    """Return how long a lock was held between two instants."""
+    return sum(hold.part_ns(from_ns, until_ns) for hold in holds)
+
+
+def assert_same_lengths(truth_ns: Sequence[int], seen: Histogram, *, slack_ns: int) -> None:
+    """Assert that *seen* has as many values as there are lengths, and the same ones.
+
+    One value of a hundred may be off by more than *slack_ns*: a machine may stall between an event
+    and its note. Within the slack, a length near the bound of a slot may be in either.
+    """
+    assert len(truth_ns) == seen.count
+    outliers = len(truth_ns) // 100
+    counted = 0
+    for slot, count in enumerate(seen.slots[:-1]):
+        counted += count
+        bound_ns = 1 << slot
+        certain = sum(ns + slack_ns <= bound_ns for ns in truth_ns)
+        possible = sum(ns - slack_ns <= bound_ns for ns in truth_ns)
+
+        assert certain - outliers <= counted <= possible + outliers, f"up to {bound_ns} ns"
+
+
+class Witness:
+    """A library to be preloaded, and the file that it writes its notes to."""
+
+    def __init__(self, folder: Path) -> None:
+        """Keep the notes in *folder*."""
+        self._library = _build()
+        self._path = folder / "witness"
+
+    def command(self, command: Sequence[str]) -> list[str]:
+        """Return *command* with a witness in the process; to be used once."""
+        return ["env", f"LD_PRELOAD={self._library}", f"HOLD_WITNESS={self._path}", *command]
+
+    def holds(self, pid: int) -> Holds:
+        """Return what has been noted until now of the program that *pid* runs, or ran last."""
+        return self.programs(pid)[-1]
+
+    def programs(self, pid: int) -> list[Holds]:
+        """Return the same of every program that *pid* has run, one after the other."""
+        programs: list[list[_Note]] = []
+        for note in self._notes():
+            if note.pid == pid and note.kind == _Kind.BEGAN:
+                programs.append([])
+            elif note.pid == pid:
+                programs[-1].append(note)
+        return [_holds(notes) for notes in programs]
+
+    def _notes(self) -> Iterator[_Note]:
+        with (
+            self._path.open("rb") as file,
+            mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as all_,
+        ):
+            (count,) = _COUNT.unpack_from(all_, 0)
+            assert count <= _MAX_NOTES, "the witness has run out of paper"
+            notes = memoryview(all_)[_COUNT.size : _COUNT.size + count * _NOTE.size]
+            try:
+                for at_ns, cond, pid, tid, kind, is_written in _NOTE.iter_unpack(notes):
+                    if is_written:
+                        yield _Note(at_ns, cond, pid, tid, kind)
+            finally:
+                notes.release()
+
+
+def _build() -> Path:
+    digest = hashlib.sha256(_SOURCE.read_bytes()).hexdigest()[:16]
+    library = Path(tempfile.gettempdir()) / f"gilscope-witness-{os.getuid()}-{digest}.so"
+    if not library.exists():
+        unfinished = library.with_suffix(f".{os.getpid()}")
+        subprocess.run([*_COMPILER, "-o", unfinished, _SOURCE, "-ldl"], check=True)
+        unfinished.rename(library)
+    return library
+
+
+def _gils(notes: Iterable[_Note]) -> set[int]:
+    # Of no other pair of variables both are signalled, at this distance.
+    signalled = {note.cond for note in notes if note.kind == _Kind.SIGNALLED}
+    return {cond for cond in signalled if cond + _SWITCH_COND_OFFSET in signalled}
+
+
+def _holds(notes: Sequence[_Note]) -> Holds:
+    """Return the holds that the notes of one program tell of, in the order they were taken in.
+
+    The notes on one lock are taken with its mutex held, so their order is that of the events.
+    """
+    gils = _gils(notes)
+    switch_conds = {cond + _SWITCH_COND_OFFSET for cond in gils}
+    finished: list[Hold] = []
+    switches: list[Switch] = []
+    opened: dict[int, Hold] = {}
+    released: dict[int, _Note] = {}
+    waits_since_ns: dict[tuple[int, int], int] = {}
+    for note in notes:
+        if note.kind == _Kind.WAITS and note.cond in gils:
+            waits_since_ns.setdefault((note.cond, note.tid), note.at_ns)
+        elif note.kind == _Kind.SIGNALLED and note.cond in switch_conds:
+            cond = note.cond - _SWITCH_COND_OFFSET
+            since_ns = waits_since_ns.pop((cond, note.tid), None)
+            opened[cond] = Hold(cond, note.tid, note.at_ns, None)
+            last = released.get(cond)
+            if last and last.tid != note.tid and since_ns and since_ns < last.at_ns:
+                switches.append(Switch(cond, note.tid, last.at_ns, note.at_ns - last.at_ns))
+        elif note.kind == _Kind.SIGNALLED and note.cond in gils:
+            released[note.cond] = note
+            begun = opened.pop(note.cond, None)
+            if begun is not None:
+                assert begun.tid == note.tid, "released by a thread that did not hold it"
+                finished.append(Hold(begun.cond, begun.tid, begun.from_ns, note.at_ns))
+    return Holds(tuple(finished), tuple(opened.values()), tuple(switches))

@@ -1,0 +1,255 @@
+"""Auto mode: what windows of full mode and looks from outside say about all the time."""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from accuracy.holds_truth import Hold, Holds, Witness, assert_same_lengths, held_ns
+from accuracy.truth import Answer, started, thread_truths
+from gilscope.gil.full_mode import ObservationPlan
+from gilscope.gil.probe import GilProbe
+from gilscope.gil.tracer import Tracer
+from gilscope.gil.window import Window
+from gilscope.model import Mode, Observation
+from interpreters import find_interpreter
+from live.holds import assert_adds_up, assert_sound, held_by, holds_of, observed_ns, tracing
+from live.observations import thread_of
+from tracing import command_of, looked_after, observation_of
+
+pytestmark = [pytest.mark.live, pytest.mark.slow]
+
+_TOLERANCE = 0.05
+_WINDOW_TOLERANCE = 0.01
+
+_EDGE_NS = 50_000
+"""Whether a hold that begins so close to the edge of a window is inside may be seen either way."""
+
+_FEW = 20
+"""Windows are too few to tell anything; even a slow machine makes more."""
+
+_SIGMAS = 4.5
+"""So far from its expectation a right count is once in 150,000 times."""
+
+_MS = 1_000_000
+
+
+# As users run it.
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds"), [("debian-3.11", 60), ("pyenv-3.8", 20), ("debian-3.14", 20)]
+)
+def test_held_time_and_waits_are_right_to_five_percent(
+    name: str, seconds: int, probe: GilProbe, tmp_path: Path
+) -> None:
+    """
+    With windows for a part of the time, all held time and all waits come out right.
+    """
+    witness = Witness(tmp_path)
+    command = witness.command(command_of(find_interpreter(name)))
+    arguments = ["--seconds", str(seconds), "--threads", "mixed,mixed,brisk"]
+    with (
+        tracing(probe, tmp_path, ObservationPlan(Mode.AUTO)) as tracer,
+        started(command, "held_known.py", *arguments) as workload,
+    ):
+        tracer.attach(workload.pid)
+        with looked_after(tracer):
+            truths = thread_truths(workload.run())
+        observation = observation_of(tracer, workload.pid)
+        truth = witness.holds(workload.pid).since(observation.since_ns)
+        workload.finish()
+    (gil,) = observation.totals.gils
+    at_ns, since_ns = observation.totals.at_ns, observation.since_ns
+    true_ns = held_ns(truth.all, since_ns, at_ns)
+
+    assert_sound(observation)
+    assert gil.held_ns is not None
+    assert gil.held_ns == pytest.approx(true_ns, rel=_TOLERANCE)
+    assert gil.held_ns <= at_ns - since_ns
+    wait_ns = sum(thread.wait_ns for thread in observation.totals.threads)
+    most_ns = sum(thread.total.wait_ns for thread in truths)
+    least_ns = most_ns - sum(thread.uncertain_ns for thread in truths)
+    assert least_ns * (1 - _TOLERANCE) <= wait_ns <= most_ns * (1 + _TOLERANCE)
+    # Neither kind of looking has done it alone.
+    assert 0 < observed_ns(observation) < 0.9 * (at_ns - since_ns)
+    assert 0 < holds_of(gil).finished.count < len(truth.finished)
+
+
+# Windows opened by hand, as many as fit.
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """From when to when a window was open, CLOCK_MONOTONIC."""
+
+    from_ns: int
+    until_ns: int
+
+    @property
+    def ns(self) -> int:
+        """Its length."""
+        return self.until_ns - self.from_ns
+
+
+def _window(tracer: Tracer, pid: int) -> Window:
+    """Return what opens and ends windows of *pid*: the one thing here that is not for everybody."""
+    window = tracer._traced[pid].window  # noqa: SLF001
+    assert window is not None
+    return window
+
+
+def _open_and_end(window: Window, chance: Random) -> _Bounds:
+    """Have one window of 5 to 40 ms, after a pause for as long as its probes need to go."""
+    window.settle()
+    while not window.can_open:
+        time.sleep(0.001)
+        window.settle()
+    time.sleep(chance.uniform(0, 0.02))
+    before_ns = window.observed_ns(time.monotonic_ns())
+    window.open()
+    time.sleep(chance.uniform(0.005, 0.04))
+    now_ns = time.monotonic_ns()
+    from_ns = now_ns - (window.observed_ns(now_ns) - before_ns)
+    window.end()
+    return _Bounds(from_ns, from_ns + window.observed_ns(time.monotonic_ns()) - before_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A workload under many windows, and what its witness says."""
+
+    windows: tuple[_Bounds, ...]
+    observation: Observation
+    truth: Holds
+    answer: Answer
+
+    @property
+    def lengths_ns(self) -> list[int]:
+        """The lengths of the holds that began in a window."""
+        return [
+            hold.ns
+            for hold in self.truth.finished
+            if any(window.from_ns <= hold.from_ns < window.until_ns for window in self.windows)
+        ]
+
+    @property
+    def at_edges(self) -> int:
+        """The number of holds of which it cannot be said whether they began in a window."""
+        edges = [edge for window in self.windows for edge in (window.from_ns, window.until_ns)]
+        return sum(
+            abs(hold.from_ns - edge) < _EDGE_NS for hold in self.truth.finished for edge in edges
+        )
+
+    def held_ns(self, holds: Sequence[Hold]) -> int:
+        """Return the part of *holds* that lies in windows."""
+        return sum(held_ns(holds, window.from_ns, window.until_ns) for window in self.windows)
+
+
+def _run_under_windows(
+    command: Sequence[str], witness: Witness, tracer: Tracer, *arguments: str
+) -> _Run:
+    windows = []
+    with started(witness.command(command), "held_known.py", *arguments) as workload:
+        tracer.attach(workload.pid)
+        window = _window(tracer, workload.pid)
+        window.end()
+        chance = Random(1)  # noqa: S311 - the same windows each time
+        workload.command()
+        ends_s = time.monotonic() + float(arguments[arguments.index("--seconds") + 1])
+        while time.monotonic() < ends_s:
+            windows.append(_open_and_end(window, chance))
+            tracer.tick()
+        answer = workload.answer()
+        workload.await_rest()
+        window.settle()
+        observation = observation_of(tracer, workload.pid)
+        truth = witness.holds(workload.pid).since(observation.since_ns)
+        workload.finish()
+    return _Run(tuple(windows), observation, truth, answer)
+
+
+def _check(run: _Run) -> None:
+    """Assert that each hold that began in a window is counted once and whole, and no other."""
+    (gil,) = run.observation.totals.gils
+    holds = holds_of(gil)
+    lengths_ns = run.lengths_ns
+
+    assert_sound(run.observation)
+    assert_adds_up(run.observation)
+    assert sum(window.ns for window in run.windows) <= observed_ns(run.observation)
+    assert holds.finished.count == pytest.approx(len(lengths_ns), abs=run.at_edges)
+    if holds.finished.count == len(lengths_ns):
+        assert_same_lengths(lengths_ns, holds.finished, slack_ns=_EDGE_NS)
+        assert holds.finished.sum_ns == pytest.approx(sum(lengths_ns), rel=_WINDOW_TOLERANCE)
+    # The time between the edges, whenever a hold that reaches into a window began.
+    assert holds.held_ns == pytest.approx(
+        run.held_ns(run.truth.all), rel=_WINDOW_TOLERANCE, abs=len(run.windows) * _EDGE_NS
+    )
+    for thread in run.answer["threads"]:
+        assert held_by(thread_of(run.observation, thread["tid"])).ns == pytest.approx(
+            run.held_ns(run.truth.of(thread["tid"])),
+            rel=_WINDOW_TOLERANCE,
+            abs=len(run.windows) * _EDGE_NS,
+        )
+
+
+@pytest.mark.parametrize("name", ["pyenv-3.8", "debian-3.11", "debian-3.14"])
+def test_windows_cut_no_hold_and_prefer_none(name: str, probe: GilProbe, tmp_path: Path) -> None:
+    """
+    One hold of ten lasts 100 ms, far longer than a window: one of ten does in what is counted.
+    """
+    arguments = ["--seconds", "8", "--threads", "uneven", "--asleep"]
+    command = command_of(find_interpreter(name))
+    with tracing(probe, tmp_path) as tracer:
+        run = _run_under_windows(command, Witness(tmp_path), tracer, *arguments)
+    (gil,) = run.observation.totals.gils
+    histogram = holds_of(gil).finished
+    long = sum(histogram.slots[(50 * _MS).bit_length() :])
+
+    _check(run)
+    assert len(run.windows) > _FEW
+    # The holds are dealt so that each ten has one long one: their number varies less than this.
+    expected, variance = histogram.count / 10, histogram.count * 0.1 * 0.9
+    assert long == pytest.approx(expected, abs=_SIGMAS * math.sqrt(variance))
+
+
+def test_windows_tell_the_length_of_holds_and_their_share(probe: GilProbe, tmp_path: Path) -> None:
+    """
+    Holds of 5 ms are 5 ms long in windows that are hardly longer, and their share is the true one.
+    """
+    arguments = ["--seconds", "25", "--threads", "even", "--asleep"]
+    with tracing(probe, tmp_path) as tracer:
+        run = _run_under_windows(["/usr/bin/python3"], Witness(tmp_path), tracer, *arguments)
+    (gil,) = run.observation.totals.gils
+    holds = holds_of(gil)
+    began_ns, ended_ns = run.windows[0].from_ns, run.windows[-1].until_ns
+    share = held_ns(run.truth.all, began_ns, ended_ns) / (ended_ns - began_ns)
+    cycles = sum(window.ns for window in run.windows) / 10e6
+
+    _check(run)
+    assert len(run.windows) > _FEW
+    assert holds.finished.sum_ns / holds.finished.count == pytest.approx(5.1 * _MS, rel=0.05)
+    # All of them between 4.2 and 8.4 ms: none was cut at either end.
+    whole = holds.finished.slots[(8 * _MS).bit_length()]
+    assert whole >= 0.99 * holds.finished.count
+    # The share of one cycle has a standard deviation of less than 0.4.
+    assert holds.held_ns / observed_ns(run.observation) == pytest.approx(
+        share, abs=_SIGMAS * 0.4 / math.sqrt(cycles)
+    )
+
+
+def test_windows_among_threads_that_fight(probe: GilProbe, tmp_path: Path) -> None:
+    """
+    With threads that wait for each other all the time, each has its own part of the windows.
+    """
+    arguments = ["--seconds", "8", "--threads", "mixed,uneven,native,quick", "--asleep"]
+    with tracing(probe, tmp_path) as tracer:
+        run = _run_under_windows(["/usr/bin/python3"], Witness(tmp_path), tracer, *arguments)
+
+    _check(run)
+    assert len(run.windows) > _FEW

@@ -1,0 +1,218 @@
+"""Holds and switches in full mode, against clocks in C and a witness inside the target."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from accuracy.holds_truth import Witness, assert_same_lengths
+from accuracy.truth import Answer, ThreadTruth, started, thread_truths
+from gilscope.gil.probe import GilProbe
+from gilscope.gil.tracer import Tracer
+from gilscope.histogram import total
+from gilscope.model import Observation, ThreadTotals
+from interpreters import ALL_INTERPRETERS, ONE_PER_MINOR, Interpreter
+from live.holds import (
+    assert_adds_up,
+    assert_sound,
+    held_by,
+    holds_of,
+    observed_ns,
+    tracing,
+)
+from live.observations import thread_of
+from tracing import command_of, looked_after, observation_of
+
+pytestmark = pytest.mark.live
+
+_TOLERANCE = 0.01
+
+_SECOND_NS = 1_000_000_000
+
+_ENDS_NS = 50_000
+"""What may come between an event and the note of it, at each end of a hold."""
+
+_WAIT_SLACK_NS = 20_000_000
+"""As much as a hundredth of two seconds."""
+
+_MISSED_YIELDS = 3
+_MISSED_YIELDS_SHARE = 0.1
+"""A thread of Python sees its yields as jumps of its clock, and may miss a short one: some more of
+them where other processes come between."""
+
+_BOOKKEEPING = 0.03
+"""Of a thread's time its clock may spend on reading what the scheduler says."""
+
+
+@pytest.fixture
+def tracer(probe: GilProbe, tmp_path: Path) -> Iterator[Tracer]:
+    """A tracer in full mode."""
+    with tracing(probe, tmp_path) as made:
+        yield made
+
+
+# Against the clocks of the threads.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("interpreter", ALL_INTERPRETERS)
+def test_holds_of_each_thread_are_right_to_one_percent(
+    interpreter: Interpreter, tracer: Tracer
+) -> None:
+    """
+    Each thread's time with the GIL agrees with its own clock; holds and waits are right as well.
+    """
+    arguments = ["--seconds", "5", "--threads", "hog,worker,yielder"]
+    answer, observation = _known_holds(command_of(interpreter), tracer, *arguments)
+    truth, is_undisturbed = thread_truths(answer), answer["policy"] == "rr"
+    (gil,) = observation.totals.gils
+
+    assert_sound(observation)
+    assert_adds_up(observation)
+    for thread in truth:
+        seen = thread_of(observation, thread.tid)
+        missed = _missed_yields(thread, is_undisturbed=is_undisturbed)
+        assert thread.hold_ns > _SECOND_NS
+        assert held_by(seen).ns == pytest.approx(thread.hold_ns, rel=_TOLERANCE), thread.name
+        assert thread.holds <= held_by(seen).count <= thread.holds + missed, thread.name
+        if is_undisturbed:
+            _assert_waits_agree(thread, seen)
+    # The main thread has needed it for an instant; the rest of the time is accounted for.
+    assert holds_of(gil).held_ns == pytest.approx(
+        sum(thread.hold_ns for thread in truth), rel=_TOLERANCE
+    )
+    assert observed_ns(observation) <= observation.totals.at_ns - observation.since_ns
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
+def test_short_holds_are_right_to_one_percent(interpreter: Interpreter, tracer: Tracer) -> None:
+    """
+    Some thousand holds of 0.2 ms a second are all counted, and the probes add little to them.
+    """
+    arguments = ["--seconds", "2.5", "--threads", "quick"]
+    answer, observation = _known_holds(command_of(interpreter), tracer, *arguments)
+    (truth,) = thread_truths(answer)
+    held = held_by(thread_of(observation, truth.tid))
+
+    assert_sound(observation)
+    assert truth.hold_ns > _SECOND_NS
+    assert truth.holds == held.count
+    assert held.ns == pytest.approx(truth.hold_ns, rel=_TOLERANCE)
+
+
+@pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
+def test_tens_of_thousands_of_holds_are_counted(interpreter: Interpreter, tracer: Tracer) -> None:
+    """
+    A thread that lets go of the GIL and takes it back at once does so exactly 20,011 times.
+    """
+    arguments = ["--rounds", "20011", "--threads", "busy"]
+    answer, observation = _known_holds(command_of(interpreter), tracer, *arguments)
+    (truth,) = thread_truths(answer)
+
+    assert_sound(observation)
+    assert_adds_up(observation)
+    assert 20011 == truth.holds == held_by(thread_of(observation, truth.tid)).count
+
+
+@pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
+def test_foreign_condition_variables_are_never_held(
+    interpreter: Interpreter, tracer: Tracer
+) -> None:
+    """
+    What threads signal and wait for among themselves is not taken for a GIL.
+    """
+    with started(command_of(interpreter), "foreign_condvars.py") as workload:
+        tracer.attach(workload.pid)
+        with looked_after(tracer):
+            answer = workload.run()
+        observation = observation_of(tracer, workload.pid)
+        workload.finish()
+    (gil,) = observation.totals.gils
+
+    assert_sound(observation)
+    assert answer["foreign_waits"] > 1000
+    # The main thread wakes up at the end and reports.
+    assert {workload.pid} >= {thread.tid for thread in observation.totals.threads}
+    assert holds_of(gil).finished.count < 100
+    assert 0 == holds_of(gil).switch_latency.count
+    assert 0 == total(gil.waits.values()).count
+
+
+def _known_holds(
+    command: Sequence[str], tracer: Tracer, *arguments: str
+) -> tuple[Answer, Observation]:
+    """Return what the threads of held_known.py know of themselves, and what has been seen."""
+    with started(command, "held_known.py", *arguments) as workload:
+        tracer.attach(workload.pid)
+        with looked_after(tracer):
+            answer = workload.run()
+            workload.await_rest()
+        observation = observation_of(tracer, workload.pid)
+        workload.finish()
+    for thread in answer["threads"]:
+        _assert_accounts_for_its_time(thread)
+    return answer, observation
+
+
+def _assert_accounts_for_its_time(thread: Answer) -> None:
+    """Assert that what the thread says it held, waited and spent elsewhere is all the time."""
+    calls_ns = thread["take"]["ns"] + thread["drop"]["ns"]
+    crunched_ns = thread["seen"]["wait_ns"] if "seen" in thread else 0
+    known_ns = thread["hold_ns"] + calls_ns + crunched_ns + thread["outside_ns"]
+    slack = 0.2 if thread["kind"] == "busy" else _BOOKKEEPING
+
+    assert thread["wall_ns"] * (1 - slack) <= known_ns <= thread["wall_ns"], thread["name"]
+
+
+def _missed_yields(thread: ThreadTruth, *, is_undisturbed: bool) -> int:
+    """Return how many holds more than it knows of a thread may have had."""
+    if thread.kernel is None:
+        return 0
+    return _MISSED_YIELDS + (0 if is_undisturbed else int(thread.holds * _MISSED_YIELDS_SHARE))
+
+
+def _assert_waits_agree(truth: ThreadTruth, seen: ThreadTotals) -> None:
+    # How long each of them waits is up to chance: it may be next to nothing.
+    slack_ns = max(truth.total.wait_ns * _TOLERANCE, _WAIT_SLACK_NS)
+    least_ns = truth.total.wait_ns - truth.uncertain_ns - slack_ns
+
+    assert least_ns <= seen.wait_ns <= truth.total.wait_ns + slack_ns, truth.name
+
+
+# Against a witness.
+
+
+@pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
+def test_every_hold_and_every_switch_is_counted(
+    interpreter: Interpreter, tracer: Tracer, tmp_path: Path
+) -> None:
+    """
+    Of threads that hold for 0.05 to 100 ms, each hold and each switch is seen, and its length.
+    """
+    witness = Witness(tmp_path)
+    arguments = ["--rounds", "97", "--threads", "mixed,uneven,quick,native", "--asleep"]
+    with started(witness.command(command_of(interpreter)), "held_known.py", *arguments) as workload:
+        tracer.attach(workload.pid)
+        with looked_after(tracer):
+            truths = thread_truths(workload.run())
+            workload.await_rest()
+        observation = observation_of(tracer, workload.pid)
+        truth = witness.holds(workload.pid).since(observation.since_ns)
+        workload.finish()
+    (gil,) = observation.totals.gils
+
+    assert_sound(observation)
+    assert_adds_up(observation)
+    assert {gil.gil.cond} == truth.conds
+    for thread in truths:
+        held, holds = held_by(thread_of(observation, thread.tid)), truth.of(thread.tid)
+        assert 97 == thread.holds == len(holds) == held.count
+        assert held.ns == pytest.approx(
+            sum(hold.ns for hold in holds), rel=_TOLERANCE, abs=97 * _ENDS_NS
+        )
+    lengths_ns = [hold.ns for hold in truth.finished]
+    latencies_ns = [switch.ns for switch in truth.switches]
+    assert_same_lengths(lengths_ns, holds_of(gil).finished, slack_ns=_ENDS_NS)
+    assert_same_lengths(latencies_ns, holds_of(gil).switch_latency, slack_ns=_ENDS_NS)
+    assert len(latencies_ns) > 97
