@@ -3,9 +3,10 @@
 import tempfile
 from collections.abc import Iterator, Mapping
 
-from bench.conditions import GILSCOPE, Target, gilscope_command
-from bench.measurement import Attach
-from bench.tool import tool_started
+from bench.conditions import Condition
+from bench.measurement import Attach, Failure
+from bench.rounds import command_for
+from bench.tool import ToolFailed, tool_started
 from bench.works import IDLE
 
 from accuracy.truth import started
@@ -15,16 +16,23 @@ __all__ = ["measure_attach"]
 
 
 def measure_attach(
-    interpreter: Interpreter, repeats: int, environment: Mapping[str, str]
-) -> Iterator[Attach]:
-    """Yield a cold and a warm attach for each repeat; raises ToolFailed and WorkloadFailed."""
+    interpreter: Interpreter,
+    condition: Condition,
+    repeats: int,
+    environment: Mapping[str, str],
+) -> Iterator[Attach | Failure]:
+    """Yield a cold and a warm attach for each repeat; raises WorkloadFailed."""
     with started(interpreter.argv, *IDLE) as workload:
-        command = gilscope_command(Target(workload.pid, interpreter.elf))
-        for _ in range(repeats):
+        command = command_for(condition, workload.pid, interpreter)
+        for number in range(repeats):
             with tempfile.TemporaryDirectory() as empty:
                 fresh = {**environment, "XDG_CACHE_HOME": empty}
                 for is_cold in (True, False):
-                    with tool_started(command, GILSCOPE.marker, fresh) as tool:
-                        pass
-                    yield Attach(interpreter.name, is_cold, tool.attach_ns)
+                    try:
+                        with tool_started(command, condition.marker, fresh) as tool:
+                            pass
+                    except ToolFailed as error:
+                        yield Failure(number, "attach", condition.key, str(error))
+                    else:
+                        yield Attach(interpreter.name, is_cold, tool.attach_ns)
         workload.finish()

@@ -1,11 +1,18 @@
-"""Reads what a running process has used: CPU time and memory."""
+"""Reads what a running process has used, CPU time and memory, and whether it can be ended."""
 
 import os
+import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Memory", "read_cpu_ns", "read_ended_children_cpu_ns", "read_memory"]
+__all__ = [
+    "Memory",
+    "expects_signal",
+    "read_cpu_ns",
+    "read_ended_children_cpu_ns",
+    "read_memory",
+]
 
 _NS_PER_TICK = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 _BYTES_PER_KB = 1024
@@ -40,10 +47,22 @@ def read_memory(pid: int) -> Memory:
     """Return the memory of *pid* now."""
     mapped = _read_sizes(Path(f"/proc/{pid}/smaps_rollup"))
     return Memory(
-        resident_bytes=_read_sizes(Path(f"/proc/{pid}/status"))["VmRSS"],
+        # Since Linux kernel commit f1a7941243c1 ("mm: convert mm's rss stats into percpu_counter")
+        # (in v6.2), VmRSS lags behind.
+        resident_bytes=mapped["Rss"],
         proportional_bytes=mapped["Pss"],
         private_bytes=mapped["Private_Clean"] + mapped["Private_Dirty"],
     )
+
+
+def expects_signal(pid: int, number: signal.Signals) -> bool:
+    """Return whether *pid* has a handler for the signal, or blocks it to wait for it."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return False
+    masks = dict(line.split(":\t") for line in lines if line.startswith(("SigCgt", "SigBlk")))
+    return any(int(mask, 16) >> (number - 1) & 1 for mask in masks.values())
 
 
 def _read_sizes(path: Path) -> dict[str, int]:

@@ -5,8 +5,9 @@ import platform
 import subprocess
 from pathlib import Path
 
-from bench.conditions import bcc_python
 from bench.measurement import Machine
+from bench.peers import bcc_python, py_spy
+from bench.tool import ToolFailed
 
 import gilscope
 from interpreter_sources.interpreter import Interpreter
@@ -49,6 +50,7 @@ def read_machine(interpreters: list[Interpreter]) -> Machine:
             ),
             ("BCC", _first_line([bcc_python(), "-c", "import bcc; print(bcc.__version__)"])),
             ("bpftrace", _first_line(["bpftrace", "--version"])),
+            ("py-spy", _py_spy_version()),
         ),
     )
 
@@ -59,6 +61,13 @@ def _first_line(command: list[str]) -> str:
     except (OSError, subprocess.CalledProcessError):
         return "not installed"
     return done.stdout.strip().splitlines()[0]
+
+
+def _py_spy_version() -> str:
+    try:
+        return _first_line([str(py_spy()), "--version"])
+    except ToolFailed:
+        return "not installed"
 
 
 def _read_ticks() -> list[int]:

@@ -2,7 +2,42 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Agent", "Attach", "Machine", "Results", "Run"]
+__all__ = [
+    "Agent",
+    "Attach",
+    "Crowd",
+    "Failure",
+    "Machine",
+    "Piece",
+    "Results",
+    "Run",
+    "Scrape",
+    "SelfReport",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One of several equal pieces of work."""
+
+    cpu_ns: int
+    """Of the target alone, all its threads."""
+    p50_ns: int
+    """Latency that the target's clients saw; 0 where there are none."""
+    p99_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SelfReport:
+    """What gilscope said of itself while the workload ran."""
+
+    overhead_ns: int | None
+    """Its estimate of the target's CPU time that went into tracing; None: it makes none."""
+    observed_ns: int
+    """Time in which every hold was followed."""
+    elapsed_ns: int
+    """Time since attach, in the same span; 0 where no holds are followed at all."""
+    holds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,13 +48,15 @@ class Agent:
     attach_cpu_ns: int
     """Up to the moment when the probes were in place, children that compile included."""
     cpu_ns: int
-    """While the workload ran, with the one scrape at its end."""
+    """While the workload ran, with the scrapes at its beginning and end."""
     wall_ns: int
     resident_bytes: int
     proportional_bytes: int
     private_bytes: int
     seen: int
     """The events that it counted."""
+    report: SelfReport | None
+    """None for tools that say nothing about themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +66,24 @@ class Run:
     round: int
     workload: str
     condition: str
+    turn: int
+    """Its place in the round: the untraced runs around it have the turns before and behind."""
     units: int
     """Of each piece."""
-    piece_cpu_ns: tuple[int, ...]
-    """The CPU time of the target for each of several equal pieces of work."""
+    pieces: tuple[Piece, ...]
     agent: Agent | None
     """None where nothing traced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A run that gave no figures because its tool failed."""
+
+    round: int
+    workload: str
+    """Or the crowd, or "attach"."""
+    condition: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +94,48 @@ class Attach:
     is_cold: bool
     """The sites of the interpreter had not been searched before."""
     attach_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scrape:
+    """One answer of ``/metrics``."""
+
+    took_ns: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Many processes traced by one agent."""
+
+    key: str
+    """What its processes are like: quiet or busy."""
+    condition: str
+    processes: int
+    threads: int
+    """Of each process."""
+    traced: int
+    """So many were traced when the measurement began."""
+    attach_ns: int
+    """From the start of the agent to the first scrape that shows them all."""
+    detach_ns: int
+    """From the signal to the end of the agent."""
+    cpu_ns: int
+    """Of the agent between attach and detach, with its scrapes."""
+    wall_ns: int
+    targets_cpu_ns: int
+    """Of all targets together in the same time."""
+    resident_bytes: int
+    proportional_bytes: int
+    private_bytes: int
+    scrapes: tuple[Scrape, ...]
+    waits: int
+    """Of all targets together; it shows that the agent was at work."""
+    holds: int
+    lost: tuple[tuple[str, int], ...]
+    """Events that could not be counted in full since the start, by reason."""
+    ended_well: int
+    """So many targets were alive after the agent and ended when they were told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +159,7 @@ class Results:
     machine: Machine
     date: str
     command: str
+    took_s: float
     rounds: int
     is_quick: bool
     load_before: float
@@ -76,6 +168,8 @@ class Results:
     """The share of the CPU time that the hypervisor gave to others meanwhile."""
     interpreter: str
     runs: tuple[Run, ...]
+    failures: tuple[Failure, ...]
     attaches: tuple[Attach, ...]
+    crowds: tuple[Crowd, ...]
     left_out: tuple[tuple[str, str], ...]
-    """Title and reason of each condition that could not be measured."""
+    """Title and reason of what could not be measured."""

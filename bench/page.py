@@ -1,17 +1,20 @@
 """Writes the page about overhead from the results; every number on it comes from them."""
 
+from collections.abc import Iterator, Sequence
+
 from bench import prose
+from bench.agent_tables import agent_table, attach_table, bar_table, crowd_table
 from bench.bars import MOST_RATIO
-from bench.conditions import AGAIN, BASELINE, GILSCOPE, THREE_PROBES
+from bench.conditions import AGAIN, CONDITIONS, CONTENTION, THREE_PROBES
+from bench.markdown import key_table, ranged
 from bench.measurement import Results
-from bench.ratios import added_ns_per_event, added_ns_per_unit, ratios, spread
+from bench.pictures import Picture
+from bench.ratios import added_ns_per_unit, added_ns_per_wait, noise, spread
 from bench.tables import (
-    agent_table,
-    attach_table,
-    bar_table,
     cost_table,
-    key_table,
-    ranged,
+    coverage_table,
+    latency_table,
+    report_table,
     seen_table,
     tight_table,
 )
@@ -20,12 +23,14 @@ from bench.works import FIGHT_OFTEN, TIGHT, WORKS
 __all__ = ["page"]
 
 _BYTES_PER_GB = 1_000_000_000
+_S_PER_MIN = 60
 _PER_CENT = 100
 _PROBES_OF_PEER = 3
 
 
-def page(results: Results) -> str:
-    """Return the page as Markdown, one sentence a line."""
+def page(results: Results, pictures: Sequence[Picture]) -> str:
+    """Return the page as Markdown, one sentence a line; *pictures* lie in a folder beside it."""
+    tight, others, latency, report = map(_shown, pictures)
     parts = [
         prose.HEAD + (prose.QUICK if results.is_quick else ""),
         "## The machine\n",
@@ -34,7 +39,19 @@ def page(results: Results) -> str:
         prose.COST,
         cost_table(results),
         _noise(results),
+        tight,
+        others,
         prose.WORKLOADS,
+        "## Latency\n",
+        prose.LATENCY,
+        latency_table(results),
+        latency,
+        "## What gilscope says that it costs\n",
+        prose.REPORT,
+        report_table(results),
+        report,
+        prose.COVERAGE,
+        coverage_table(results),
         "## One release and take that nobody waits for\n",
         tight_table(results),
         "## One contended wait\n",
@@ -43,6 +60,9 @@ def page(results: Results) -> str:
         agent_table(results),
         prose.TOOLS,
         seen_table(results),
+        "## Many targets\n",
+        prose.CROWDS,
+        crowd_table(results.crowds),
         "## Attach\n",
         prose.ATTACH,
         attach_table(results),
@@ -54,6 +74,10 @@ def page(results: Results) -> str:
         prose.NOT_MEASURED,
     ]
     return "\n".join(parts)
+
+
+def _shown(picture: Picture) -> str:
+    return f"![{picture.alt}](pictures/{picture.name})\n"
 
 
 def _machine(results: Results) -> list[tuple[str, str]]:
@@ -73,6 +97,7 @@ def _machine(results: Results) -> list[tuple[str, str]]:
         ("date", results.date),
         ("command", f"`{results.command}`"),
         ("rounds", str(results.rounds)),
+        ("duration", f"{results.took_s / _S_PER_MIN:.1f} minutes, everything on this page"),
         ("state", state),
     ]
 
@@ -80,8 +105,7 @@ def _machine(results: Results) -> list[tuple[str, str]]:
 def _noise(results: Results) -> str:
     wide = []
     for work in WORKS:
-        floor = spread(ratios(results.runs, work.key, AGAIN.key, BASELINE.key))
-        reach = floor.reach_from_one()
+        reach = noise(results.runs, work)
         if reach > MOST_RATIO - 1:
             wide.append(f"{work.title} (up to {_PER_CENT * reach:.1f} %)")
     if wide:
@@ -91,23 +115,35 @@ def _noise(results: Results) -> str:
         ]
     else:
         lines = ["The noise floor lies within 1 % of 1 in every column."]
-    lines += [f"Not measured here: {title} ({reason})." for title, reason in results.left_out]
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{line}\n" for line in (*lines, *_gaps(results)))
+
+
+def _gaps(results: Results) -> Iterator[str]:
+    """Yield a sentence for everything that is missing."""
+    for title, reason in results.left_out:
+        yield f"Not measured here: {title} ({reason})."
+    titles = {condition.key: condition.title for condition in CONDITIONS}
+    for failure in results.failures:
+        yield (
+            f"Failed in round {failure.round + 1} of {failure.workload}:"
+            f" {titles[failure.condition]} ({failure.reason})."
+        )
 
 
 def _contended(results: Results) -> str:
     runs = results.runs
-    added = added_ns_per_event(runs, FIGHT_OFTEN.key, GILSCOPE.key, BASELINE.key)
-    floor = added_ns_per_event(
-        runs, FIGHT_OFTEN.key, AGAIN.key, BASELINE.key, counted_by=GILSCOPE.key
-    )
-    text = (
-        f"In *{FIGHT_OFTEN.title}* the target spent {ranged(added, 0)} ns more for each wait with"
-        f" gilscope, and {ranged(floor, 0)} ns more without it in the second untraced run.\n"
-    )
-    if spread(added).median <= spread(floor).high:
-        text += "That is too little to stand out from the noise.\n"
-    three = added_ns_per_unit(runs, TIGHT.key, THREE_PROBES.key, BASELINE.key)
+    added = added_ns_per_wait(runs, FIGHT_OFTEN, CONTENTION, CONTENTION)
+    floor = added_ns_per_wait(runs, FIGHT_OFTEN, AGAIN, CONTENTION)
+    text = ""
+    if added and floor:
+        text += (
+            f"In *{FIGHT_OFTEN.title}* the target spent {ranged(added, 0)} ns more for each wait in"
+            f" contention mode, and {ranged(floor, 0)} ns more in the untraced run that shows the"
+            " noise.\n"
+        )
+        if spread(added).median <= spread(floor).high:
+            text += "That is too little to stand out from the noise.\n"
+    three = added_ns_per_unit(runs, TIGHT, THREE_PROBES)
     if three:
         one_ns = spread(three).median / _PROBES_OF_PEER
         text += (

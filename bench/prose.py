@@ -4,10 +4,14 @@ __all__ = [
     "ATTACH",
     "CONTENDED",
     "COST",
+    "COVERAGE",
+    "CROWDS",
     "HEAD",
+    "LATENCY",
     "NOT_MEASURED",
     "QUICK",
     "READING",
+    "REPORT",
     "TOOLS",
     "WORKLOADS",
 ]
@@ -23,8 +27,8 @@ QUICK = """
 """
 
 COST = """\
-CPU time of the traced process (user and system, all threads) for a fixed amount of work, divided \
-by that of the same process untraced in the same round: the median over the rounds, and the range.
+CPU time of the traced process (user and system, all threads) for a unit of work, divided by that \
+of the same process untraced directly before and after: the median over the rounds, and the range.
 """
 
 WORKLOADS = """\
@@ -32,7 +36,34 @@ WORKLOADS = """\
 from `/dev/zero`; the worst case for probes.
 - *mixed*: two threads that compute and one that reads and sleeps.
 - *fight*: two threads that compute and make each other yield every 5 ms.
-- *fight, 0.1 ms*: the same with a switch interval of 0.1 ms, which no real program has.
+- *CPU only*: one thread that computes and never blocks.
+- *HTTP server*: a threaded server and clients that keep it busy; the clients' own CPU time does \
+not count.
+- *fight, 0.1 ms*: the fight with a switch interval of 0.1 ms, which no real program has; only the \
+modes of gilscope that differ in it are measured.
+"""
+
+LATENCY = """\
+What the clients of the HTTP server saw, from a request's first byte to its answer's last: first \
+the server untraced, then the ratio to that, again directly before and after.
+Each connection asks again when it has its answer, so the server is saturated: requests queue, and \
+latency is the first thing that suffers.
+The percentiles are those of a piece of work, a fixed number of requests, and of several pieces \
+the median counts.
+"""
+
+REPORT = """\
+gilscope estimates what it costs its targets, and exports that as \
+`gilscope_target_overhead_seconds_total`.
+Here is its growth over each run beside the CPU time that was measured to be added, both in per \
+cent of the CPU time of the same work untraced.
+The quotient of the two stands only where the measured cost lies above the noise of its workload \
+in every round.
+A negative measured cost is noise.
+"""
+
+COVERAGE = """\
+How much of the time it followed every hold, and how many holds it saw in a run (the median):
 """
 
 CONTENDED = """\
@@ -43,15 +74,28 @@ single step.
 """
 
 TOOLS = """\
-All workloads together, each with one process traced; gilscope is scraped once, at the end of a run.
+All workloads together, each with one process traced; gilscope is scraped twice, at the beginning \
+and at the end of a run.
 CPU to attach includes the child process in which gilscope compiles its probes.
-CPU in a run is that of the tool's own process while the workload runs, scrape included: far more \
+CPU in a run is that of the tool's own process while the workload runs, scrapes included: far more \
 scrapes a second than Prometheus makes.
 Memory is that of the process that stays.
 The child that compiles for gilscope has ended by then and is not in these figures.
-The other two serve nothing: they print sums at their end.
+The others serve nothing: they print sums at their end.
 
-What each of them counted in a run shows that it was at work:
+What each of them counted in a run shows that it was at work; longer runs count more:
+"""
+
+CROWDS = """\
+One `gilscope serve --match` for all of them, scraped every five seconds.
+*quiet* targets wake once a second, all threads of a process together, and sleep again.
+Of the *busy* ones every other has threads that fight for the GIL for some milliseconds three \
+times a second, and the rest have threads that read and sleep some hundred times a second: the \
+machine is not saturated.
+Attached is what a scrape shows as traced; a scrape is timed by the client, on the loopback.
+Waits and holds are those between the first and the last scrape.
+Events that had begun before the probes were there (`began_unseen`) are no losses: they are \
+counted from the attach on.
 """
 
 ATTACH = """\
@@ -61,24 +105,31 @@ The kernel's page cache is warm in both.
 """
 
 READING = """\
-In *tight* nobody waits and no thread meets a probe of gilscope, so its ratio can only differ from \
-1 by what the machine does meanwhile.
-The other two tools stop the target at every take and every release, waited for or not.
+In *tight* nobody waits and no thread meets a probe of contention mode, so its ratio can only \
+differ from 1 by what the machine does meanwhile.
+Full mode and the tools with three probes stop the target at every take and every release, waited \
+for or not.
+Auto mode does so in its windows and leaves the target alone between them: what it may cost is \
+chosen, and the faster a target releases the GIL the shorter the windows are.
 A program that computes takes the GIL seldom and notices none of them; one that makes many short \
 system calls pays for each.
-What a program pays for gilscope is the number of its contended waits times the cost of one.
-Both of the others need symbols in the interpreter, which packaged ones lack, and miss the time \
-that a yielding thread sleeps inside `drop_gil`.
+What a program pays for contention mode is the number of its contended waits times the cost of one.
+BCC's three probes and bpftrace need symbols in the interpreter, which packaged ones lack, and \
+miss the time that a yielding thread sleeps inside `drop_gil`.
+py-spy stops the target for a moment at each sample: it costs the same whatever the target does, \
+and knows who holds the GIL at some instants, but no wait and no duration.
 The order rotates from round to round, and each round has a process of its own for each workload, \
 so that neither the order nor the layout of one process decides.
-Each run consists of equal pieces of work, and the median piece counts, so that one hiccup of the \
-machine does not.
+Whole runs are compared, not their best moments, because the windows of auto mode must count for \
+what they cost.
 """
 
 NOT_MEASURED = """\
-- Throughput and latency of the target: CPU time does not show a thread that is kept waiting.
-- Many targets at once, and scrapes in quick succession.
 - Other machines: a trap costs more under some hypervisors, and less without one.
 - CPU time that is not charged to the target, such as interrupts while probes are put in place.
+- A target that has more runnable threads than the machine has CPUs to give: the agent and the \
+target share two here.
+- Auto mode over hours: a run lasts some seconds, in which *tight* sees a few windows at most, the \
+first of which comes soon after the attach.
 - Attaching with a cold page cache, directly after the machine has started.
 """

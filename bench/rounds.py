@@ -4,16 +4,20 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bench.conditions import Condition, Target
+from bench.conditions import BASELINE, Condition
 from bench.footprint import read_cpu_ns, read_ended_children_cpu_ns, read_memory
-from bench.measurement import Agent, Run
-from bench.tool import ToolFailed, tool_started
+from bench.measurement import Agent, Failure, Piece, Run
+from bench.served import Figures, read_figures, self_report
+from bench.tool import Tool, ToolFailed, tool_started
 from bench.works import IDLE, Work
 
 from accuracy.truth import Workload, started
 from interpreter_sources.interpreter import Interpreter
 
-__all__ = ["Bench", "rotated"]
+__all__ = ["Bench", "command_for", "rotated"]
+
+_LEAST_PIECES = 2
+_NS_PER_S = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +28,8 @@ class Bench:
     environment: Mapping[str, str]
     """Of the tools."""
     rounds: int
-    pieces: int
-    """So many equal pieces of work make one run."""
     divisor: int = 1
-    """By which the work of a piece is reduced."""
+    """By which the work of a piece and the length of a run are reduced."""
 
     def find_usable(
         self, conditions: Sequence[Condition]
@@ -36,56 +38,75 @@ class Bench:
         usable: list[Condition] = []
         reasons: dict[str, str] = {}
         with started(self.interpreter.argv, *IDLE) as workload:
-            target = Target(workload.pid, self.interpreter.elf)
             for condition in conditions:
                 try:
-                    self._try(condition, target)
+                    self._try(condition, workload.pid)
                 except (ToolFailed, OSError) as error:
                     reasons[condition.key] = str(error)
                 else:
                     usable.append(condition)
         return usable, reasons
 
-    def run(self, works: Sequence[Work], conditions: Sequence[Condition]) -> Iterator[Run]:
-        """Yield each run as it ends; raises ToolFailed and WorkloadFailed.
+    def run(
+        self, works: Sequence[Work], conditions: Sequence[Condition]
+    ) -> Iterator[Run | Failure]:
+        """Yield each run as it ends, and each that failed; raises WorkloadFailed.
 
-        One process does the work of one round under all conditions, so that nothing but the
-        condition differs between the figures that are divided by each other.
+        One process does the work of one round under all conditions, and before and behind each of
+        them under none, so that nothing but the condition differs between the figures that are
+        divided by each other, and they are seconds apart.
         """
         for number in range(self.rounds):
             for work in works:
+                usable = [each for each in conditions if work.is_for(each)]
                 units = str(work.units // self.divisor)
                 with started(self.interpreter.argv, work.script, work.option, units) as workload:
-                    for condition in rotated(conditions, number):
-                        yield self._run_once(number, work, condition, workload)
+                    yield self._run_once(number, work, BASELINE, 0, workload)
+                    for place, condition in enumerate(rotated(usable, number)):
+                        turn = 2 * place + 1
+                        try:
+                            yield self._run_once(number, work, condition, turn, workload)
+                        except ToolFailed as error:
+                            yield Failure(number, work.key, condition.key, str(error))
+                        yield self._run_once(number, work, BASELINE, turn + 1, workload)
                     workload.finish()
 
-    def _try(self, condition: Condition, target: Target) -> None:
+    def _try(self, condition: Condition, pid: int) -> None:
         if condition.command is not None:
-            with tool_started(condition.command(target), condition.marker, self.environment):
+            command = command_for(condition, pid, self.interpreter)
+            with tool_started(command, condition.marker, self.environment):
                 pass
 
-    def _run_once(self, number: int, work: Work, condition: Condition, workload: Workload) -> Run:
+    def _run_once(
+        self, number: int, work: Work, condition: Condition, turn: int, workload: Workload
+    ) -> Run:
         units = int(workload.ready["units"])
+        seconds = work.between_s if condition is BASELINE else work.seconds(condition)
+        seconds /= self.divisor
         if condition.command is None:
-            cpu_ns, agent = self._do_pieces(workload), None
+            pieces, agent = _do_pieces(workload, seconds), None
         else:
-            command = condition.command(Target(workload.pid, self.interpreter.elf))
-            cpu_ns, agent = self._run_traced(condition, command, workload)
-            _check_seen(work, condition, agent.seen, units * self.pieces)
-        return Run(number, work.key, condition.key, units, cpu_ns, agent)
+            pieces, agent = self._run_traced(condition, workload, seconds)
+            _check_seen(work, condition, agent.seen, units * len(pieces))
+        return Run(number, work.key, condition.key, turn, units, pieces, agent)
 
     def _run_traced(
-        self, condition: Condition, command: Sequence[str], workload: Workload
-    ) -> tuple[tuple[int, ...], Agent]:
+        self, condition: Condition, workload: Workload, seconds: float
+    ) -> tuple[tuple[Piece, ...], Agent]:
+        command = command_for(condition, workload.pid, self.interpreter)
         with tool_started(command, condition.marker, self.environment) as tool:
             before_ns, began_ns = read_cpu_ns(tool.pid), time.monotonic_ns()
             attach_cpu_ns = before_ns + read_ended_children_cpu_ns(tool.pid)
-            cpu_ns = self._do_pieces(workload)
-            figures = condition.scrape(tool) if condition.scrape else ""
+            before = _figures(condition, tool)
+            pieces = _do_pieces(workload, seconds)
+            after = _figures(condition, tool)
             spent_ns, wall_ns = read_cpu_ns(tool.pid) - before_ns, time.monotonic_ns() - began_ns
             memory = read_memory(tool.pid)
-        return cpu_ns, Agent(
+        if condition.printed is not None:
+            seen, report = condition.printed(tool.output), None
+        else:
+            seen, report = after.waits - before.waits, self_report(before, after)
+        return pieces, Agent(
             attach_ns=tool.attach_ns,
             attach_cpu_ns=attach_cpu_ns,
             cpu_ns=spent_ns,
@@ -93,11 +114,16 @@ class Bench:
             resident_bytes=memory.resident_bytes,
             proportional_bytes=memory.proportional_bytes,
             private_bytes=memory.private_bytes,
-            seen=condition.count(figures or tool.output),
+            seen=seen,
+            report=report,
         )
 
-    def _do_pieces(self, workload: Workload) -> tuple[int, ...]:
-        return tuple(int(workload.run()["cpu_ns"]) for _ in range(self.pieces))
+
+def command_for(condition: Condition, pid: int, interpreter: Interpreter) -> list[str]:
+    """Return the command of *condition* for one process; raises ToolFailed."""
+    if condition.command is None:
+        raise ToolFailed("nothing is started for it")
+    return condition.command(pid, interpreter.elf)
 
 
 def rotated(conditions: Sequence[Condition], turn: int) -> list[Condition]:
@@ -106,11 +132,27 @@ def rotated(conditions: Sequence[Condition], turn: int) -> list[Condition]:
     return [*conditions[start:], *conditions[:start]]
 
 
+def _figures(condition: Condition, tool: Tool) -> Figures:
+    return read_figures(tool) if condition.serves else Figures("")
+
+
+def _do_pieces(workload: Workload, seconds: float) -> tuple[Piece, ...]:
+    """Return what so many pieces of work took as last for *seconds*."""
+    enough_ns = time.monotonic_ns() + round(seconds * _NS_PER_S)
+    pieces: list[Piece] = []
+    while len(pieces) < _LEAST_PIECES or time.monotonic_ns() < enough_ns:
+        done = workload.run()
+        pieces.append(Piece(int(done["cpu_ns"]), done.get("p50_ns", 0), done.get("p99_ns", 0)))
+    return tuple(pieces)
+
+
 def _check_seen(work: Work, condition: Condition, seen: int, units: int) -> None:
     """Raise ToolFailed if the tool cannot have traced the work that it is measured with."""
     if condition.sees_every_take:
         least = units if work.takes_once_a_unit else 1
-    else:
+    elif condition.serves:
         least = 1 if work.has_waits else 0
+    else:
+        least = 1
     if seen < least:
-        raise ToolFailed(f"{condition.title} saw {seen} events of at least {least} in {work.title}")
+        raise ToolFailed(f"saw {seen} {condition.counts} of at least {least}")

@@ -1,56 +1,82 @@
-"""Builds the tables of the page from the results."""
+"""Builds the tables about the target: its CPU time, its latency, and what gilscope says of both."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 
-from bench.bars import attach_seconds, judge
-from bench.conditions import BASELINE, CONDITIONS, Condition
-from bench.measurement import Agent, Results
-from bench.ratios import Spread, added_ns_per_unit, ns_per_unit, ratios, spread
-from bench.works import TIGHT, WORKS
+from bench.conditions import AGAIN, BASELINE, CONDITIONS, GILSCOPE, Condition
+from bench.markdown import NONE, ranged, table
+from bench.measurement import Piece, Results
+from bench.ratios import (
+    added_ns_per_unit,
+    latency_ratios,
+    noise,
+    ns_per_unit,
+    overheads,
+    ratios,
+    spread,
+    stands_out,
+)
+from bench.works import HTTP, TIGHT, WORKS, Work
 
 __all__ = [
-    "agent_table",
-    "attach_table",
-    "bar_table",
+    "LATENCIES",
     "cost_table",
-    "key_table",
-    "ranged",
+    "coverage_table",
+    "latency_table",
+    "measured_conditions",
+    "report_table",
     "seen_table",
     "tight_table",
 ]
 
 _NS_PER_MS = 1_000_000
-_NS_PER_S = 1_000_000_000
-_BYTES_PER_MB = 1_000_000
 _PER_CENT = 100
 
+LATENCIES: tuple[tuple[str, Callable[[Piece], int]], ...] = (
+    ("p50", lambda piece: piece.p50_ns),
+    ("p99", lambda piece: piece.p99_ns),
+)
+"""Title and value of each latency that is compared."""
 
-def ranged(values: Iterable[float], digits: int) -> str:
-    """Return the median of *values* and their range, with so many *digits* behind the point."""
-    found: Spread = spread(values)
-    return f"{found.median:.{digits}f} [{found.low:.{digits}f}..{found.high:.{digits}f}]"
 
-
-def _measured_conditions(results: Results) -> list[Condition]:
+def measured_conditions(results: Results) -> list[Condition]:
     """Return the conditions that there are runs of, in the order of the tables."""
     keys = {run.condition for run in results.runs}
     return [condition for condition in CONDITIONS if condition.key in keys]
 
 
+def _compared(results: Results) -> list[Condition]:
+    return [each for each in measured_conditions(results) if each is not BASELINE]
+
+
 def cost_table(results: Results) -> str:
     """Return the ratios of the target's CPU time for each condition and workload."""
     rows = [
+        [condition.title, *(ranged(ratios(results.runs, work, condition), 3) for work in WORKS)]
+        for condition in _compared(results)
+    ]
+    return table(["traced by", *(work.title for work in WORKS)], rows)
+
+
+def latency_table(results: Results) -> str:
+    """Return the latency that the clients of the HTTP server saw, and its ratios."""
+    base = [run for run in results.runs if _is(run.workload, HTTP, run.condition, BASELINE)]
+    rows = [
         [
-            condition.title,
+            f"{BASELINE.title}, ms",
             *(
-                ranged(ratios(results.runs, work.key, condition.key, BASELINE.key), 3)
-                for work in WORKS
+                ranged((of(piece) / _NS_PER_MS for run in base for piece in run.pieces), 1)
+                for _, of in LATENCIES
             ),
         ]
-        for condition in _measured_conditions(results)
-        if condition is not BASELINE
     ]
-    return _table(["traced by", *(work.title for work in WORKS)], rows)
+    rows += [
+        [
+            f"{condition.title}, ratio",
+            *(ranged(latency_ratios(results.runs, HTTP, condition, of), 3) for _, of in LATENCIES),
+        ]
+        for condition in _compared(results)
+    ]
+    return table(["traced by", *(title for title, _ in LATENCIES)], rows)
 
 
 def tight_table(results: Results) -> str:
@@ -58,92 +84,85 @@ def tight_table(results: Results) -> str:
     base = [
         ns_per_unit(run)
         for run in results.runs
-        if (run.workload, run.condition) == (TIGHT.key, BASELINE.key)
+        if _is(run.workload, TIGHT, run.condition, BASELINE)
     ]
     rows = [["nothing (the whole pair with its system call)", ranged(base, 0)]]
     rows += [
         [
             f"added by {condition.title}",
-            ranged(added_ns_per_unit(results.runs, TIGHT.key, condition.key, BASELINE.key), 0),
+            ranged(added_ns_per_unit(results.runs, TIGHT, condition), 0),
         ]
-        for condition in _measured_conditions(results)
-        if condition is not BASELINE
+        for condition in _compared(results)
     ]
-    return _table(["", "ns for each pair"], rows)
+    return table(["", "ns for each pair"], rows)
 
 
-def agent_table(results: Results) -> str:
-    """Return what the tools use themselves, over all workloads."""
-    columns: Sequence[tuple[str, int, Callable[[Agent], float]]] = (
-        ("attach, s", 2, lambda agent: agent.attach_ns / _NS_PER_S),
-        ("CPU to attach, s", 2, lambda agent: agent.attach_cpu_ns / _NS_PER_S),
-        ("CPU in a run, ms", 1, lambda agent: agent.cpu_ns / _NS_PER_MS),
-        ("CPU, % of a core", 2, lambda agent: _PER_CENT * agent.cpu_ns / agent.wall_ns),
-        ("resident, MB", 1, lambda agent: agent.resident_bytes / _BYTES_PER_MB),
-        ("proportional (PSS), MB", 1, lambda agent: agent.proportional_bytes / _BYTES_PER_MB),
-        ("private, MB", 1, lambda agent: agent.private_bytes / _BYTES_PER_MB),
-    )
+def report_table(results: Results) -> str:
+    """Return what gilscope thinks that it costs, beside what it was measured to cost."""
     rows = []
-    for condition in _measured_conditions(results):
-        agents = _agents(results, condition)
-        if agents:
-            cells = [ranged(map(measure, agents), digits) for _, digits, measure in columns]
+    for condition in GILSCOPE:
+        for work in WORKS:
+            found = overheads(results.runs, work, condition)
+            if found:
+                measured = [_PER_CENT * each.measured for each in found]
+                estimated = [_PER_CENT * each.estimated for each in found]
+                floor = noise(results.runs, work)
+                quotient = NONE
+                if stands_out(results.runs, work, condition):
+                    quotient = f"{spread(estimated).median / spread(measured).median:.2f}"
+                rows.append(
+                    [
+                        condition.title,
+                        work.title,
+                        ranged(measured, 2),
+                        f"{_PER_CENT * floor:.2f}",
+                        ranged(estimated, 2),
+                        quotient,
+                    ]
+                )
+    header = ["mode", "workload", "measured, %", "noise, %", "self-reported, %", "quotient"]
+    return table(header, rows)
+
+
+def coverage_table(results: Results) -> str:
+    """Return for how much of the time gilscope followed every hold, and how many it saw a run."""
+    rows = []
+    for condition in GILSCOPE:
+        cells = [_coverage(results, work, condition) for work in WORKS]
+        if any(cell != NONE for cell in cells):
             rows.append([condition.title, *cells])
-    return _table(["tool", *(title for title, _, _ in columns)], rows)
+    return table(["% of the time; holds in a run", *(work.title for work in WORKS)], rows)
+
+
+def _coverage(results: Results, work: Work, condition: Condition) -> str:
+    reports = [
+        run.agent.report
+        for run in results.runs
+        if run.agent and run.agent.report and _is(run.workload, work, run.condition, condition)
+    ]
+    shares = [_PER_CENT * each.observed_ns / each.elapsed_ns for each in reports if each.elapsed_ns]
+    if not shares:
+        return NONE
+    return f"{ranged(shares, 1)}; {spread(each.holds for each in reports).median:.0f}"
 
 
 def seen_table(results: Results) -> str:
     """Return how many events each tool counted in a run: the proof that it was at work."""
     rows = []
-    for condition in _measured_conditions(results):
-        if condition.command is not None:
+    for condition in _compared(results):
+        if condition is not AGAIN:
             counts = [
                 [
                     run.agent.seen
                     for run in results.runs
-                    if run.agent and (run.workload, run.condition) == (work.key, condition.key)
+                    if run.agent and _is(run.workload, work, run.condition, condition)
                 ]
                 for work in WORKS
             ]
-            what = "takes" if condition.sees_every_take else "waits"
-            rows.append([f"{condition.title}: {what}", *(ranged(seen, 0) for seen in counts)])
-    return _table(["counted in a run", *(work.title for work in WORKS)], rows)
+            cells = (ranged(seen, 0) for seen in counts)
+            rows.append([f"{condition.title}: {condition.counts}", *cells])
+    return table(["counted in a run", *(work.title for work in WORKS)], rows)
 
 
-def attach_table(results: Results) -> str:
-    """Return how long gilscope takes from its start until the probes are in place."""
-    rows = [
-        [
-            f"`{name}`",
-            ranged(attach_seconds(results, name, is_cold=True), 2),
-            ranged(attach_seconds(results, name, is_cold=False), 2),
-        ]
-        for name in dict.fromkeys(each.interpreter for each in results.attaches)
-    ]
-    return _table(["interpreter", "cold, s", "warm, s"], rows)
-
-
-def bar_table(results: Results) -> str:
-    """Return each bar with its verdict."""
-    rows = [
-        [bar.figure, bar.bar, bar.measured, "met" if bar.is_met else "**not met**"]
-        for bar in judge(results)
-    ]
-    return _table(["figure", "bar", "measured", ""], rows)
-
-
-def key_table(rows: Iterable[tuple[str, str]]) -> str:
-    """Return names with their values."""
-    return _table(["", ""], rows)
-
-
-def _agents(results: Results, condition: Condition) -> list[Agent]:
-    return [run.agent for run in results.runs if run.agent and run.condition == condition.key]
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    return "".join(map(_row, [header, ["---"] * len(header), *rows]))
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |\n"
+def _is(workload: str, work: Work, condition_key: str, condition: Condition) -> bool:
+    return (workload, condition_key) == (work.key, condition.key)

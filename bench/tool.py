@@ -9,9 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO
 
+from bench.footprint import expects_signal
+
 __all__ = ["Tool", "ToolFailed", "tool_started"]
 
 _READY_WITHIN_S = 60.0
+_LOOK_S = 0.005
 _INTERRUPTS = 20
 _INTERRUPT_AGAIN_S = 3.0
 _LAST_LINES = 4
@@ -28,6 +31,8 @@ class Tool:
         self.pid = process.pid
         self.attach_ns = 0
         """From just before its start to its word that the probes are in place."""
+        self.detach_ns = 0
+        """From the signal to its end; 0 while it runs."""
         self._process = process
         self._marker = marker
         self._is_ready = threading.Event()
@@ -41,15 +46,23 @@ class Tool:
         return "".join(self._lines)
 
     def await_ready(self, began_ns: int) -> None:
-        """Return when the probes are in place; raises ToolFailed."""
+        """Return when the probes are in place and it can be interrupted; raises ToolFailed."""
         self._is_ready.wait(_READY_WITHIN_S)
         if not self.attach_ns:
             raise ToolFailed(self._last_words("did not attach"))
         self.attach_ns -= began_ns
+        # py-spy speaks before it is prepared for its end.
+        deadline_s = time.monotonic() + _READY_WITHIN_S
+        while self._process.poll() is None and not expects_signal(self.pid, signal.SIGINT):
+            if time.monotonic() > deadline_s:
+                raise ToolFailed(self._last_words("cannot be interrupted"))
+            time.sleep(_LOOK_S)
 
     def end(self) -> None:
         """Interrupt it as a user would, and return when it has ended; raises ToolFailed."""
+        began_ns = time.monotonic_ns()
         code = self._interrupt()
+        self.detach_ns = time.monotonic_ns() - began_ns
         self._reader.join()
         if code != 0:
             raise ToolFailed(self._last_words(f"ended with {code}"))

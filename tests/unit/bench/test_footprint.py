@@ -1,0 +1,49 @@
+"""What a process has used, and whether it can be ended."""
+
+import os
+import signal
+import time
+
+from bench.footprint import expects_signal, read_cpu_ns, read_memory
+
+
+def test_a_handler_is_seen() -> None:
+    """
+    Without one the signal would kill.
+    """
+    before = expects_signal(os.getpid(), signal.SIGUSR2)
+    previous = signal.signal(signal.SIGUSR2, lambda *_: None)
+    during = expects_signal(os.getpid(), signal.SIGUSR2)
+    signal.signal(signal.SIGUSR2, previous)
+
+    assert (False, True) == (before, during)
+
+
+def test_a_blocked_signal_is_expected() -> None:
+    """
+    Whoever waits for a signal blocks it.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
+    during = expects_signal(os.getpid(), signal.SIGUSR2)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR2})
+
+    assert during
+
+
+def test_cpu_time_is_that_of_the_process() -> None:
+    """
+    Between two readings of the process's own clock.
+    """
+    before_ns = time.process_time_ns()
+    read_ns = read_cpu_ns(os.getpid())
+
+    assert before_ns <= read_ns <= time.process_time_ns()
+
+
+def test_memory_is_ordered() -> None:
+    """
+    Private pages are part of the proportional size, and that of the resident one.
+    """
+    memory = read_memory(os.getpid())
+
+    assert 0 < memory.private_bytes <= memory.proportional_bytes <= memory.resident_bytes
