@@ -31,6 +31,7 @@ _IO_MODULES = {
     "gil.thread_finder",
     "gil.traced",
     "gil.tracer",
+    "gil.tracing_cost",
     "gil.trap_costs",
     "gil.uprobes",
     "gil.window",

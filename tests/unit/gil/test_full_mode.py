@@ -10,6 +10,7 @@ import pytest
 
 from gilscope.errors import KernelOrBccMissing
 from gilscope.gil import full_mode as full_mode_module
+from gilscope.gil import tracing_cost
 from gilscope.gil.calibration import TrapCosts
 from gilscope.gil.full_mode import CONTENTION, FullMode, ObservationPlan
 from gilscope.gil.governor import Budget, Grant, Usage
@@ -100,8 +101,9 @@ class _Setting:
         self.probe = _Probe(self.process)
         self.cpu_ns: int | None = 0
         self.governor = _Governor()
-        monkeypatch.setattr(full_mode_module, "time", self.process)
-        monkeypatch.setattr(full_mode_module, "process_cpu_ns", lambda _: self.cpu_ns)
+        for module in (full_mode_module, tracing_cost):
+            monkeypatch.setattr(module, "time", self.process)
+            monkeypatch.setattr(module, "process_cpu_ns", lambda _: self.cpu_ns)
         monkeypatch.setattr(full_mode_module, "Governor", self.governor.made)
         self.target = _target()
         self.fields = SimpleNamespace(
@@ -545,8 +547,9 @@ class _Crowd:
         self.now_ns = _S
         self.windows = [_StubWindow() for _ in inodes]
         self._left = iter(self.windows)
-        monkeypatch.setattr(full_mode_module, "time", self)
-        monkeypatch.setattr(full_mode_module, "process_cpu_ns", lambda _: 0)
+        for module in (full_mode_module, tracing_cost):
+            monkeypatch.setattr(module, "time", self)
+            monkeypatch.setattr(module, "process_cpu_ns", lambda _: 0)
         monkeypatch.setattr(full_mode_module, "Governor", _Willing)
         self.mode = FullMode(cast("GilProbe", self), _AUTO)
         self.traced = [
