@@ -15,7 +15,7 @@ from types import FrameType
 from gilscope.commands.options import add_method_option, add_mode_option, chosen_method
 from gilscope.descriptors import allow_many
 from gilscope.errors import GilscopeError
-from gilscope.gil.full_mode import CONTENTION, ObservationPlan
+from gilscope.gil.full_mode import ObservationPlan
 from gilscope.gil.probe import GilProbe
 from gilscope.gil.request import begin_loading
 from gilscope.gil.site_cache import SiteCache, default_folder
@@ -97,10 +97,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _tracer(arguments: argparse.Namespace, probe: GilProbe, cache: SiteCache) -> Tracer:
-    plan = CONTENTION
-    if Mode(arguments.mode) is Mode.FULL:
-        # The traps' own time is taken out of the holds.
-        plan = ObservationPlan(Mode.FULL, costs=measure_trap_costs(probe))
+    # What a trap costs is told in the report, and in full mode taken out of the holds.
+    plan = ObservationPlan(Mode(arguments.mode), costs=measure_trap_costs(probe))
     return Tracer(probe, cache, method=chosen_method(arguments), plan=plan)
 
 
