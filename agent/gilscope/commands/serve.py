@@ -32,7 +32,7 @@ examples:
   curl http://127.0.0.1:9845/metrics
 """
 
-_TICK_S = 0.25
+_TICK_S = 0.5
 _LOOK_S = 0.1
 _PERCENT = 100
 _PATIENCE_S = 5.0

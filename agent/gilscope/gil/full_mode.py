@@ -184,7 +184,8 @@ class FullMode:
         if grant is None:
             window.end()
         elif window.is_open:
-            window.allow(_traps(grant, account.prices.full_ns(crowd)))
+            allowed = _traps(grant, account.prices.full_ns(crowd))
+            window.allow(account.window_traps + allowed)
         elif crowd.windows >= _MOST_WINDOWS:
             self._refused_ns[account.file] = time.monotonic_ns()
         elif window.can_open:

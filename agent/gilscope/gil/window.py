@@ -188,8 +188,8 @@ class Window:
                 self._credits[cond][before["holder_tid"]] += part_ns
 
     def allow(self, traps: int) -> None:
-        """Let the window that is open use up to *traps* more from now on."""
-        self._stop_at_traps = self.traps() + traps
+        """Let the window that is open go on until `traps` has come to *traps*."""
+        self._stop_at_traps = traps
         self._write(counts_begun=True)
 
     def end(self) -> None:

@@ -23,6 +23,7 @@ from unit.gil.lock_model import COND, OTHER_COND, PID, Process
 _MS = 1_000_000
 _S = 1_000_000_000
 _COLD = 1.15
+_CONTENDED = 2.6
 _COSTS = TrapCosts(
     full_ns=1000.0,
     stepped_ns=20_000.0,
@@ -145,8 +146,8 @@ def _grant(traps: int) -> Grant:
     return Grant(allowance_ns=int(traps * _COLD * _COSTS.full_ns) + 1, until_ns=None)
 
 
-def _price(traps: int, ns: float) -> int:
-    return int(traps * (_COLD * ns))
+def _price(traps: int, ns: float, factor: float = _COLD) -> int:
+    return int(traps * (factor * ns))
 
 
 # Modes.
@@ -163,7 +164,7 @@ def test_contention_mode_has_no_window(setting: _Setting) -> None:
 
     assert setting.traced.window is None
     assert cost is not None
-    assert (_price(50, 2000), 50) == (cost.overhead_ns, cost.traps)
+    assert (_price(50, 2000, _CONTENDED), 50) == (cost.overhead_ns, cost.traps)
     assert CONTENTION.mode is Mode.CONTENTION
 
 
@@ -395,7 +396,7 @@ def test_the_cost_is_that_of_all_traps(setting: _Setting) -> None:
     cost = mode.cost(setting.traced)
 
     assert cost is not None
-    expected_ns = _price(1000, 1000) + _price(30, 2000)
+    expected_ns = _price(1000, 1000) + _price(30, 2000, _CONTENDED)
     assert (expected_ns, 1030) == (cost.overhead_ns, cost.traps)
     assert expected_ns / (_S - expected_ns) == pytest.approx(cost.recent_ratio)
 
@@ -410,7 +411,7 @@ def test_every_trap_is_dear_where_calls_go_through_slots(setting: _Setting) -> N
     cost = mode.cost(setting.traced)
 
     assert cost is not None
-    assert _price(1000, 20_000) + _price(30, 20_000) == cost.overhead_ns
+    assert _price(1000, 20_000) + _price(30, 20_000, _CONTENDED) == cost.overhead_ns
 
 
 def test_the_ratio_is_that_of_the_last_minute(setting: _Setting) -> None:
@@ -635,7 +636,7 @@ def test_a_trap_costs_more_in_a_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert cost is not None
     # Three others have a window, and are probed on the contended path; 30 traps were there.
-    expected_ns = 50 * _COLD * (1000 + 3 * 100) + 30 * _COLD * (2000 + 3 * 100)
+    expected_ns = 50 * _COLD * (1000 + 3 * 100) + 30 * _CONTENDED * (2000 + 3 * 100)
     assert cost.overhead_ns == pytest.approx(expected_ns, abs=3)
     assert 80 == cost.traps
 

@@ -471,7 +471,7 @@ def test_a_window_can_be_allowed_more(process: Process) -> None:
     process.passes(1)
     for _ in range(2):
         _hold(process, 5)
-    process.window.allow(6)
+    process.window.allow(process.window.traps() + 6)
     for _ in range(3):
         _hold(process, 5)
     assert not process.window.has_used_up
@@ -880,7 +880,7 @@ def test_whatever_happens_each_hold_counts_once(  # noqa: C901 - so many things 
 
     def allow() -> None:
         if window.is_open and not window.has_used_up:
-            window.allow(chance.randint(1, 20))
+            window.allow(window.traps() + chance.randint(1, 20))
 
     def replace_a_thread() -> None:
         nonlocal next_tid
