@@ -34,6 +34,7 @@ _LOST_WORDS = {
     "notice": "notices lost because their queue was full",
     "lock_unknown": "yields and holds lost because their lock was not known yet",
     "thread_reused": "dead threads lost because their numbers were used again",
+    "invalid_holder": "holds of which the kernel left out the beginning or the end",
     "return_unknown": "waits lost before the libc method had learned where they return",
 }
 
