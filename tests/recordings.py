@@ -6,6 +6,9 @@ from dataclasses import replace
 from gilscope.histogram import EMPTY, Histogram
 from gilscope.model import (
     Cause,
+    Culprit,
+    Edge,
+    Frame,
     Gil,
     GilTotals,
     HoldTotals,
@@ -14,12 +17,28 @@ from gilscope.model import (
     Process,
     ProcessTotals,
     Recording,
+    Stack,
+    StackState,
     Tally,
     ThreadTotals,
     TracingCost,
 )
 
-__all__ = ["MS", "PROCESS", "convoy", "full_mode", "gil", "histogram", "observation", "thread"]
+__all__ = [
+    "CRUNCHING",
+    "MATCHING",
+    "MS",
+    "PROCESS",
+    "SERVING",
+    "convoy",
+    "full_mode",
+    "gil",
+    "histogram",
+    "observation",
+    "stack",
+    "thread",
+    "with_edges",
+]
 
 MS = 1_000_000
 
@@ -93,6 +112,57 @@ def convoy() -> Recording:
     )
     seen = observation(threads, (lock,), {"began_unseen": 2})
     return Recording(seen, mode="contention", duration_ns=2000 * MS)
+
+
+def stack(*frames: tuple[str, str, int, int], state: StackState = StackState.WHOLE) -> Stack:
+    """Return a stack of (function, file, first line, line), innermost first."""
+    return Stack(tuple(Frame(*frame) for frame in frames), state)
+
+
+_THREADING = "/usr/lib/python3.11/threading.py"
+_BOOTSTRAP = (
+    ("Thread.run", _THREADING, 952, 975),
+    ("Thread._bootstrap_inner", _THREADING, 1016, 1038),
+    ("Thread._bootstrap", _THREADING, 972, 995),
+)
+SERVING = stack(("handle", "/srv/app.py", 11, 13), ("serve", "/srv/app.py", 8, 9), *_BOOTSTRAP)
+CRUNCHING = stack(("crunch", "/srv/app.py", 2, 4), *_BOOTSTRAP)
+MATCHING = stack(
+    ("Pattern.scan <café>", "/srv/lib/match.py", 20, 27),
+    ("crunch", "/srv/app.py", 2, 5),
+    *_BOOTSTRAP[:1],
+    state=StackState.CUT,
+)
+
+
+def with_edges() -> Recording:
+    """Return `convoy` with both ends of every wait, a culprit, and a few source lines.
+
+    It has every state of a stack. The edges' times add up to those of the threads.
+    """
+    recording = convoy()
+    seen = recording.observation
+    unknown = Stack((), StackState.UNKNOWN)
+    no_python = Stack((), StackState.NO_PYTHON)
+    torn = replace(CRUNCHING, state=StackState.TORN)
+    edges = (
+        Edge(Kind.CONVOY, SERVING, CRUNCHING, Tally(1100 * MS, 90)),
+        Edge(Kind.CONVOY, SERVING, MATCHING, Tally(350 * MS, 30)),
+        Edge(Kind.PREEMPTION, CRUNCHING, torn, Tally(340 * MS, 90)),
+        Edge(Kind.PREEMPTION, CRUNCHING, no_python, Tally(70 * MS, 20)),
+        Edge(Kind.CONVOY, SERVING, unknown, Tally(50 * MS, 5)),
+        Edge(Kind.BLOCKING_CALL, SERVING, CRUNCHING, Tally(30 * MS, 25)),
+    )
+    culprits = (
+        Culprit(MATCHING, Tally(260 * MS, 12), longest_ns=41 * MS),
+        Culprit(no_python, Tally(30 * MS, 1), longest_ns=30 * MS),
+    )
+    totals = replace(seen.totals, edges=edges, culprits=culprits)
+    sources = {
+        ("/srv/app.py", 13): "os.read(fd, 1)",
+        ("/srv/app.py", 4): "total += sum(range(20000))",
+    }
+    return replace(recording, observation=replace(seen, totals=totals), sources=sources)
 
 
 def full_mode() -> Recording:

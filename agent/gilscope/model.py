@@ -9,8 +9,11 @@ from gilscope.histogram import Histogram
 
 __all__ = [
     "ENDED_INTERPRETER",
+    "UNKNOWN_STACK",
     "CallerRule",
     "Cause",
+    "Culprit",
+    "Edge",
     "Frame",
     "Gil",
     "GilTotals",
@@ -27,8 +30,12 @@ __all__ = [
     "Refusal",
     "Site",
     "Sites",
+    "Span",
+    "Stack",
+    "StackState",
     "Tally",
     "ThreadTotals",
+    "Timeline",
     "TracingCost",
 ]
 
@@ -144,6 +151,34 @@ class Frame:
     file: str
     first_line: int
     """The line of the ``def``."""
+    line: int | None = None
+    """The line that was executing; None where only the function is known."""
+
+
+class StackState(Enum):
+    """How much of a thread's Python stack was seen."""
+
+    WHOLE = "whole"
+    CUT = "cut"
+    """It is deeper than what is noted; the outermost frames are missing."""
+    TORN = "torn"
+    """It changed while it was being read; the innermost frames are missing."""
+    NO_PYTHON = "no_python"
+    """The thread ran no Python code."""
+    UNKNOWN = "unknown"
+    """It could not be read, or nobody can tell whose it would have been."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """What one end of a wait stood in."""
+
+    frames: tuple[Frame, ...]
+    """Innermost first; empty for `NO_PYTHON` and `UNKNOWN`."""
+    state: StackState = StackState.WHOLE
+
+
+UNKNOWN_STACK = Stack((), StackState.UNKNOWN)
 
 
 class Mode(Enum):
@@ -188,6 +223,55 @@ class Tally:
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally(self.ns + other.ns, self.count + other.count)
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The time that threads at one place were kept waiting by one at another place."""
+
+    kind: Kind
+    waiter: Stack
+    holder: Stack
+    lost: Tally
+    """Waiting time, that of waits in flight included, and how often a wait came to be this
+    holder's: a wait that is kept by three holders in turn is noted at three edges."""
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """A place where a thread did not let go of the GIL although it had been asked to."""
+
+    holder: Stack
+    """Where it stood when it had not answered for longer than the threshold."""
+    drop_latency: Tally
+    """Request to release, of the requests that took longer than the threshold."""
+    longest_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One wait or one hold of one thread, for the timeline."""
+
+    tid: int
+    interpreter_id: int
+    began_ns: int
+    ended_ns: int
+    """Both CLOCK_MONOTONIC."""
+    kind: Kind | None
+    """Of a wait; None: it is a hold."""
+    stack: Stack = UNKNOWN_STACK
+    """Where the waiting thread stood; holds have none."""
+    holder: Stack = UNKNOWN_STACK
+    """Where the thread stood that a wait was begun behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Waits, and in full mode holds, one by one in the order of their ends."""
+
+    spans: tuple[Span, ...]
+    dropped: int
+    """How many more there were, which nobody could take over in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +367,10 @@ class ProcessTotals:
     gils: tuple[GilTotals, ...]
     lost_events: Mapping[str, int]
     """By reason; only reasons that have occurred."""
+    edges: tuple[Edge, ...] = ()
+    """Who kept whom waiting, the dearest first."""
+    culprits: tuple[Culprit, ...] = ()
+    """Who did not let go when asked, the dearest first."""
     observed_ns: int | None = None
     """Time that windows of full mode have covered; None: the mode has none."""
     cost: TracingCost | None = None
@@ -328,6 +416,10 @@ class Recording:
     mode: str
     """``contention`` or ``full``."""
     duration_ns: int
+    sources: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    """Source lines by file and line number, without indentation; those that could be read."""
+    timeline: Timeline | None = None
+    """None: it was not asked for."""
 
 
 @dataclass(frozen=True, slots=True)
