@@ -4,7 +4,15 @@
 
 #include "gil.bpf.h"
 
+#include "gil_timeline.bpf.c"
+
+#include "gil_stack.bpf.c"
+
+#include "gil_blame.bpf.c"
+
 #include "gil_wait.bpf.c"
+
+#include "gil_walk.bpf.c"
 
 #include "gil_hold.bpf.c"
 

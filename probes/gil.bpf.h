@@ -12,14 +12,17 @@
 
 // All configuration comes from the loader, so that a program never runs on a silent default.
 #if !defined(MAX_TARGETS) || !defined(MAX_GILS) || !defined(MAX_THREADS) || \
-    !defined(MAX_CALLER_RULES) || !defined(MAX_LOCKS) || !defined(NOTICE_PAGES) || \
-    !defined(TABLE_FLAGS)
+    !defined(MAX_CALLER_RULES) || !defined(MAX_LOCKS) || !defined(MAX_STACKS) || \
+    !defined(MAX_EDGES) || !defined(MAX_BLAMES) || !defined(NOTICE_PAGES) || \
+    !defined(STACK_PAGES) || !defined(TABLE_FLAGS)
 #error "the sizes of the tables must be given"
 #endif
 #if !defined(LOST_READ_FAULT) || !defined(LOST_TABLE_FULL) || !defined(LOST_BEGAN_UNSEEN) || \
     !defined(LOST_ABANDONED) || !defined(LOST_NOTICE) || !defined(LOST_RETURN_UNKNOWN) || \
-    !defined(LOST_LOCK_UNKNOWN) || !defined(LOST_THREAD_REUSED) || !defined(INVALID_MUTEX) || \
-    !defined(INVALID_LOCKED) || !defined(INVALID_INTERVAL) || !defined(INVALID_HOLDER)
+    !defined(LOST_LOCK_UNKNOWN) || !defined(LOST_THREAD_REUSED) || !defined(LOST_STACK_TORN) || \
+    !defined(LOST_STACK_UNKNOWN) || !defined(LOST_STACK_UNSENT) || !defined(LOST_EDGE) || \
+    !defined(LOST_SPAN) || !defined(INVALID_MUTEX) || !defined(INVALID_LOCKED) || \
+    !defined(INVALID_INTERVAL) || !defined(INVALID_HOLDER)
 #error "the reasons LOST_* and INVALID_* must be given"
 #endif
 
@@ -34,6 +37,10 @@
 #define MANY_LOCKS 1                       // no address: threads have waited for several locks
 #define MAX_CALLER_DEPTH 4                 // take_gil, _PyEval_AcquireLock, _Attach, its user
 #define HISTOGRAM_SLOTS 36 // slot k: 2^(k-1) < ns <= 2^k; the last one takes the rest
+#define STACK_DEPTH 32     // frames that are noted; a power of two
+#define MAX_SLICES 8       // holders of a wait whose kind is still open; a power of two
+#define MAX_CODE_POINTERS 4
+#define MAX_FRAME_SIZE 128 // what is read of a frame at most
 
 enum cause {
     AFTER_BLOCKING_CALL, // the thread came back from a call that had released the GIL
@@ -59,7 +66,27 @@ enum notice_kind {
     NOTICE_RETURN, // the libc method has met a new return site
     NOTICE_LOCK,   // a lock is taken that user space has not given a slot
     NOTICE_WINDOW, // a window's traps are used up, or the hold that outlasted it has ended
+    NOTICE_SPANS,  // another quarter of the ring of spans has filled
 };
+
+// How much of a stack was seen.
+enum stack_state {
+    STACK_WHOLE,
+    STACK_CUT,  // deeper than STACK_DEPTH, or the caller of a generator is not known just now
+    STACK_TORN, // its innermost frames changed while they were being read, and are left out
+};
+
+// Ids of stacks; those that were read have the highest bit set.
+enum stack_id {
+    STACK_NONE,      // nobody has looked yet
+    STACK_UNKNOWN,   // it could not be read, or nobody can tell whose it is
+    STACK_NO_PYTHON, // the thread runs no Python code
+};
+
+// The numbers of the programs in `next_program`.
+#define WALK_STACK 0
+#define USE_STACK 1
+#define FIND_THREAD 2
 
 enum target_flag {
     TARGET_KNOWS_CALLERS = 1, // `callers` has rules for this file
@@ -95,12 +122,146 @@ struct gil {
     u64 convoy_waits;
     u64 forced_switches;
     u64 drop_requests;
+    u64 taken_ns; // the last time that a thread took it which had waited,
+    u64 taker;    // and the stack that it stood in
 };
 
 // A drop request that has not been answered yet. Whoever deletes it has answered it.
 struct drop_request {
     u64 asked_ns;
     u64 switch_number;
+    u64 holder; // the stack of who was asked
+};
+
+// Where a process' Python keeps its threads and their frames.
+struct python {
+    u64 interpreters;     // address of the pointer to the newest interpreter
+    u64 namespace_device; // of the pid namespace in which it knows its threads; 0 and 0: the
+    u64 namespace_inode;  // agent's own
+    u32 interpreter_next;
+    u32 threads_head;
+    u32 gil_pointer; // 0: all interpreters share one
+    u32 gil_cond;    // from where that points to
+    u32 tstate_next;
+    u32 thread_id;
+    u32 native_thread_id; // 0: the thread's descriptor has it, at descriptor_tid
+    u32 descriptor_tid;
+    u32 tstate_frame;
+    u32 cframe_frame; // with has_cframe: from where tstate_frame points to
+    u32 has_cframe;
+    u32 frame_size; // what has to be read of it
+    u32 frame_previous;
+    u32 frame_code;
+    u32 frame_instruction;
+    u32 instruction_is_pointer; // otherwise it is an int32
+    u32 frame_owner;            // 0: there is none
+    u32 frame_root;
+    u32 frame_root_marks; // bit k: frame_root is k in the first frame of a thread
+    u32 code_pointers;    // in a code object: the first of some pointers in a row, among them
+    u32 code_pointers_size;
+    u32 code_name; // that to its plain name
+    u32 code_line_table;
+    u32 attachment; // what an earlier one of the same number has been sent does not count
+};
+
+// The frames of a thread that run Python code, innermost first.
+struct stack {
+    u64 id;
+    u32 tgid;
+    u32 depth;
+    u32 state;
+    u32 padding;
+    u64 codes[STACK_DEPTH];
+    u32 instructions[STACK_DEPTH]; // from the code object, or as the frame states it
+    u32 identities[STACK_DEPTH];   // of the code objects: see code_identity
+};
+
+// What keeps a thread waiting, slice by slice: one lasts from one look at the holder to the next.
+// Written by the thread itself alone.
+struct blame {
+    u64 version_end;
+    u64 wait_started_ns; // the wait that all this is about
+    u64 slice_began_ns;
+    u64 waiter;        // stacks
+    u64 holder;        // STACK_NONE: nobody has looked yet
+    u64 holder_tstate; // whose stack that is,
+    u64 switch_number; // as of when,
+    u64 looked_ns;
+    u64 first_holder; // the stack that the wait was begun behind
+    // Slices of a wait that has not shown yet whether it is a convoy.
+    u64 slice_holders[MAX_SLICES];
+    u64 slice_ns[MAX_SLICES];
+    u64 slice_stretches[MAX_SLICES];
+    u64 tstate;      // the thread's own, if it was found
+    u64 search_ns;   // before this it is not searched for again
+    u64 search_from; // a search has come so far; 0: it begins anew
+    u32 tgid;
+    u32 cause;
+    u32 is_new_holder; // no slice of this wait has been put down to it yet
+    u32 wants_holder;  // holder_tstate is to be looked at
+    u32 ends_yield;    // and then the wait is over
+    u32 has_searched;  // for `tstate`, just now
+    u64 version_begin;
+    // Working space. It must be the thread's own: a program may be interrupted by another thread's.
+    u64 addresses[STACK_DEPTH];
+    u64 innermost;
+    u64 walk_began_ns;
+    u64 last_addresses[STACK_DEPTH];
+    u64 last_codes[STACK_DEPTH];
+    u32 last_instructions[STACK_DEPTH];
+    u64 pointers[MAX_CODE_POINTERS];
+    u32 last_depth;
+    u32 last_state;
+    u32 here;
+    u32 there;
+    u32 common;
+    u32 more_padding;
+    u64 found; // the stack that was read last
+    u8 frame[MAX_FRAME_SIZE];
+    struct stack stack;
+};
+
+struct stack_key {
+    u64 id; // less what its code objects say
+    u32 tgid;
+    u32 attachment;
+};
+
+struct sent_stack {
+    u64 id;
+    u64 checked_ns; // when its code objects were found to be the same
+};
+
+struct edge_key {
+    u64 waiter;
+    u64 holder;
+    u32 tgid;
+    u16 kind;
+    u16 generation;
+};
+
+struct edge {
+    u64 wait_ns;
+    u64 stretches; // how often a wait came to be this holder's
+};
+
+struct culprit_key {
+    u64 holder;
+    u32 tgid;
+    u32 generation;
+};
+
+struct culprit {
+    u64 drop_latency_ns;
+    u64 requests;
+    u64 longest_ns;
+};
+
+// What user space tells all programs.
+struct settings {
+    u64 slow_drop_ns; // a holder that takes longer to let go when asked is noted
+    u32 generation;   // of edges and culprits; what an older one holds can be taken away
+    u32 padding;
 };
 
 struct thread {
@@ -119,6 +280,7 @@ struct thread {
     u64 hold_ns; // finished holds, as far as they lie in windows
     u64 holds;   // those that began in one
     u64 last_hold_began_ns;
+    u64 stack;     // in which it has waited for the first time
     u64 exited_ns; // 0: alive
     u32 tgid;
     u32 cause; // of the wait in flight
@@ -221,6 +383,21 @@ BPF_ARRAY(locks, struct lock, MAX_LOCKS);
 BPF_ARRAY(windows, struct window, MAX_LOCKS);
 // The slots of the locks of further interpreters that have their own.
 BPF_F_TABLE("hash", struct gil_key, u32, other_locks, MAX_GILS, TABLE_FLAGS);
+// Filled by user space, one entry a process whose stacks are read.
+BPF_F_TABLE("hash", u32, struct python, pythons, MAX_TARGETS, TABLE_FLAGS);
+// One entry a thread that has waited, until its end.
+BPF_F_TABLE("hash", u32, struct blame, blames, MAX_BLAMES, TABLE_FLAGS);
+// What new entries are copied from: too large for a program's stack.
+BPF_ARRAY(empty_blame, struct blame, 1);
+BPF_ARRAY(empty_histogram, struct histogram, 1);
+// The stacks that user space has been sent; one that falls out is sent again.
+BPF_TABLE("lru_hash", struct stack_key, struct sent_stack, sent_stacks, MAX_STACKS);
+BPF_F_TABLE("hash", struct edge_key, struct edge, edges, MAX_EDGES, TABLE_FLAGS);
+BPF_F_TABLE("hash", struct culprit_key, struct culprit, culprits, MAX_EDGES, TABLE_FLAGS);
+BPF_ARRAY(settings, struct settings, 1);
+BPF_PROG_ARRAY(next_program, 3);
+// struct stack
+BPF_RINGBUF_OUTPUT(stacks, STACK_PAGES);
 // struct notice
 BPF_RINGBUF_OUTPUT(notices, NOTICE_PAGES);
 
@@ -283,9 +460,11 @@ static __always_inline void observe(const struct gil_key *gil, u32 quantity, u64
     struct histogram *histogram = histograms.lookup(&key);
 
     if (!histogram) {
-        struct histogram zero = {};
+        u32 zero = 0;
+        struct histogram *empty = empty_histogram.lookup(&zero);
 
-        histogram = histograms.lookup_or_try_init(&key, &zero);
+        if (empty)
+            histogram = histograms.lookup_or_try_init(&key, empty);
         if (!histogram) {
             lose(gil->tgid, LOST_TABLE_FULL);
             return;

@@ -101,6 +101,7 @@ static __always_inline void finish_hold(struct lock *lock, const struct window *
         lock->hold_slots[slot_of_ns(ns)]++;
     }
     END_CHANGE(lock);
+    send_hold(lock, tid, from_ns, held_ns);
 }
 
 // call pthread_cond_signal(switch_cond) in take_gil: `locked` is 1, this thread is the holder

@@ -26,18 +26,21 @@ int on_thread_exit(void *ctx)
         end_hold(target, tid, 0, now);
     struct thread *thread = threads.lookup(&tid);
 
-    if (!thread || thread->tgid != tgid)
+    if (!thread || thread->tgid != tgid) {
+        blames.delete(&tid);
         return 0;
+    }
     if (thread->wait_started_ns) {
         lose(tgid, LOST_ABANDONED);
-        finish_wait(thread, thread->wait_started_ns, now, thread->cause);
+        finish_wait(thread, tid, thread->wait_started_ns, now, thread->cause);
     } else if (thread->forced_drop_ns || thread->yield_started_ns) {
         lose(tgid, LOST_ABANDONED);
-        finish_wait(thread,
+        finish_wait(thread, tid,
                     thread->forced_drop_ns ? thread->forced_drop_ns : thread->yield_started_ns, now,
                     AFTER_PREEMPTION);
     }
     thread->exited_ns = now;
+    blames.delete(&tid);
     return 0;
 }
 

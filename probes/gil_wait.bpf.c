@@ -65,20 +65,23 @@ static __always_inline void answer_drop_request(struct gil_key *key, u64 switch_
 
     if (!pending || (!dropped && pending->switch_number == switch_number))
         return;
-    u64 asked_ns = pending->asked_ns;
+    // The request may have come from another CPU after this program had read the clock.
+    u64 holder = pending->holder, asked_ns = pending->asked_ns;
+    u64 ns = now > asked_ns ? now - asked_ns : 0;
 
-    if (drop_requests.delete(key) == 0)
-        // The request may have come from another CPU after this program had read the clock.
-        observe(key, DROP_LATENCY, now > asked_ns ? now - asked_ns : 0);
+    if (drop_requests.delete(key) == 0) {
+        observe(key, DROP_LATENCY, ns);
+        note_culprit(key->tgid, holder, ns);
+    }
 }
 
-static __always_inline void finish_wait(struct thread *thread, u64 started_ns, u64 ended_ns,
-                                        u32 cause)
+static __always_inline void finish_wait(struct thread *thread, u32 tid, u64 started_ns,
+                                        u64 ended_ns, u32 cause)
 {
     struct gil_key key = {.cond = thread->cond, .tgid = thread->tgid};
     struct gil *gil = gils.lookup(&key);
     u64 ns = ended_ns - started_ns;
-    u32 kind = cause;
+    u32 kind = kind_of_wait(cause, thread->interval_ns, ns);
 
     if (!gil) {
         // The thread was made to yield before anything had shown which lock it uses.
@@ -88,8 +91,6 @@ static __always_inline void finish_wait(struct thread *thread, u64 started_ns, u
         lose(thread->tgid, LOST_LOCK_UNKNOWN);
         return;
     }
-    if (cause == AFTER_BLOCKING_CALL && thread->interval_ns && ns >= thread->interval_ns)
-        kind = CONVOY;
     if (kind >= KINDS)
         return; // never; the verifier wants the bound
     BEGIN_CHANGE(thread);
@@ -106,6 +107,7 @@ static __always_inline void finish_wait(struct thread *thread, u64 started_ns, u
     if (kind == AFTER_PREEMPTION)
         __sync_fetch_and_add(&gil->forced_switches, 1);
     observe(&key, cause, ns);
+    end_blame(thread, gil, tid, started_ns, ended_ns, kind);
 }
 
 static __always_inline void begin_wait(struct thread *thread, u64 cond, u64 started_ns, u32 cause)
@@ -203,15 +205,15 @@ static __always_inline int wait_called(struct pt_regs *ctx, struct target *targe
     answer_drop_request(&key, state.switch_number, 0, now);
     thread->saved_switch_number = state.switch_number;
     thread->interval_ns = gil->interval_ns;
-    if (thread->wait_started_ns) {
-        // The next tick of a wait. One that was first met in the middle learns its cause here.
-        if (thread->cause == AFTER_UNKNOWN)
-            thread->cause = cause_of_wait(ctx, target);
-        return 0;
-    }
-    // A thread that was made to yield has needed the GIL since it gave it away.
-    begin_wait(thread, key.cond, thread->forced_drop_ns ? thread->forced_drop_ns : now,
-               thread->forced_drop_ns ? AFTER_PREEMPTION : cause_of_wait(ctx, target));
+    if (!thread->wait_started_ns)
+        // A thread that was made to yield has needed the GIL since it gave it away.
+        begin_wait(thread, key.cond, thread->forced_drop_ns ? thread->forced_drop_ns : now,
+                   thread->forced_drop_ns ? AFTER_PREEMPTION : cause_of_wait(ctx, target));
+    else if (thread->cause == AFTER_UNKNOWN)
+        // The next tick of a wait that was first met in the middle.
+        thread->cause = cause_of_wait(ctx, target);
+    blame_holder(thread, tid, &state, now);
+    next_program.call(ctx, WALK_STACK);
     return 0;
 }
 
@@ -269,7 +271,7 @@ int on_wait_return(struct pt_regs *ctx)
         // Whether the wait is over is not known. What it has lasted so far is; if it goes on, the
         // rest counts as another one.
         lose(tgid, LOST_READ_FAULT);
-        finish_wait(thread, thread->wait_started_ns, now, thread->cause);
+        finish_wait(thread, tid, thread->wait_started_ns, now, thread->cause);
         return 0;
     }
     // A wait that did not time out was woken by a release, whoever has taken the GIL since.
@@ -277,7 +279,8 @@ int on_wait_return(struct pt_regs *ctx)
 
     answer_drop_request(&key, state.switch_number, state.locked == 0 || result == 0, now);
     if (state.locked == 0) {
-        finish_wait(thread, thread->wait_started_ns, now, thread->cause);
+        note_taker(&key, tid, now);
+        finish_wait(thread, tid, thread->wait_started_ns, now, thread->cause);
         return 0;
     }
     if (result == TIMED_OUT && state.switch_number == thread->saved_switch_number) {
@@ -312,11 +315,17 @@ int on_forced_drop(struct pt_regs *ctx)
     if (!thread->cond && target->cond != MANY_LOCKS)
         thread->cond = target->cond;
     struct gil_key key = {.cond = thread->cond, .tgid = tgid};
+    struct gil_state state = {};
 
     answer_drop_request(&key, 0, 1, now);
     BEGIN_CHANGE(thread);
     thread->forced_drop_ns = now;
     END_CHANGE(thread);
+    // The thread still holds the lock, so `last_holder` is its own state.
+    if (key.cond && !read_gil(key.cond, &state)) {
+        begin_blame(tgid, tid, state.last_holder, now, AFTER_PREEMPTION);
+        next_program.call(ctx, WALK_STACK);
+    }
     return 0;
 }
 
@@ -332,13 +341,14 @@ int on_forced_take(struct pt_regs *ctx)
     trapped(ids >> 32);
     if (!thread || !thread->forced_drop_ns)
         return 0;
-    finish_wait(thread, thread->forced_drop_ns, now, AFTER_PREEMPTION);
+    finish_wait(thread, tid, thread->forced_drop_ns, now, AFTER_PREEMPTION);
     return 0;
 }
 
-static __always_inline int yield_called(struct gil_key *key, u64 ids, u64 now)
+static __always_inline int yield_called(struct pt_regs *ctx, struct gil_key *key, u64 ids, u64 now)
 {
-    struct thread *thread = current_thread(ids >> 32, ids);
+    u32 tgid = ids >> 32, tid = ids;
+    struct thread *thread = current_thread(tgid, tid);
 
     if (!thread)
         return 0;
@@ -348,6 +358,10 @@ static __always_inline int yield_called(struct gil_key *key, u64 ids, u64 now)
     if (!thread->forced_drop_ns)
         thread->yield_started_ns = now;
     END_CHANGE(thread);
+    if (!thread->forced_drop_ns) {
+        begin_blame(tgid, tid, 0, now, AFTER_PREEMPTION);
+        next_program.call(ctx, WALK_STACK);
+    }
     return 0;
 }
 
@@ -364,7 +378,7 @@ int on_yield(struct pt_regs *ctx)
     // waited, so a GIL that is not known by now is not one.
     if (!gils.lookup(&key))
         return 0;
-    return yield_called(&key, ids, now);
+    return yield_called(ctx, &key, ids, now);
 }
 
 // The entry of pthread_cond_wait itself.
@@ -376,20 +390,31 @@ int on_libc_yield(struct pt_regs *ctx)
 
     if (!trapped(key.tgid) || !gils.lookup(&key) || !returns_to_probe(ctx, key.tgid, ids, 1))
         return 0;
-    return yield_called(&key, ids, now);
+    return yield_called(ctx, &key, ids, now);
 }
 
-// The jump behind that call. What the evaluation loop was made to yield is not back yet.
+// The jump behind that call: another thread has taken the lock, and most likely still has it. What
+// the evaluation loop was made to yield is not back yet.
 int on_yield_return(struct pt_regs *ctx)
 {
     u64 now = bpf_ktime_get_ns();
     u64 ids = current_ids();
-    u32 tid = ids;
+    u32 tgid = ids >> 32, tid = ids;
     struct thread *thread = threads.lookup(&tid);
+    struct gil_state state = {};
 
-    trapped(ids >> 32);
-    if (!thread || !thread->yield_started_ns)
+    trapped(tgid);
+    if (!thread || !(thread->yield_started_ns || thread->forced_drop_ns))
         return 0; // another condition variable, or a yield that began before the probe
-    finish_wait(thread, thread->yield_started_ns, now, AFTER_PREEMPTION);
+    struct blame *blame = blames.lookup(&tid);
+
+    if (blame && blame->wait_started_ns && !blame->holder && !read_gil(thread->cond, &state) &&
+        state.locked == 1 && state.last_holder != blame->tstate) {
+        want_holder(thread, blame, &state, now);
+        blame->ends_yield = thread->yield_started_ns != 0;
+        next_program.call(ctx, WALK_STACK);
+    }
+    if (thread->yield_started_ns)
+        finish_wait(thread, tid, thread->yield_started_ns, now, AFTER_PREEMPTION);
     return 0;
 }

@@ -1,9 +1,10 @@
-"""What all tests share: the rule for live tests, and the count of skipped ones by reason."""
+"""What all tests share: the rule for live tests, the count of skipped ones, and the caches."""
 
 import ctypes
 import importlib.util
 import os
 import platform
+import tempfile
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,14 @@ import pytest
 _BPF_SYSCALL = 321
 _BPF_MAP_CREATE = 0
 _BPF_MAP_TYPE_ARRAY = 2
+_CACHE = Path(tempfile.gettempdir()) / f"gilscope-tests-cache-{os.getuid()}"
 _UPROBE_EVENTS = Path("/sys/bus/event_source/devices/uprobe/type")
+
+
+def pytest_configure() -> None:
+    """Let all tests share compiled programs, also with earlier runs, and leave the user's alone."""
+    _CACHE.mkdir(mode=0o755, exist_ok=True)
+    os.environ["XDG_CACHE_HOME"] = str(_CACHE)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -17,10 +17,12 @@ from gilscope.model import (
     Process,
     ProcessTotals,
     Recording,
+    Span,
     Stack,
     StackState,
     Tally,
     ThreadTotals,
+    Timeline,
     TracingCost,
 )
 
@@ -38,6 +40,7 @@ __all__ = [
     "stack",
     "thread",
     "with_edges",
+    "with_timeline",
 ]
 
 MS = 1_000_000
@@ -194,3 +197,34 @@ def full_mode() -> Recording:
         cost=TracingCost(overhead_ns=2_400_000, recent_ratio=0.0013, traps=1420),
     )
     return replace(recording, observation=replace(seen, totals=totals), mode="full")
+
+
+def with_timeline() -> Recording:
+    """Return `full_mode` with a few of its waits and holds one by one, and three that are lost.
+
+    Thread 2 is made to yield to thread 1: it waits from a moment before it lets go. Thread 9 ended
+    before it could be asked for its role.
+    """
+    recording = full_mode()
+    seen = recording.observation
+    began_ns = 7_000_000_000
+    spans = (
+        Span(2, 0, began_ns, began_ns + 8_000_003, None),
+        Span(
+            1,
+            0,
+            began_ns + 2_000_001,
+            began_ns + 8_015_000,
+            Kind.CONVOY,
+            SERVING,
+            replace(CRUNCHING, state=StackState.TORN),
+        ),
+        Span(1, 0, began_ns + 8_016_000, began_ns + 8_116_000, None),
+        Span(2, 0, began_ns + 8_000_000, began_ns + 8_120_999, Kind.PREEMPTION, CRUNCHING, SERVING),
+        Span(9, 0, began_ns + 8_130_000, began_ns + 8_130_000, Kind.UNKNOWN),
+    )
+    return replace(
+        recording,
+        observation=replace(seen, since_ns=began_ns - 1000),
+        timeline=Timeline(spans, dropped=3),
+    )

@@ -2,21 +2,40 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gilscope.agent_state import AgentState, ProgramRuns, TableState
 from gilscope.gil.probe import GilProbe
 from gilscope.gil.tracer import Tracer
-from gilscope.kernel.statistics import ProgramStatistics, map_statistics, program_statistics
-from gilscope.own_memory import read_own_memory
+from gilscope.kernel.statistics import (
+    MapStatistics,
+    ProgramStatistics,
+    map_statistics,
+    program_statistics,
+)
+from gilscope.own_memory import OwnMemory, read_own_memory
 
 __all__ = ["AgentReader"]
+
+_MEMORY_KEPT_NS = 12_000_000_000
+"""So old figures of memory may be: to find them takes longer than all the rest. Who scrapes every
+15 s, as most do, always gets those of now."""
 
 _RUN_STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
 
 
 @dataclass(frozen=True, slots=True)
+class _Memory:
+    """What the agent's process and its maps took at some time."""
+
+    at_ns: int
+    own: OwnMemory
+    maps: Mapping[str, MapStatistics]
+    """By name, the rings among them."""
+
+
+@dataclass(slots=True)
 class AgentReader:
     """Looks at the agent that traces with *tracer*; a look takes half a millisecond."""
 
@@ -25,18 +44,21 @@ class AgentReader:
     """CLOCK_MONOTONIC when the agent started."""
     run_statistics: Path = _RUN_STATISTICS
     """Says 1 while the kernel times every run of every BPF program."""
+    _memory: _Memory | None = field(default=None, init=False)
 
     def read(self) -> AgentState:
-        """Return the state of now; raises OSError."""
-        memory = read_own_memory()
+        """Return the state of now, and of memory that of the last seconds; raises OSError."""
+        memory = self._memory
+        if memory is None or time.monotonic_ns() - memory.at_ns >= _MEMORY_KEPT_NS:
+            memory = self._memory = _read_memory(self.tracer.probe)
         costs = self.tracer.trap_costs
         programs = {name: program_statistics(fd) for name, fd in self.tracer.probe.programs.items()}
         return AgentState(
             running_ns=time.monotonic_ns() - self.since_ns,
             cpu_ns=time.process_time_ns(),
             sampling_cpu_ns=self.tracer.sampling_cpu_ns,
-            resident_bytes=memory.resident_bytes,
-            private_bytes=memory.private_bytes,
+            resident_bytes=memory.own.resident_bytes,
+            private_bytes=memory.own.private_bytes,
             traps=self.tracer.traps,
             trap_costs_ns={
                 "full": costs.full_ns,
@@ -44,7 +66,7 @@ class AgentReader:
                 "contention": costs.contention_ns,
             },
             is_measured=costs.is_measured,
-            tables=tuple(_tables(self.tracer.probe)),
+            tables=tuple(_tables(self.tracer.probe, memory.maps)),
             program_runs=_runs(programs) if self._shows_runs() else (),
             bpf_misses=_misses(programs.values()),
         )
@@ -60,14 +82,21 @@ class AgentReader:
             return False  # before Linux 5.1
 
 
-def _tables(probe: GilProbe) -> Iterator[TableState]:
-    entries = probe.table_fill
-    for name, table in probe.tables.items():
-        kernel = map_statistics(table.fileno())
-        yield TableState(name, entries.get(name), kernel.max_entries, kernel.memlock_bytes)
+def _read_memory(probe: GilProbe) -> _Memory:
+    maps = {name: map_statistics(table.fileno()) for name, table in probe.tables.items()}
     ring = probe.notice_ring
-    # It holds bytes, not entries, and is emptied four times a second.
-    yield TableState(ring.name, None, None, map_statistics(ring.fileno()).memlock_bytes)
+    maps[ring.name] = map_statistics(ring.fileno())
+    return _Memory(time.monotonic_ns(), read_own_memory(), maps)
+
+
+def _tables(probe: GilProbe, maps: Mapping[str, MapStatistics]) -> Iterator[TableState]:
+    entries = probe.table_fill
+    for name in probe.tables:
+        kernel = maps[name]
+        yield TableState(name, entries.get(name), kernel.max_entries, kernel.memlock_bytes)
+    # It holds bytes, not entries, and is emptied a few times a second.
+    name = probe.notice_ring.name
+    yield TableState(name, None, None, maps[name].memlock_bytes)
 
 
 def _runs(programs: Mapping[str, ProgramStatistics]) -> tuple[ProgramRuns, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import gilscope
-from gilscope.commands import doctor, record, serve
+from gilscope.commands import doctor, record, serve, top
 from gilscope.errors import GilscopeError
 
 __all__ = ["COMMANDS", "build_parser", "main"]
@@ -35,7 +35,12 @@ class Command(Protocol):
         """Do it, and return the exit code."""
 
 
-COMMANDS: dict[str, Command] = {"record": record, "serve": serve, "doctor": doctor}
+COMMANDS: dict[str, Command] = {
+    "record": record,
+    "top": top,
+    "serve": serve,
+    "doctor": doctor,
+}
 
 
 def build_parser() -> argparse.ArgumentParser:

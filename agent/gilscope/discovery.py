@@ -6,13 +6,14 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gilscope import procfs
 from gilscope.agent_reader import AgentReader
 from gilscope.agent_state import AgentState
+from gilscope.births import Births
 from gilscope.errors import GilscopeError, NotPermitted, NotPython
 from gilscope.gil.tracer import Tracer
 from gilscope.model import Observation, Refusal
@@ -27,9 +28,15 @@ _log = logging.getLogger(__name__)
 
 _RETRIES_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 """A program that has just started maps its interpreter within this time, a few loads later."""
+_UNWANTED_RETRIES_S = (0.5, 3.0)
+"""One that is not wanted may still give itself another title; that of another program comes with a
+notice."""
 
 _SCAN_S = 0.4
-"""So often all processes are looked at: one that forks, and executes nothing, gives no notice."""
+"""So often, at most, all processes are looked at because something has started: what forks, and
+executes nothing, gives no notice."""
+_SWEEP_S = 2.0
+"""So often they are looked at in any case, for what has ended."""
 
 _RESCAN_S = 60.0
 """So often also old processes are looked at again: a program may embed Python late in its life."""
@@ -130,7 +137,12 @@ class Discovery:
         self._executed: set[int] = set()
         self._retried: set[int] = set()
         """The processes of `_seen` that are not to wait for a scan."""
+        self._births = Births()
+        self._are_births_seen = False
         self._scan_s = 0.0
+        self._sweep_s = 0.0
+        self._called = threading.Event()
+        """Set when `look` has something to do."""
         self._refusals: dict[int, Refusal] = {}
         self._ended_s: dict[int, float] = {}
         self._rescan_s = time.monotonic() + _RESCAN_S
@@ -154,21 +166,45 @@ class Discovery:
         self.look()
 
     def heed(self, executed: Iterable[int]) -> None:
-        """Let `look` have a look at the processes *executed*, which run a new program."""
+        """Let `look` have a look at the processes *executed*, which run a new program.
+
+        To be called a few times a second, by the thread that looks after the traced processes: it
+        wakes the one that waits in `wait` when anything has started.
+        """
         with self._lock:
             self._executed.update(executed)
+            self._are_births_seen |= self._births.are_new()
+            if self._executed or self._are_births_seen:
+                self._called.set()
+
+    def wait(self) -> None:
+        """Wait until `look` has something to do, or `wake` is called."""
+        due_s = min([self._seen[pid].due_s for pid in self._retried] + [self._sweep_s])
+        if self._are_births_seen:
+            due_s = min(due_s, self._scan_s)
+        self._called.wait(max(0.0, due_s - time.monotonic()))
+
+    def wake(self) -> None:
+        """End `wait`."""
+        self._called.set()
 
     def look(self) -> None:
         """Notice what has started, replaced itself or ended. One thread alone may call it."""
         now_s = time.monotonic()
         with self._lock:
+            self._called.clear()
             executed, self._executed = self._executed, set()
+            is_scan_due = now_s >= self._sweep_s
+            if now_s >= self._scan_s and (self._births.are_new() or self._are_births_seen):
+                is_scan_due = True
+            if is_scan_due:
+                self._are_births_seen = False
+                self._scan_s, self._sweep_s = now_s + _SCAN_S, now_s + _SWEEP_S
         for pid in executed:
             self._tracer.drop(pid)
             self._forget(pid)
         candidates = executed | self._due(now_s)
-        if now_s >= self._scan_s:
-            self._scan_s = now_s + _SCAN_S
+        if is_scan_due:
             candidates |= self._scan(now_s)
         # An agent that looked at itself would never come to rest.
         traced = {*self._tracer.pids, *self._tracer.untrusted_pids, os.getpid()}
@@ -198,12 +234,11 @@ class Discovery:
 
     def _try(self, pid: int, attempt: _Attempt, now_s: float) -> None:
         if not self._is_wanted(pid, self._kinship):
-            # Its command line may still change, by an exec that is about to come or a new title.
-            self._later(pid, attempt, now_s)
+            self._later(pid, attempt, now_s, _UNWANTED_RETRIES_S)
             return
         program = self._programs.identity(pid)
         if self._programs.is_foreign(program, pid):
-            self._later(pid, attempt, now_s)
+            self._later(pid, attempt, now_s, _RETRIES_S)
             return
         try:
             self._tracer.attach(pid)
@@ -211,7 +246,7 @@ class Discovery:
             # Unless it has ended or become another program meanwhile, which proves nothing.
             if self._programs.identity(pid) == program:
                 self._programs.remember_foreign(program)
-            self._later(pid, attempt, now_s)
+            self._later(pid, attempt, now_s, _RETRIES_S)
         except GilscopeError as error:
             attempt.final = True
             # What may not be looked at and does not look like a Python is nobody's loss.
@@ -226,11 +261,11 @@ class Discovery:
             self._forget(pid)
             self._ended_s.pop(pid, None)
 
-    def _later(self, pid: int, attempt: _Attempt, now_s: float) -> None:
-        if attempt.tries >= len(_RETRIES_S):
+    def _later(self, pid: int, attempt: _Attempt, now_s: float, retries_s: Sequence[float]) -> None:
+        if attempt.tries >= len(retries_s):
             attempt.final = True
             return
-        attempt.due_s = now_s + _RETRIES_S[attempt.tries]
+        attempt.due_s = now_s + retries_s[attempt.tries]
         attempt.tries += 1
         self._retried.add(pid)
 

@@ -108,6 +108,45 @@ GIL_OBSERVED = _of_process(
     "that windows cover.",
     "window",
 )
+GIL_BLOCKED = _of_process(
+    "gilscope_gil_blocked_seconds_total",
+    "counter",
+    "Time that threads at one place (waiter) were kept waiting for the GIL by a thread at another "
+    "(holder); a wait in flight counts as soon as its kind is known, after a switch interval at "
+    "most. The dearest pairs have series of their own, which begin at 0 when a pair gets them; "
+    "what else was lost is under other.",
+    "Tells which lines of code are in each other's way. The rate is the number of threads that "
+    "wait at any moment. All series of a process add up to what its threads have lost.",
+    "waiter",
+    "holder",
+    "kind",
+)
+GIL_BLOCKED_TIMES = _of_process(
+    "gilscope_gil_blocked_total",
+    "counter",
+    "How often a wait came to be this holder's; one that is kept up by three holders in turn is "
+    "counted with each of them.",
+    "Blocked time divided by this is how long the holder keeps a waiter.",
+    "waiter",
+    "holder",
+    "kind",
+)
+GIL_SLOW_DROP = _of_process(
+    "gilscope_gil_slow_drop_seconds_total",
+    "counter",
+    "Time from a request to drop the GIL until the holder let go, by where the holder stood; only "
+    "of requests that took longer than 10 ms.",
+    "Names the code that does not let go when asked, a call into C as a rule. The rate is the "
+    "share of the time for which somebody asks it in vain.",
+    "holder",
+)
+GIL_SLOW_DROPS = _of_process(
+    "gilscope_gil_slow_drops_total",
+    "counter",
+    "Requests to drop the GIL that took longer than 10 ms, by where the holder stood.",
+    "Slow drop time divided by this is how long the holder takes to let go.",
+    "holder",
+)
 GIL_CONVOY_WAITS = _of_process(
     "gilscope_gil_convoy_waits_total",
     "counter",
@@ -303,6 +342,10 @@ FAMILIES = (
     GIL_THREAD_HOLDS,
     GIL_HELD,
     GIL_OBSERVED,
+    GIL_BLOCKED,
+    GIL_BLOCKED_TIMES,
+    GIL_SLOW_DROP,
+    GIL_SLOW_DROPS,
     GIL_CONVOY_WAITS,
     GIL_FORCED_SWITCHES,
     GIL_DROP_REQUESTS,

@@ -242,7 +242,7 @@ class Culprit:
     """A place where a thread did not let go of the GIL although it had been asked to."""
 
     holder: Stack
-    """Where it stood when it had not answered for longer than the threshold."""
+    """Where it stood soon after it had been asked."""
     drop_latency: Tally
     """Request to release, of the requests that took longer than the threshold."""
     longest_ns: int
@@ -371,6 +371,8 @@ class ProcessTotals:
     """Who kept whom waiting, the dearest first."""
     culprits: tuple[Culprit, ...] = ()
     """Who did not let go when asked, the dearest first."""
+    has_stacks: bool = True
+    """Whether stacks are read; if not, there are neither edges nor culprits."""
     observed_ns: int | None = None
     """Time that windows of full mode have covered; None: the mode has none."""
     cost: TracingCost | None = None

@@ -2,16 +2,20 @@
 
 import http
 import logging
+import os
+import select
 import socket
 import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from gilscope.blame_book import DEFAULT_PAIRS, BlameBook
 from gilscope.collectors.agent import AgentCollector, Source
 from gilscope.collectors.exposition import encode, negotiate
 from gilscope.errors import CannotListen
 from gilscope.reports import page
 from gilscope.reports.agent_section import SelfPortrait
+from gilscope.reports.page_blame import MOST_PAIRS
 
 __all__ = ["Address", "Pulse", "Server", "parse_address"]
 
@@ -64,6 +68,7 @@ class Server:
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise CannotListen(f"cannot listen on {host or '*'}:{port}: {reason}") from error
+        self._stopped = os.eventfd(0)
 
     @property
     def url(self) -> str:
@@ -72,23 +77,33 @@ class Server:
         shown = str(host) if ":" not in str(host) else f"[{host!s}]"
         return f"http://{shown}:{port}/"
 
-    def run(self, source: Source, pulse: Pulse) -> None:
-        """Serve *source* until `stop` is called from another thread."""
-        collector = AgentCollector(source)
+    def run(self, source: Source, pulse: Pulse, pairs: int = DEFAULT_PAIRS) -> None:
+        """Serve *source* until `stop` is called from another thread.
+
+        At most *pairs* pairs of each process have series of their own.
+        """
+        book = BlameBook(pairs)
+        collector = AgentCollector(source, book)
         self._listener.routes = {
-            "/": lambda _: _page(source, collector),
+            "/": lambda _: _page(source, collector, book),
             "/healthz": lambda _: _health(pulse),
             "/metrics": lambda accept: _metrics(collector, accept),
         }
-        self._listener.serve_forever(poll_interval=0.2)
+        # `serve_forever` looks again and again whether it is to end.
+        poll = select.poll()
+        poll.register(self._listener, select.POLLIN)
+        poll.register(self._stopped, select.POLLIN)
+        while self._stopped not in {fd for fd, _ in poll.poll()}:
+            self._listener.handle_request()
 
     def stop(self) -> None:
-        """End `run`."""
-        self._listener.shutdown()
+        """End `run`, which may come later."""
+        os.eventfd_write(self._stopped, 1)
 
     def close(self) -> None:
-        """Give up the address."""
+        """Give up the address; `run` must have ended."""
         self._listener.server_close()
+        os.close(self._stopped)
 
 
 _Answer = tuple[http.HTTPStatus, str, bytes]
@@ -96,6 +111,8 @@ _Answer = tuple[http.HTTPStatus, str, bytes]
 
 class _Listener(ThreadingHTTPServer):
     daemon_threads = True
+    timeout = 0
+    """So long `handle_request` waits for one: it is called when there is one."""
     routes: dict[str, Callable[[str], _Answer]]
 
 
@@ -145,8 +162,10 @@ def _health(pulse: Pulse) -> _Answer:
     return http.HTTPStatus.SERVICE_UNAVAILABLE, "text/plain; charset=utf-8", body
 
 
-def _page(source: Source, collector: AgentCollector) -> _Answer:
-    observations = source.observe()
+def _page(source: Source, collector: AgentCollector, book: BlameBook) -> _Answer:
+    with book.turn:
+        observations = source.observe()
+        lately = book.lately(observations, MOST_PAIRS)
     portrait = SelfPortrait(source.agent_state(), collector.last_scrape_ns)
-    html = page.render(observations, source.refusals(), portrait)
+    html = page.render(observations, source.refusals(), portrait, lately)
     return http.HTTPStatus.OK, "text/html; charset=utf-8", html.encode()

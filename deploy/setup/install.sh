@@ -29,7 +29,8 @@ is_installed() {
 
 install_packages() {
     missing=
-    for package in binutils ca-certificates gcc libc6-dev python3 python3-bpfcc python3-venv; do
+    for package in binutils ca-certificates chromium fonts-dejavu-core gcc libc6-dev python3 \
+        python3-bpfcc python3-venv; do
         is_installed "$package" || missing="$missing $package"
     done
     [ -n "$missing" ] || return 0

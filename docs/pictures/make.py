@@ -1,60 +1,159 @@
-"""Makes docs/pictures/record.png: a recording of the convoy program as a terminal shows it.
+"""Makes docs/pictures/*.png, from programs that it runs: record.png, report.png and top.png.
 
-Needs root, as gilscope does, and Chromium (`apt-get install chromium`) to draw. The same report
-goes to standard output as plain text, for the README.
+Needs root, as gilscope does, Chromium (`apt-get install chromium`) to draw, and no folder
+/srv/demo. What record prints, and what the client of docs/convoy.md does, goes to standard output,
+for README.md and docs/convoy.md.
 """
-# ruff: noqa: INP001, S101 - a script; the assertions are about its own children
+# ruff: noqa: INP001, S101, S607, T201 - a script; the assertions are about its own children
 
+import contextlib
+import fcntl
 import html
-import json
+import itertools
 import os
 import pty
 import re
+import select
+import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import IO
+
+import pyte
 
 _ROOT = Path(__file__).resolve().parents[2]
-_PICTURE = Path(__file__).with_name("record.png")
+_PICTURES = Path(__file__).parent
+# The paths that reports show are those of an application, not those of a checkout.
+_FOLDER = Path("/srv/demo")
+_WORKLOADS = _ROOT / "tests" / "workloads"
+_EXAMPLES = _ROOT / "docs" / "examples"
+_PROGRAMS = (
+    *(_WORKLOADS / name for name in ("convoy.py", "convoy_client.py", "handshake.py")),
+    *(_EXAMPLES / f"quotes_{name}.py" for name in ("before", "after", "client")),
+)
 _PYTHON = "/usr/bin/python3"
-_CONVOY = (_PYTHON, "tests/workloads/convoy.py", "--client")
-_RECORD = (sys.executable, "-m", "gilscope", "record", "-d", "5", "-p")
+_GILSCOPE = (sys.executable, "-m", "gilscope")
 
-_SHOWN_UNTIL = "How long holders took"
+_SHOWN_UNTIL = re.compile("Who did not let go|Time lost, by")
+_REPORT_PX = (1000, 1280)
+_RECORD_LINES, _TOP_LINES = 250, 24
+_RECORD_COLUMNS, _TOP_COLUMNS = 130, 90
+_PATIENCE_S, _TOP_S = 60.0, 5.0
+
 _LINE_PX, _COLUMN_PX, _MARGIN_PX = 20, 8.43, 24
-_CLASSES = {"1": "bold", "2": "dim", "31": "red", "32": "green", "33": "yellow"}
+_COLORS = {
+    "black": "#14161b",
+    "red": "#ff7b72",
+    "green": "#7ee787",
+    "brown": "#e3b341",
+    "blue": "#79c0ff",
+    "magenta": "#d2a8ff",
+    "cyan": "#56d4dd",
+    "white": "#d4d7dd",
+    "brightblack": "#8b919c",
+}
 _STYLE = f"""
 body {{ margin: 0; background: #14161b; color: #d4d7dd }}
 pre {{ margin: 0; padding: {_MARGIN_PX}px; font: 14px/{_LINE_PX}px "DejaVu Sans Mono", monospace }}
-.bold {{ color: #fff; font-weight: bold }} .red {{ color: #ff7b72; font-weight: bold }}
-.dim {{ color: #8b919c }} .green {{ color: #7ee787 }} .yellow {{ color: #e3b341 }}
 """
 
 
 def main() -> None:
-    """Record, print the report, and draw it."""
+    """Run the programs, print what was seen, and draw it."""
+    _FOLDER.mkdir()
+    try:
+        for program in _PROGRAMS:
+            shutil.copy(program, _FOLDER)
+        with _started("convoy.py", "--client") as (pid, _, _):
+            _record(pid)
+        for name in ("quotes_before.py", "quotes_after.py"):
+            _show_quotes(name, with_pictures=name == "quotes_before.py")
+    finally:
+        shutil.rmtree(_FOLDER)
+
+
+def _show_quotes(name: str, *, with_pictures: bool) -> None:
+    with _started(name) as (pid, port, _), _started("quotes_client.py", port) as client:
+        print(f"client of {name}: {client[2].readline().strip()}")
+        with tempfile.TemporaryDirectory() as folder:
+            page = Path(folder, "report.html")
+            shown = _record(pid, "--format", "text", "--format", f"html={page}")
+            if with_pictures:
+                lines = shown.display
+                until = next(n for n, line in enumerate(lines) if _SHOWN_UNTIL.match(line))
+                _draw_screen(shown, until - 1, "record.png")
+                _draw(page, _REPORT_PX, "report.png")
+                top = (*_GILSCOPE, "top", "-p", str(pid))
+                screen = _in_terminal(top, _TOP_COLUMNS, _TOP_LINES, awaited="GIL_CONVOY")
+                _draw_screen(screen, _TOP_LINES, "top.png")
+
+
+@contextlib.contextmanager
+def _started(name: str, *arguments: str) -> Iterator[tuple[int, str, IO[str]]]:
+    """Yield a program's pid, its first line, and where the next ones come from; it ends then."""
     with subprocess.Popen(
-        _CONVOY, cwd=_ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as convoy:
-        assert convoy.stdout is not None
-        pid = str(json.loads(convoy.stdout.readline())["pid"])
-        report = _in_terminal((*_RECORD, pid))
-        convoy.terminate()
-    sys.stdout.write(re.sub(r"\033\[\d+m", "", report))
-    _draw(f"$ gilscope record -p {pid} -d 5\n{report.partition(_SHOWN_UNTIL)[0].rstrip()}")
+        (_PYTHON, name, *arguments),
+        cwd=_FOLDER,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as program:
+        assert program.stdout is not None
+        try:
+            yield program.pid, program.stdout.readline().strip(), program.stdout
+        finally:
+            program.terminate()
 
 
-def _in_terminal(command: tuple[str, ...]) -> str:
+def _record(pid: int, *formats: str) -> pyte.Screen:
+    command = (*_GILSCOPE, "record", "-p", str(pid), "-d", "5", *formats)
+    screen = _in_terminal(command, _RECORD_COLUMNS, _RECORD_LINES)
+    print("\n".join(line.rstrip() for line in screen.display).rstrip(), end="\n\n")
+    return screen
+
+
+def _in_terminal(
+    command: Sequence[str], columns: int, lines: int, *, awaited: str = ""
+) -> pyte.Screen:
+    """Return what a terminal shows when *command* has ended, or some looks after *awaited*."""
     ours, theirs = pty.openpty()
-    with subprocess.Popen(command, cwd=_ROOT, stdout=theirs, stderr=theirs) as process:
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    is_view = bool(awaited)
+    screen = pyte.Screen(columns, lines)
+    stream = pyte.ByteStream(screen)
+    variables = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": str(_ROOT / "agent")}
+    # As a login shell does: the terminal is the command's own.
+    with subprocess.Popen(
+        ("setsid", "--ctty", *command),
+        cwd=_FOLDER,
+        env=variables,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    ) as process:
         os.close(theirs)
-        shown = b""
-        while chunk := _read(ours):
-            shown += chunk
+        end_s = time.monotonic() + _PATIENCE_S
+        while select.select([ours], [], [], max(0.0, end_s - time.monotonic()))[0]:
+            chunk = _read(ours)
+            if not chunk:
+                break
+            stream.feed(chunk)
+            if awaited and any(awaited in line for line in screen.display):
+                end_s, awaited = time.monotonic() + _TOP_S, ""
+        # Whatever it does to the screen at its end is not fed any more.
+        if is_view:
+            process.terminate()
+        code = process.wait()
+    assert not awaited, "\n".join(screen.display)
+    assert code == 0, "\n".join(screen.display)
     os.close(ours)
-    assert process.returncode == 0, shown.decode()
-    return shown.decode().replace("\r\n", "\n")
+    return screen
 
 
 def _read(terminal: int) -> bytes:
@@ -65,26 +164,51 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
-def _draw(text: str) -> None:
-    plain = re.sub(r"\033\[\d+m", "", text).splitlines()
-    width = int(max(map(len, plain)) * _COLUMN_PX) + 2 * _MARGIN_PX
-    height = len(plain) * _LINE_PX + 2 * _MARGIN_PX
+def _draw_screen(screen: pyte.Screen, lines: int, name: str) -> None:
+    columns = max(len(line.rstrip()) for line in screen.display[:lines])
+    rows = ("".join(_marked_up(screen.buffer[row], columns)) for row in range(lines))
+    head = f'<meta charset="utf-8"><style>{_STYLE}</style>'
+    size = (int(columns * _COLUMN_PX) + 2 * _MARGIN_PX, lines * _LINE_PX + 2 * _MARGIN_PX)
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder, "page.html")
-        head = f'<meta charset="utf-8"><style>{_STYLE}</style>'
-        page.write_text(f"{head}<pre>{_marked_up(text)}</pre>")
+        page.write_text(head + "<pre>" + "\n".join(rows) + "</pre>")
+        _draw(page, size, name)
+
+
+def _marked_up(row: Mapping[int, pyte.screens.Char], columns: int) -> Iterator[str]:
+    cells = [row[column] for column in range(columns)]
+    for style, run in itertools.groupby(cells, _style):
+        text = html.escape("".join(cell.data for cell in run))
+        yield f'<span style="{style}">{text}</span>'
+
+
+def _style(cell: pyte.screens.Char) -> str:
+    color, background = _color(cell.fg, "#d4d7dd"), _color(cell.bg, "#14161b")
+    if cell.reverse:
+        color, background = background, color
+    if cell.bold and color == "#d4d7dd":
+        color = "#fff"
+    weight = "bold" if cell.bold else "normal"
+    return f"color: {color}; background: {background}; font-weight: {weight}"
+
+
+def _color(name: str, default: str) -> str:
+    if re.fullmatch("[0-9a-f]{6}", name):
+        return f"#{name}"
+    return _COLORS.get(name, default)
+
+
+def _draw(page: Path, size: tuple[int, int], name: str) -> None:
+    """Draw the file *page* as a window of *size* pixels shows it."""
+    with tempfile.TemporaryDirectory() as profile:
         command = ("chromium", "--headless", "--no-sandbox", "--hide-scrollbars", "--disable-gpu")
-        size = f"--window-size={width},{height}"
+        window = f"--window-size={size[0]},{size[1]}"
+        picture = f"--screenshot={_PICTURES / name}"
         subprocess.run(
-            (*command, f"--user-data-dir={folder}", size, f"--screenshot={_PICTURE}", str(page)),
+            (*command, f"--user-data-dir={profile}", window, picture, str(page)),
             check=True,
             stderr=subprocess.DEVNULL,
         )
-
-
-def _marked_up(text: str) -> str:
-    marked = html.escape(text).replace("\033[0m", "</span>")
-    return re.sub(r"\033\[(\d+)m", lambda code: f'<span class="{_CLASSES[code[1]]}">', marked)
 
 
 if __name__ == "__main__":

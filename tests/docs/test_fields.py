@@ -12,14 +12,16 @@ import pytest
 
 from accuracy.truth import started
 from docs.pages import DOCS, section, words_in_first_cells
+from gilscope.blame_book import BlameBook
 from gilscope.diagnosis import Status
 from gilscope.gil.losses import Loss
 from gilscope.metrics import FAMILIES
-from gilscope.model import Cause, Kind, Recording, Refusal
+from gilscope.model import Cause, Kind, Recording, Refusal, StackState
 from gilscope.reports import json as json_report
 from gilscope.reports import page, text
+from gilscope.stacks import IN_WORDS
 from live.gilscope_command import gilscope
-from recordings import convoy, full_mode, gil
+from recordings import convoy, full_mode, gil, with_edges
 
 _MAN = DOCS / "man"
 _BY_NAME = {"kinds", "lost_events"}
@@ -49,6 +51,12 @@ def _two_interpreters(recording: Recording) -> Recording:
     return replace(recording, observation=replace(seen, totals=totals))
 
 
+def _with_edges(recording: Recording) -> Recording:
+    seen, model = recording.observation, with_edges().observation
+    totals = replace(seen.totals, edges=model.totals.edges, culprits=model.totals.culprits)
+    return replace(recording, observation=replace(seen, totals=totals))
+
+
 def test_headings_of_the_report_are_explained() -> None:
     """
     Whatever stands above indented lines in the text report is in the table.
@@ -72,9 +80,37 @@ def test_json_keys_of_a_recording_are_explained() -> None:
     """
     The table has every key of the report, and none that it has not.
     """
-    keys = [_keys(json_report.report(recording)) for recording in (convoy(), full_mode())]
+    recordings = (with_edges(), _with_edges(full_mode()))
+    keys = [_keys(json_report.report(recording)) for recording in recordings]
 
     assert [words_in_first_cells(_fields("record", "JSON"))] * 2 == keys
+
+
+def test_both_ends_of_a_wait_are_explained() -> None:
+    """
+    The table has the lines of the report that are no headings of an indented part.
+    """
+    report = text.render(with_edges())
+    words = (
+        "Who kept whom waiting",
+        "Both ends are known for",
+        "held by",
+        "Who did not let go when asked",
+    )
+
+    assert set() == {word for word in words if f"\n{word}" not in report}
+    assert set(words) <= words_in_first_cells(_fields("record", "Text"))
+    assert {f"({words})" for words in IN_WORDS.values()} <= words_in_first_cells(
+        _fields("record", "Text")
+    )
+
+
+@pytest.mark.parametrize("state", StackState)
+def test_states_of_stacks_are_explained(state: StackState) -> None:
+    """
+    How much of a stack was seen is a word in the JSON.
+    """
+    assert f"`{state.value}`" in _fields("record", "JSON")
 
 
 @pytest.mark.parametrize("kind", Kind)
@@ -120,7 +156,9 @@ def test_columns_of_the_landing_page_are_explained() -> None:
     """
     The table has every column of the page, and none that it has not.
     """
-    html = page.render([convoy().observation], [Refusal(7, "old.py", "too old", "Update it.")])
+    seen = with_edges().observation
+    lately = BlameBook().lately([seen], most=5)
+    html = page.render([seen], [Refusal(7, "old.py", "too old", "Update it.")], lately=lately)
     columns = set(re.findall(r"<th[^>]*>([^<]+)</th>", html))
 
     assert columns == words_in_first_cells(_fields("serve", "Landing page"))

@@ -4,8 +4,8 @@ from gilscope.gil.probe import GilProbe
 
 __all__ = ["held_of", "threads_held_of"]
 
-_SHARED = "callers"
-"""Holds what is known of files, not of processes."""
+_SHARED = ("callers", "next_program", "settings")
+"""Hold nothing of any process."""
 _ARRAYS = ("locks", "windows")
 """Their places are given out, and emptied by whoever gets them next."""
 
@@ -17,7 +17,7 @@ def held_of(probe: GilProbe, pid: int) -> dict[str, int]:
     """
     held: dict[str, int] = {}
     for name, table in probe.tables.items():
-        if name == _SHARED or name in _ARRAYS:
+        if name in _SHARED or name in _ARRAYS:
             continue
         for key, record in table.items():
             # A thread's key is its own id; the process is in the record.

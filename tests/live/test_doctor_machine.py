@@ -33,6 +33,7 @@ def test_everything_works_here() -> None:
     assert (True, 0, []) == (report["ok"], report["exit_code"], missing(report))
     assert found(report, "probes").startswith("compiled and loaded in ")
     assert "maps are made, a ring buffer too, and a program was loaded" == found(report, "bpf")
+    assert found(report, "program_cache").startswith("compiled programs are remembered in /")
 
 
 def test_features_of_this_kernel() -> None:

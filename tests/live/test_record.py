@@ -25,7 +25,7 @@ _NOT_MEASURED = {"hold_s", "holds"}
 _KEYS = {
     "": {
         *("version", "mode", "duration_s", "process", "totals", "histograms", "threads"),
-        *("interpreters", "edges"),
+        *("interpreters", "edges", "culprits"),
     },
     "process": {
         *("pid", "name", "python", "build_id", "gil", "method", "valid", "invalid_reason"),
@@ -42,6 +42,10 @@ _KEYS = {
         *("drop_requests", "held_s"),
         *_NOT_MEASURED,
     },
+    "edges": {
+        *("kind", "wait_s", "waits", "waiter", "waiter_state", "holder", "holder_state"),
+    },
+    "culprits": {"holder", "holder_state", "drop_latency_s", "requests", "longest_s"},
 }
 
 
@@ -60,7 +64,6 @@ def test_json_has_the_keys_of_its_version_and_no_others() -> None:
 
     assert 1 == report["version"]
     assert "contention" == report["mode"]
-    assert [] == report["edges"]
     for name, keys in _KEYS.items():
         part = report[name] if name else report
         for one in part if isinstance(part, list) else [part]:
@@ -133,11 +136,12 @@ def test_text_tells_the_known_answer() -> None:
         outcome = command.outcome()
     lines = outcome.output.splitlines()
     convoys = truth.waiter.convoy_waits
-    (convoy,) = [line for line in lines if f"({convoys}x GIL_CONVOY)" in line]
+    table = lines[lines.index("Time lost, by thread role and kind") :]
+    (convoy,) = [line for line in table if f"({convoys}x GIL_CONVOY)" in line]
 
     assert f"exact_count.py, pid {workload.pid}, CPython 3.11.2" == lines[0]
-    assert "waiter (" in lines[lines.index(convoy) + 1]
-    assert 1 == sum(f"({23 - convoys}x GIL_BLOCKING_CALL)" in line for line in lines)
+    assert "waiter (" in table[table.index(convoy) + 1]
+    assert 1 == sum(f"({23 - convoys}x GIL_BLOCKING_CALL)" in line for line in table)
     assert "No event was lost." == lines[-1]
 
 
@@ -230,6 +234,9 @@ def test_process_that_becomes_another_program_is_reported() -> None:
         ["-p", _OWN_PID, "--format", "xml"],
         ["-p", _OWN_PID, "-o", "/nonexistent/report"],
         ["-p", _OWN_PID, "-o", "/"],
+        ["-p", _OWN_PID, "--format", "json=/nonexistent/report"],
+        ["-p", _OWN_PID, "--format", "json", "--format", "text"],
+        ["-p", _OWN_PID, "--format", "json=/dev/null", "-o", "/dev/zero"],
     ],
 )
 def test_usage_errors(arguments: list[str]) -> None:
@@ -241,6 +248,50 @@ def test_usage_errors(arguments: list[str]) -> None:
     assert (2, "") == (outcome.exit_code, outcome.output)
     assert "error: " in outcome.messages
     assert "Traceback" not in outcome.messages
+
+
+def test_several_reports_of_one_recording(tmp_path: Path) -> None:
+    """
+    Each goes to its own place, and all are of the same recording.
+    """
+    forms = ("json", "html", "collapsed", "speedscope", "perfetto")
+    formats = [word for form in forms for word in ("--format", f"{form}={tmp_path / form}")]
+    with (
+        started([_PYTHON], "exact_count.py") as workload,
+        gilscope_started(
+            "record", "-p", str(workload.pid), "--format", "text", *formats
+        ) as command,
+    ):
+        command.says(_TRACING)
+        workload.run()
+        command.send(signal.SIGINT)
+        outcome = command.outcome()
+    report = json.loads((tmp_path / "json").read_text())
+    trace = json.loads((tmp_path / "perfetto").read_text())
+
+    assert (0, 1) == (outcome.exit_code, len(outcome.messages.splitlines()))
+    assert f"{report['totals']['wait_s']:.3f}s lost waiting for the GIL" in outcome.output
+    assert_consistent(report)
+    assert "<html" in (tmp_path / "html").read_text()
+    assert 23 <= sum(event.get("cat") == "wait" for event in trace["traceEvents"])
+    for form in ("collapsed", "speedscope"):
+        assert "wait_in_c" in (tmp_path / form).read_text()
+
+
+def test_report_that_cannot_be_written_is_said_and_the_others_come(tmp_path: Path) -> None:
+    """
+    A full disk costs one report and makes the exit code 1.
+    """
+    waits = tmp_path / "waits.json"
+    with started([_PYTHON], "exact_count.py") as workload:
+        outcome = gilscope(
+            *("record", "-p", str(workload.pid), "-d", "0.1"),
+            *("--format", "text=/dev/full", "--format", f"json={waits}"),
+        )
+
+    assert (1, "") == (outcome.exit_code, outcome.output)
+    assert "cannot write the text report to /dev/full: No space left" in outcome.messages
+    assert workload.pid == json.loads(waits.read_text())["process"]["pid"]
 
 
 def test_no_such_process() -> None:

@@ -13,7 +13,8 @@ import pytest
 
 from gilscope.elf import ElfImage
 from gilscope.errors import UnsupportedPython
-from gilscope.gil.frames import outermost_frames, read_frames
+from gilscope.gil.code_reader import UNKNOWN_FRAME, CodeReader
+from gilscope.gil.frames import outermost_frames, read_places
 from gilscope.gil.interpreter import identify
 from gilscope.gil.memory import TornRead
 from gilscope.gil.roles import FRAMES_FOR_ROLE, thread_role
@@ -22,12 +23,11 @@ from gilscope.gil.runtime import (
     kernel_thread_id,
     read_gils,
     read_threads,
-    runtime_of,
 )
 from gilscope.model import Frame, PythonThread
-from gilscope.procfs import read_maps
 from gilscope.procmem import ProcessMemory
 from interpreters import ALL_INTERPRETERS, REFUSED_INTERPRETERS, Interpreter
+from live.live_runtime import live_runtime
 
 pytestmark = pytest.mark.live
 
@@ -68,6 +68,11 @@ class _Target:
         (line,) = (number for number, text in enumerate(source, 1) if start in text)
         return f"{self.name(qualified)} (parked_threads.py:{line})"
 
+    def frames(self, thread: PythonThread, limit: int = 64) -> tuple[Frame, ...]:
+        """Return the innermost frames of a thread, innermost first."""
+        places = read_places(self.runtime, thread.tstate, limit=limit)
+        return CodeReader(self.runtime).frames(places)
+
     def threads_of(self, interpreter_id: int) -> list[PythonThread]:
         """Return the threads that have a Python stack in one interpreter."""
         return [
@@ -92,18 +97,10 @@ def _parked(interpreter: Interpreter) -> Iterator[_Target]:
         # The id that the process states is its own: a launcher may stand in between.
         pid = json.loads(process.stdout.readline())["pid"]
         try:
-            with ProcessMemory(pid) as memory:
-                runtime = runtime_of(memory, *_identified(interpreter, pid))
+            with live_runtime(interpreter, pid) as runtime:
                 yield _Target(interpreter, runtime, pid, process.stdin, process.stdout)
         finally:
             process.kill()
-
-
-def _identified(interpreter: Interpreter, pid: int) -> tuple[Any, int]:
-    image = ElfImage(interpreter.elf.read_bytes())
-    inode = interpreter.elf.stat().st_ino
-    start = min(each.start for each in read_maps(pid) if each.inode == inode and not each.offset)
-    return identify(image), start - image.load_address
 
 
 @pytest.fixture(scope="module", params=ALL_INTERPRETERS)
@@ -129,14 +126,11 @@ def test_other_pythons_are_refused(interpreter: Interpreter) -> None:
 
 
 def test_stacks_are_what_the_interpreter_says(target: _Target) -> None:
-    """Every frame of every parked thread has the name, file and line that Python itself gives."""
-    read = {
-        thread.thread_id: read_frames(target.runtime, thread.tstate, limit=_LEVELS * 2)
-        for thread in target.threads_of(0)
-    }
+    """Every frame of every parked thread has the name, file and lines that Python itself gives."""
+    read = {thread.thread_id: target.frames(thread, _LEVELS * 2) for thread in target.threads_of(0)}
     truth = target.truth()
     expected = {
-        thread_id: [Frame(*frame) for frame in thread["stack"]]
+        thread_id: tuple(Frame(*frame) for frame in thread["stack"])
         for thread_id, thread in truth.items()
         if thread["tid"] != target.pid
     }
@@ -153,9 +147,9 @@ def test_stacks_are_the_same_after_python_has_looked_at_them(target: _Target) ->
         for thread in target.threads_of(0)
         if kernel_thread_id(target.runtime, thread) != target.pid
     ]
-    before = [read_frames(target.runtime, thread.tstate) for thread in threads]
+    before = [target.frames(thread) for thread in threads]
     target.truth()
-    assert before == [read_frames(target.runtime, thread.tstate) for thread in threads]
+    assert before == [target.frames(thread) for thread in threads]
 
 
 def test_every_thread_has_its_role(target: _Target) -> None:
@@ -185,6 +179,12 @@ def test_every_thread_has_its_role(target: _Target) -> None:
         "待機",
         "𠮷野家",
         "Methods.serve",
+        "in_class_body",
+        "in_comprehension",
+        "in_coroutine",
+        "in_handler",
+        "in_text",
+        "in_archive",
         "inhabit",
         "Overriding.run",
     )
@@ -208,7 +208,7 @@ def test_outermost_frames_of_a_deep_recursion(target: _Target) -> None:
 def test_innermost_frames_are_bounded(target: _Target) -> None:
     """No more frames than asked for are read, beginning at the innermost."""
     frames = [
-        [frame.function for frame in read_frames(target.runtime, thread.tstate, limit=2)]
+        [frame.function for frame in target.frames(thread, limit=2)]
         for thread in target.threads_of(0)
     ]
     assert ["park", "descend"] in frames
@@ -238,10 +238,10 @@ def test_thread_ids_from_libc_agree_with_those_from_python(target: _Target) -> N
 def test_code_in_another_interpreter(target: _Target) -> None:
     """A thread that runs code of a second interpreter has a stack of its own there."""
     stacks = [
-        [(frame.function, frame.first_line) for frame in read_frames(target.runtime, thread.tstate)]
+        [(frame.function, frame.first_line, frame.line) for frame in target.frames(thread)]
         for thread in target.threads_of(1)
     ]
-    assert [("inside", 2)] == [stack[0] for stack in stacks]
+    assert [("inside", 2, 4)] == [stack[0] for stack in stacks]
     assert ["<module>"] == [stack[-1][0] for stack in stacks]
 
 
@@ -256,11 +256,12 @@ def test_every_gil_is_found_once(target: _Target) -> None:
 def test_what_is_no_thread_has_no_names(target: _Target) -> None:
     """Addresses that do not hold a thread state yield no frame, be they mapped or not."""
     (gil, *_) = read_gils(target.runtime)
-    found: list[Frame] = []
+    reader = CodeReader(target.runtime)
+    found: set[Frame] = set()
     for address in (8, target.runtime.address + 4096, gil.cond, target.runtime.code_type):
         with suppress(TornRead):
-            found += read_frames(target.runtime, address)
-    assert [] == found
+            found.update(reader.frames(read_places(target.runtime, address)))
+    assert found <= {UNKNOWN_FRAME}
 
 
 def test_a_process_that_has_gone_is_told_apart() -> None:

@@ -15,10 +15,14 @@ _BASE_MODULES = {"", "errors", "histogram", "metrics", "model"}
 _IO_MODULES = {
     "agent_reader",
     "assets",
+    "births",
+    "cache_folder",
     "descriptors",
     "discovery",
     "cpu_time",
+    "gil.blame_tables",
     "gil.calibration",
+    "gil.frame_walk",
     "gil.full_mode",
     "gil.held_sampler",
     "gil.lock_memory",
@@ -41,6 +45,7 @@ _IO_MODULES = {
     "scheduling",
     "procfs",
     "procmem",
+    "source_lines",
     "stm.follow",
     "target",
 }
@@ -49,6 +54,7 @@ _LAYER_OF_PACKAGE = {
     "kernel": _IO,
     "collectors": _VIEWS,
     "reports": _VIEWS,
+    "top": _VIEWS,
     "serve": _SERVING,
     "commands": _COMMANDS,
     "cli": _CLI,
@@ -79,6 +85,8 @@ _MAY_IMPORT = {
         "doctor.compiler": "asks which Python has BCC",
         "kernel.loader": "starts kernel.compile",
     },
+    "textual": {"top": "draws the live view; large, so that commands.top imports it late"},
+    "rich": {"top": "comes with textual, which draws with its styles and widths"},
 }
 
 

@@ -14,7 +14,9 @@ from __future__ import annotations
 import concurrent.futures
 import os
 import sys
+import tempfile
 import threading
+import zipfile
 
 from handshake import next_command, ready, say
 
@@ -87,6 +89,71 @@ def 𠮷野家():
     park()
 
 
+def in_class_body():
+    """Stand in the body of a class, two lines behind its head."""
+
+    class Body:
+        one = 1
+        two = park()
+
+    return Body
+
+
+def in_comprehension():
+    """Stand in a comprehension of several lines."""
+    return [
+        number
+        for number in range(3)
+        if number == 1
+        and park()
+    ]  # fmt: skip
+
+
+def in_coroutine():
+    """Stand in a coroutine that another one awaits."""
+
+    async def inner():
+        park()
+
+    async def outer():
+        await inner()
+
+    outer().send(None)
+
+
+def in_handler():
+    """Stand in a call of several lines, in a `with` that handles an exception."""
+    lock = threading.Lock()
+    try:
+        with lock:
+            {}[1]
+    except KeyError:
+        with lock:
+            park(
+                1,
+                2,
+            )
+
+
+def in_text():
+    """Stand in code that is made at run time, 1000 lines below its head."""
+    namespace = {"park": park}
+    exec("def made():\n" + "\n" * 999 + " park()", namespace)  # noqa: S102
+    namespace["made"]()
+
+
+def in_archive():
+    """Stand in a module that is imported from an archive."""
+    with tempfile.TemporaryDirectory() as folder:
+        archive = os.path.join(folder, "packed.zip")
+        with zipfile.ZipFile(archive, "w") as packed:
+            packed.writestr("packed_module.py", "def call(park):\n    if park:\n        park()\n")
+        sys.path.insert(0, archive)
+        import packed_module  # noqa: PLC0415
+
+    packed_module.call(park)
+
+
 class Overriding(threading.Thread):
     """A thread that brings its own `run`."""
 
@@ -119,13 +186,12 @@ def new_interpreters():
 
 
 def frame_truth(frame):
-    """Return the stack of a frame, innermost first, as name, file and first line."""
+    """Return the stack of a frame, innermost first, as name, file, first line and line."""
     stack = []
     while frame:
         code = frame.f_code
-        stack.append(
-            [getattr(code, "co_qualname", code.co_name), code.co_filename, code.co_firstlineno]
-        )
+        name = getattr(code, "co_qualname", code.co_name)
+        stack.append([name, code.co_filename, code.co_firstlineno, frame.f_lineno])
         frame = frame.f_back
     return stack
 
@@ -157,6 +223,12 @@ def main():
             (待機, ()),
             (𠮷野家, ()),
             (Methods().serve, ()),
+            (in_class_body, ()),
+            (in_comprehension, ()),
+            (in_coroutine, ()),
+            (in_handler, ()),
+            (in_text, ()),
+            (in_archive, ()),
             (inhabit, (own,)),
         )
     ]

@@ -9,6 +9,7 @@ from typing import Protocol
 import gilscope
 from gilscope import metrics
 from gilscope.agent_state import AgentState, TableState
+from gilscope.blame_book import BlameBook
 from gilscope.collectors.families import NS_PER_S, Series
 from gilscope.collectors.gil import gil_families
 from gilscope.metrics import Family
@@ -37,8 +38,10 @@ class Source(Protocol):
 class AgentCollector:
     """Keeps no figures about processes. A failure costs the figures it hits, not the scrape."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, book: BlameBook | None = None) -> None:
+        """Export what *source* sees; *book* remembers which pairs have series of their own."""
         self._source = source
+        self._book = BlameBook() if book is None else book
         self.last_scrape_ns: int | None = None
         """How long the last one took; None: there was none yet."""
 
@@ -53,8 +56,9 @@ class AgentCollector:
         families: Sequence[Series] = ()
         success = 1
         try:
-            observations = self._source.observe()
-            families = tuple(gil_families(observations))
+            with self._book.turn:
+                observations = self._source.observe()
+                families = tuple(gil_families(observations, self._book))
         except Exception:  # noqa: BLE001 - whatever fails, the scrape goes on without it
             _log.exception("this scrape could not read the probes")
             success = 0

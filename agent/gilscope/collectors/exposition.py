@@ -7,18 +7,30 @@ hold what comes out against the library.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import accumulate
 
 from prometheus_client.exposition import choose_encoder
 
 from gilscope.collectors.families import NS_PER_S, Labels, Series
-from gilscope.histogram import BOUNDS_NS, Histogram
-from gilscope.metrics import Family
+from gilscope.histogram import BOUNDS_NS, Histogram, slot_of
+from gilscope.metrics import PROCESS_LABELS, Family
 
 __all__ = ["encode", "negotiate"]
 
 _OPEN_METRICS = "application/openmetrics-text"
 
-_BUCKETS = tuple(repr(bound_ns / NS_PER_S) for bound_ns in BOUNDS_NS)
+_FIRST = slot_of(BOUNDS_NS[0])
+_HEAD = "\0"
+"""Stands for what all buckets of a histogram begin with."""
+_BUCKETS = "".join(
+    f'{_HEAD}le="{le}"}} %d\n' for le in (*(repr(ns / NS_PER_S) for ns in BOUNDS_NS), "+Inf")
+)
+"""The buckets of a histogram, without their counts."""
+
+_SHARED = len(PROCESS_LABELS)
+_REMEMBERED = 256
+"""Processes whose labels are not written anew for each line."""
 
 _IN_LABELS = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 _IN_HELP = str.maketrans({"\\": r"\\", "\n": r"\n"})
@@ -72,16 +84,31 @@ def _histogram_lines(series: Series) -> Iterator[str]:
 
 
 def _histogram(name: str, labels: str, histogram: Histogram) -> str:
-    head = f'{name}_bucket{{{labels},le="'
-    counts = (count for _, count in histogram.cumulative())
-    lines = [f'{head}{le}"}} {count}\n' for le, count in zip(_BUCKETS, counts, strict=True)]
-    total = histogram.count
-    lines.append(f'{head}+Inf"}} {total}\n')
-    lines.append(f"{name}_count{{{labels}}} {total}\n")
-    lines.append(f"{name}_sum{{{labels}}} {histogram.sum_ns / NS_PER_S!r}\n")
-    return "".join(lines)
+    head = f"{name}_bucket{{{labels},".replace("%", "%%")
+    # What is longer than the last bound is in the last slot alone.
+    counts = tuple(accumulate(histogram.slots))[_FIRST:]
+    total = counts[-1]
+    buckets = _BUCKETS.replace(_HEAD, head) % counts
+    return (
+        f"{buckets}{name}_count{{{labels}}} {total}\n"
+        f"{name}_sum{{{labels}}} {histogram.sum_ns / NS_PER_S!r}\n"
+    )
 
 
 def _labels(names: Labels, values: Labels) -> str:
+    # Most lines tell of a process, and nearly all of a scrape about the same few.
+    shared = _SHARED if names[:_SHARED] == PROCESS_LABELS else 0
+    if not shared:
+        return _pairs(names, values)
+    begin = _process_pairs(values[:shared])
+    return f"{begin},{_pairs(names[shared:], values[shared:])}" if names[shared:] else begin
+
+
+@lru_cache(_REMEMBERED)
+def _process_pairs(values: Labels) -> str:
+    return _pairs(PROCESS_LABELS, values)
+
+
+def _pairs(names: Labels, values: Labels) -> str:
     pairs = zip(names, values, strict=True)
     return ",".join([f'{name}="{value.translate(_IN_LABELS)}"' for name, value in pairs])

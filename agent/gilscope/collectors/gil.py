@@ -6,10 +6,12 @@ left out, as is what says nothing: waits of unknown cause where causes are known
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from gilscope import metrics
+from gilscope.blame_book import BlameBook
 from gilscope.collectors.families import Labels, Series, process_labels
+from gilscope.collectors.pairs import add_blame
 from gilscope.histogram import EMPTY, Histogram
 from gilscope.model import (
     ENDED_INTERPRETER,
@@ -39,8 +41,14 @@ _FAMILIES = tuple(
 _Families = dict[metrics.Family, Series]
 
 
-def gil_families(observations: Iterable[Observation]) -> Iterator[Series]:
-    """Yield the families about traced processes."""
+def gil_families(
+    observations: Sequence[Observation], book: BlameBook | None = None
+) -> Iterator[Series]:
+    """Yield the families about traced processes.
+
+    *book* remembers which pairs have series of their own; without it none has.
+    """
+    blames = (BlameBook() if book is None else book).series(observations)
     families = {family: Series(family) for family in _FAMILIES}
     for observation in observations:
         labels = process_labels(observation.process)
@@ -49,6 +57,9 @@ def gil_families(observations: Iterable[Observation]) -> Iterator[Series]:
         )
         if not observation.invalid:
             _add_process(families, labels, observation)
+            blame = blames.get(observation.process.pid)
+            if blame is not None:
+                add_blame(families, labels, blame)
     yield from families.values()
 
 

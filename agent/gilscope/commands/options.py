@@ -4,7 +4,7 @@ import argparse
 
 from gilscope.model import Mode
 
-__all__ = ["add_method_option", "add_mode_option", "chosen_method"]
+__all__ = ["add_method_option", "add_mode_option", "add_stacks_option", "chosen_method"]
 
 _WORDS = {
     Mode.AUTO: "auto observes holds too, in windows that the overhead budget allows",
@@ -31,6 +31,16 @@ def add_method_option(parser: argparse.ArgumentParser) -> None:
         choices=["auto", "sites", "libc"],
         default="auto",
         help="how to find the GIL; auto tries the call sites, then libc (default: auto)",
+    )
+
+
+def add_stacks_option(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--no-stacks``."""
+    parser.add_argument(
+        "--no-stacks",
+        dest="stacks",
+        action="store_false",
+        help="do not read stacks: waits cost less, but it is not told who kept whom waiting",
     )
 
 

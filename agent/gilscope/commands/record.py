@@ -2,17 +2,27 @@
 
 import argparse
 import contextlib
-import io
 import math
 import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from types import FrameType
 
-from gilscope.commands.options import add_method_option, add_mode_option, chosen_method
+from gilscope.commands.formats import (
+    Output,
+    add_format_options,
+    chosen_outputs,
+    wants_timeline,
+    write_reports,
+)
+from gilscope.commands.options import (
+    add_method_option,
+    add_mode_option,
+    add_stacks_option,
+    chosen_method,
+)
 from gilscope.descriptors import allow_many
 from gilscope.errors import GilscopeError
 from gilscope.gil.full_mode import ObservationPlan
@@ -22,8 +32,9 @@ from gilscope.gil.site_cache import SiteCache, default_folder
 from gilscope.gil.tracer import Tracer
 from gilscope.gil.trap_costs import measure_trap_costs
 from gilscope.launch import HeldCommand
-from gilscope.model import Mode, Observation, Recording
-from gilscope.reports import json, text
+from gilscope.model import Frame, Mode, Observation, ProcessTotals, Recording
+from gilscope.printable import printable
+from gilscope.source_lines import SourceLines
 from gilscope.target import inspect
 
 __all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
@@ -36,9 +47,12 @@ examples:
   gilscope record -p 4711 -d 10              # for ten seconds
   gilscope record -- python3 app.py          # start a program and trace all of its life
   gilscope record -p 4711 --format json -o waits.json
+  gilscope record -p 4711 --format text --format html=waits.html
 """
 
 _TICK_S = 0.05
+_UNEXPECTED = 1
+_USAGE = 2
 _COMMAND_NOT_EXECUTABLE = 126
 _COMMAND_NOT_FOUND = 127
 
@@ -52,17 +66,9 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "-d", "--duration", type=_seconds, metavar="SECONDS", help="end after SECONDS"
     )
     add_mode_option(parser, Mode.CONTENTION, Mode.FULL)
+    add_stacks_option(parser)
     add_method_option(parser)
-    parser.add_argument(
-        "--format", choices=["text", "json"], default="text", help="form of the report"
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=_writable,
-        metavar="FILE",
-        help="write the report to FILE, not to stdout",
-    )
+    add_format_options(parser)
     parser.add_argument(
         "command", nargs="*", metavar="-- COMMAND", help="a command to start and trace"
     )
@@ -75,30 +81,28 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _writable(text: str) -> Path:
-    # Said now, and not when the recording that cannot be repeated is over.
-    try:
-        with Path(text).open("a"):
-            return Path(text)
-    except OSError as error:
-        raise argparse.ArgumentTypeError(f"cannot write {text}: {error.strerror}") from error
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Record as *arguments* say and return the exit code; raises GilscopeError."""
     if (arguments.pid is None) == (not arguments.command):
         print("error: give either -p PID or -- COMMAND", file=sys.stderr)
-        return 2
+        return _USAGE
+    try:
+        outputs = chosen_outputs(arguments)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return _USAGE
     allow_many()
     with _stop_on_signals() as stopped:
         if arguments.command:
-            return _record_command(arguments, stopped)
-        return _record_running(arguments, stopped)
+            return _record_command(arguments, outputs, stopped)
+        return _record_running(arguments, outputs, stopped)
 
 
 def _tracer(arguments: argparse.Namespace, probe: GilProbe, cache: SiteCache) -> Tracer:
     # What a trap costs is told in the report, and in full mode taken out of the holds.
-    plan = ObservationPlan(Mode(arguments.mode), costs=measure_trap_costs(probe))
+    plan = ObservationPlan(
+        Mode(arguments.mode), costs=measure_trap_costs(probe), reads_stacks=arguments.stacks
+    )
     return Tracer(probe, cache, method=chosen_method(arguments), plan=plan)
 
 
@@ -138,8 +142,10 @@ def _stop_on_signals() -> Iterator[_Stop]:
             signal.signal(number, handler)
 
 
-def _record_running(arguments: argparse.Namespace, stopped: _Stop) -> int:
-    loading = begin_loading()
+def _record_running(
+    arguments: argparse.Namespace, outputs: Sequence[Output], stopped: _Stop
+) -> int:
+    loading = begin_loading(timeline=wants_timeline(outputs))
     cache = SiteCache(default_folder())
     try:
         # While the compiler works: what cannot be traced is refused at once.
@@ -151,14 +157,16 @@ def _record_running(arguments: argparse.Namespace, stopped: _Stop) -> int:
         tracer = _tracer(arguments, probe, cache)
         recording = _record(arguments, tracer, arguments.pid, stopped)
         # Taking the probes out takes a moment; nobody has to wait for it with the report.
-        _write(arguments, recording)
+        succeeded = write_reports(outputs, recording)
         tracer.close()
-    return 0
+    return 0 if succeeded else _UNEXPECTED
 
 
-def _record_command(arguments: argparse.Namespace, stopped: _Stop) -> int:
+def _record_command(
+    arguments: argparse.Namespace, outputs: Sequence[Output], stopped: _Stop
+) -> int:
     # Without working probes the command is not even started.
-    with GilProbe() as probe:
+    with GilProbe(begin_loading(timeline=wants_timeline(outputs))) as probe:
         tracer = _tracer(arguments, probe, SiteCache(default_folder()))
         try:
             command = HeldCommand(arguments.command)
@@ -176,10 +184,10 @@ def _record_command(arguments: argparse.Namespace, stopped: _Stop) -> int:
             command.release()
             command.wait()
             raise
-        _write(arguments, recording)
+        succeeded = write_reports(outputs, recording)
         tracer.close()
     _end_command(command, stopped, has_ended=recording.observation.ended)
-    return command.wait()
+    return command.wait() or (0 if succeeded else _UNEXPECTED)
 
 
 def _end_command(command: HeldCommand, stopped: _Stop, *, has_ended: bool) -> None:
@@ -198,15 +206,31 @@ def _record(
     command: HeldCommand | None = None,
 ) -> Recording:
     process = tracer.attach(pid).process
-    began_ns = time.monotonic_ns()
-    if command is not None:
-        command.release()
-    print(
-        f"Tracing the GIL of {process.name}, pid {pid} (CPython {process.python}). Ctrl-C to end.",
-        file=sys.stderr,
-    )
-    observation = _observe_until_end(tracer, began_ns, arguments.duration, stopped)
-    return Recording(observation, arguments.mode, observation.totals.at_ns - began_ns)
+    with SourceLines(pid) as sources:
+        began_ns = time.monotonic_ns()
+        if command is not None:
+            command.release()
+        print(
+            f"Tracing the GIL of {printable(process.name)}, pid {pid} "
+            f"(CPython {process.python}). Ctrl-C to end.",
+            file=sys.stderr,
+        )
+        observation = _observe_until_end(tracer, began_ns, arguments.duration, stopped)
+        return Recording(
+            observation,
+            arguments.mode,
+            observation.totals.at_ns - began_ns,
+            sources=sources.read(_frames(observation.totals)),
+            timeline=tracer.timeline(pid),
+        )
+
+
+def _frames(totals: ProcessTotals) -> Iterator[Frame]:
+    for edge in totals.edges:
+        yield from edge.waiter.frames
+        yield from edge.holder.frames
+    for culprit in totals.culprits:
+        yield from culprit.holder.frames
 
 
 def _observe_until_end(
@@ -221,20 +245,4 @@ def _observe_until_end(
                 break
         tracer.wait(left_s)
         tracer.tick()
-    return tracer.observe()[-1]
-
-
-def _write(arguments: argparse.Namespace, recording: Recording) -> None:
-    to_terminal = arguments.output is None and sys.stdout.isatty()
-    if arguments.format == "json":
-        report = json.render(recording)
-    else:
-        report = text.render(recording, colour=to_terminal)
-    if arguments.output is None:
-        # Names and bars may be more than the terminal's encoding knows.
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")
-        sys.stdout.write(report)
-        sys.stdout.flush()
-    else:
-        arguments.output.write_text(report, encoding="utf-8")
+    return tracer.observe(is_final=True)[-1]

@@ -8,7 +8,13 @@ import sys
 import threading
 from collections.abc import Callable
 
-from gilscope.commands.options import add_method_option, add_mode_option, chosen_method
+from gilscope.blame_book import DEFAULT_PAIRS
+from gilscope.commands.options import (
+    add_method_option,
+    add_mode_option,
+    add_stacks_option,
+    chosen_method,
+)
 from gilscope.descriptors import allow_many
 from gilscope.discovery import Choice, Discovery, choose_all, choose_matching, choose_pids
 from gilscope.gil.full_mode import ObservationPlan
@@ -32,8 +38,7 @@ examples:
   curl http://127.0.0.1:9845/metrics
 """
 
-_TICK_S = 0.5
-_LOOK_S = 0.1
+_TICK_S = 0.4
 _PERCENT = 100
 _PATIENCE_S = 5.0
 _log = logging.getLogger(__name__)
@@ -74,6 +79,15 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         metavar="PERCENT",
         help="what auto mode may cost a process, of its own CPU time (default: 1%%)",
     )
+    parser.add_argument(
+        "--pairs",
+        type=_number,
+        default=DEFAULT_PAIRS,
+        metavar="N",
+        help="how many pairs of waiter and holder have series of their own, in each process; the "
+        f"others share one; 0: no such series (default: {DEFAULT_PAIRS})",
+    )
+    add_stacks_option(parser)
     add_method_option(parser)
 
 
@@ -97,7 +111,10 @@ def _serve(
     arguments: argparse.Namespace, server: Server, probe: GilProbe, stopped: threading.Event
 ) -> None:
     plan = ObservationPlan(
-        Mode(arguments.mode), arguments.overhead_budget, measure_trap_costs(probe)
+        Mode(arguments.mode),
+        arguments.overhead_budget,
+        measure_trap_costs(probe),
+        reads_stacks=arguments.stacks,
     )
     tracer = Tracer(
         probe,
@@ -114,7 +131,8 @@ def _serve(
     _attempt(discovery.look)
     pulse = Pulse()
     # Both may take their time, and windows of full mode must end on time whatever they do.
-    http = threading.Thread(target=server.run, args=(discovery, pulse), daemon=True)
+    serving = (discovery, pulse, arguments.pairs)
+    http = threading.Thread(target=server.run, args=serving, daemon=True)
     search = threading.Thread(target=_search, args=(discovery, stopped), daemon=True)
     http.start()
     search.start()
@@ -128,14 +146,18 @@ def _serve(
                 pulse.beat()
     finally:
         stopped.set()
+        discovery.wake()
         search.join(_PATIENCE_S)
         server.stop()
+        http.join(_PATIENCE_S)
         tracer.close()
 
 
 def _search(discovery: Discovery, stopped: threading.Event) -> None:
-    while not stopped.wait(_LOOK_S):
-        _attempt(discovery.look)
+    while not stopped.is_set():
+        discovery.wait()
+        if not _attempt(discovery.look):
+            stopped.wait(_TICK_S)  # likewise
 
 
 def _attempt(work: Callable[[], None]) -> bool:
@@ -173,6 +195,12 @@ def _share(text: str) -> float:
     if not 0 < share <= 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a budget such as 1% or 0.01")
     return share
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 upwards")
+    return int(text)
 
 
 def _pattern(text: str) -> re.Pattern[str]:

@@ -4,6 +4,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from gilscope.cache_folder import default_folder
 from gilscope.diagnosis import Diagnosis
 from gilscope.doctor.attempts import Attempt, make_attempts
 from gilscope.doctor.compiler import ask_pythons, judge_bcc, judge_headers
@@ -12,6 +13,7 @@ from gilscope.doctor.kernel import judge_abilities, judge_architecture, judge_re
 from gilscope.doctor.machine import Machine, read_machine
 from gilscope.doctor.permissions import (
     judge_environment,
+    judge_program_cache,
     judge_rights,
     judge_site_cache,
     judge_switches,
@@ -19,7 +21,6 @@ from gilscope.doctor.permissions import (
 from gilscope.doctor.process import diagnose_process, is_readable
 from gilscope.doctor.processes import list_pythons
 from gilscope.doctor.trial import Trial, judge_trial, try_probes, what_prevents
-from gilscope.gil.site_cache import default_folder
 
 __all__ = ["examine"]
 
@@ -64,6 +65,7 @@ def _examine_machine(
         *compiler,
         judge_trial(trial, uprobes_fail=bool(attempts[Attempt.UPROBE])),
         judge_site_cache(folder),
+        judge_program_cache(folder),
     )
     features = (*judge_features(machine, attempts), judge_trap_cost(trial.trap_cost))
     return Diagnosis(checks, features=features, trap_cost=trial.trap_cost)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from gilscope.cache_folder import open_trusted
 from gilscope.diagnosis import Check, Status
 from gilscope.doctor import remedies
 from gilscope.doctor.attempts import Attempt
@@ -11,7 +12,15 @@ from gilscope.doctor.causes import filtered_calls, missing_capabilities
 from gilscope.doctor.machine import Capability, Machine
 from gilscope.errors import KernelOrBccMissing, NotPermitted
 
-__all__ = ["judge_environment", "judge_rights", "judge_site_cache", "judge_switches"]
+__all__ = [
+    "judge_environment",
+    "judge_program_cache",
+    "judge_rights",
+    "judge_site_cache",
+    "judge_switches",
+]
+
+_OTHER_CACHE = "XDG_CACHE_HOME=/var/cache gilscope ..."
 
 _COUNTING = (
     Capability.CAP_BPF,
@@ -201,16 +210,12 @@ def judge_environment(machine: Machine) -> tuple[Check, ...]:
 
 def judge_site_cache(folder: Path | None) -> Check:
     """Return whether *folder*, None for no home directory, can be written to."""
-    name, remedy = "site_cache", "XDG_CACHE_HOME=/var/cache gilscope ..."
+    name, remedy = "site_cache", _OTHER_CACHE
     if folder is None:
         return Check(
             name, Status.MISSING, "this user has no home directory to keep a cache in", remedy, 1
         )
-    # Not Path.exists: it raises where a folder above is closed, and os.access just says no.
-    existing = next(
-        (path for path in (folder, *folder.parents) if os.access(path, os.F_OK)), folder
-    )
-    if os.access(existing, os.W_OK | os.X_OK) and existing.is_dir():
+    if _can_be_written_to(folder):
         return Check(name, Status.OK, f"{folder} can be written to")
     return Check(
         name,
@@ -218,6 +223,42 @@ def judge_site_cache(folder: Path | None) -> Check:
         f"{folder} cannot be written to: the GIL's code is searched for again at every start",
         remedy,
     )
+
+
+def judge_program_cache(folder: Path | None) -> Check:
+    """Return whether compiled programs are remembered in *folder*, None for no home directory."""
+    name = "program_cache"
+    if folder is None:
+        return Check(name, Status.UNKNOWN, "see site cache")
+    reason = _distrusted(folder)
+    if not reason and _can_be_written_to(folder):
+        return Check(name, Status.OK, f"compiled programs are remembered in {folder}")
+    reason = reason or f"{folder} cannot be written to"
+    return Check(
+        name,
+        Status.WARNING,
+        f"the probes are compiled at every start, and not remembered: {reason}",
+        _OTHER_CACHE,
+    )
+
+
+def _distrusted(folder: Path) -> str:
+    try:
+        os.close(open_trusted(folder))
+    except FileNotFoundError:
+        # All above is as it should be, and it will be made there.
+        return ""
+    except OSError as error:
+        return f"{error.filename} {error.strerror}"
+    return ""
+
+
+def _can_be_written_to(folder: Path) -> bool:
+    # Not Path.exists: it raises where a folder above is closed, and os.access just says no.
+    existing = next(
+        (path for path in (folder, *folder.parents) if os.access(path, os.F_OK)), folder
+    )
+    return os.access(existing, os.W_OK | os.X_OK) and existing.is_dir()
 
 
 def _or_none(value: int | None) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gilscope.diagnosis import Check, Status, TrapCost, has_failed
 from gilscope.errors import GilscopeError, KernelOrBccMissing
 from gilscope.gil.probe import GilProbe
+from gilscope.gil.request import begin_loading
 from gilscope.gil.trap_costs import measure_trap_costs
 from gilscope.gil.uprobes import Hook
 
@@ -45,10 +46,10 @@ def what_prevents(checks: Sequence[Check]) -> str:
 
 
 def try_probes() -> Trial:
-    """Return how compiling, loading and placing went; takes seconds."""
+    """Return how compiling, loading and placing went, whatever is remembered; takes seconds."""
     began_s = time.monotonic()
     try:
-        probe = GilProbe()
+        probe = GilProbe(begin_loading().compile_anew())
     except GilscopeError as error:
         return Trial(failure=error)
     except OSError as error:

@@ -20,15 +20,22 @@ from gilscope.model import (
 
 __all__ = [
     "Holding",
+    "RawEdge",
     "RawLock",
     "RawProcess",
+    "RawStack",
     "RawTotals",
+    "Taken",
+    "Waiting",
+    "blamed_ns",
     "has_exited",
     "holders",
+    "kind_so_far",
     "process_totals",
     "sorted_losses",
     "thread_totals",
     "unknown_gils",
+    "waiting_since_ns",
 ]
 
 _DROP_LATENCY = 3
@@ -70,6 +77,56 @@ class RawLock:
         return RawLock(self.record, None, {**self.credits_ns, tid: held_ns})
 
 
+@dataclass(frozen=True, slots=True)
+class RawEdge:
+    """Time, number, and the longest of what happened between two stacks, or at one."""
+
+    ns: int
+    count: int
+    longest_ns: int = 0
+
+    def __add__(self, other: "RawEdge") -> "RawEdge":
+        return RawEdge(
+            self.ns + other.ns, self.count + other.count, max(self.longest_ns, other.longest_ns)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RawStack:
+    """A stack as the probes have read it."""
+
+    pid: int
+    id: int
+    state: int
+    """``enum stack_state``."""
+    places: tuple[tuple[int, int], ...]
+    """Address of the code object and what the frame says of the instruction, innermost first."""
+    identities: tuple[int, ...]
+    """What `code_identity.is_code` knows each of these code objects by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What is known of a wait in flight. Stacks are by their ids in the probes."""
+
+    waiter: int
+    holder: int
+    since_ns: int
+    """Since when it is put down to *holder*."""
+    slices: tuple[tuple[int, RawEdge], ...]
+    """What came before that and is in no edge yet, by holder."""
+
+
+@dataclass(slots=True)
+class Taken:
+    """What has left the tables and is to be kept elsewhere."""
+
+    edges: dict[tuple[int, int, int], RawEdge] = field(default_factory=dict)
+    """By number of the kind, waiter and holder."""
+    culprits: dict[int, RawEdge] = field(default_factory=dict)
+    """By holder."""
+
+
 @dataclass(slots=True)
 class RawProcess:
     """The map records of one process."""
@@ -82,6 +139,13 @@ class RawProcess:
     """By address of ``cond`` and quantity."""
     locks: dict[int, RawLock] = field(default_factory=dict)
     """By address of ``cond``; empty where holds are not seen."""
+    edges: dict[tuple[int, int, int], RawEdge] = field(default_factory=dict)
+    """By number of the kind, waiter and holder; finished slices of waits, but those in `taken`."""
+    culprits: dict[int, RawEdge] = field(default_factory=dict)
+    """By holder: the drop requests that it was slow to answer, but those in `taken`."""
+    taken: Taken = field(default_factory=Taken)
+    waiting: dict[int, Waiting] = field(default_factory=dict)
+    """By tid: waits in flight, as far as they are in no edge."""
     lost: dict[Loss, int] = field(default_factory=dict)
 
 
@@ -112,10 +176,9 @@ def thread_totals(
     """
     lost = [Tally(ns, n) for ns, n in zip(record["wait_ns"], record["waits"], strict=True)]
     kind = Kind.PREEMPTION
-    since_ns = record["yield_started_ns"] or record["forced_drop_ns"]
+    since_ns = waiting_since_ns(record)
     if record["wait_started_ns"]:
-        since_ns = record["wait_started_ns"]
-        kind = _kind_so_far(record, now_ns - since_ns)
+        kind = kind_so_far(record, now_ns - since_ns)
     waiting_ns = max(0, now_ns - since_ns) if since_ns else 0
     lost[_KINDS.index(kind)] += Tally(waiting_ns)
     return ThreadTotals(
@@ -145,7 +208,22 @@ def _held_by(tid: int, record: Record, locks: Iterable[RawLock]) -> Tally:
     return Tally(held_ns, record["holds"])
 
 
-def _kind_so_far(record: Record, waiting_ns: int) -> Kind:
+def waiting_since_ns(record: Record) -> int:
+    """Return since when the thread of *record* waits; 0: it does not."""
+    return int(record["wait_started_ns"] or record["yield_started_ns"] or record["forced_drop_ns"])
+
+
+def blamed_ns(process: RawProcess, now_ns: int) -> int:
+    """Return how much waiting time *process* puts down to holders, waits in flight included."""
+    in_flight_ns = sum(
+        max(0, now_ns - waiting.since_ns) + sum(edge.ns for _, edge in waiting.slices)
+        for waiting in process.waiting.values()
+    )
+    return in_flight_ns + sum(edge.ns for edge in process.edges.values())
+
+
+def kind_so_far(record: Record, waiting_ns: int) -> Kind:
+    """Return what kind the wait in flight of *record* is of, having lasted *waiting_ns*."""
     kind = _KINDS[record["cause"]]
     if kind is Kind.BLOCKING_CALL and waiting_ns >= record["interval_ns"] > 0:
         return Kind.CONVOY

@@ -23,6 +23,7 @@ _SIZES = {
     "tstate": (19, 22, 22),
     "frame": (28, 31, 39),
     "code": (34, 39, 47),
+    "bytes": (64, 74, 86),
     "str": (67, 77, 89),
 }
 _MEMBERS = (
@@ -42,10 +43,15 @@ _MEMBERS = (
     ("native_thread_id", "tstate", 8, (25, 28, 31)),
     ("frame_previous", "frame", 8, (29, 32, 40)),
     ("frame_code", "frame", 8, (30, 33, 41)),
+    ("frame_instruction", "frame", 8, (31, 34, 42)),
     ("frame_owner", "frame", 1, (33, 36, 44)),
     ("code_file", "code", 8, (35, 40, 48)),
     ("code_name", "code", 8, (37, 42, 50)),
+    ("code_line_table", "code", 8, (38, 43, 51)),
     ("code_first_line", "code", 4, (39, 44, 52)),
+    ("code_bytecode", "code", 2, (43, 48, 56)),
+    ("bytes_length", "bytes", 8, (65, 75, 87)),
+    ("bytes_content", "bytes", 1, (66, 76, 88)),
     ("str_state", "str", 4, (68, 78, 90)),
     ("str_length", "str", 8, (69, 79, 91)),
     ("str_ascii", "str", 8, (70, 80, 92)),
@@ -56,7 +62,8 @@ def read_members(minor: tuple[int, int], words: Sequence[int]) -> Mapping[str, i
     """Return the offset in bytes of every member that gilscope follows.
 
     ``own_gil`` is the interpreter's own GIL, ``str_ascii`` where the characters of an ASCII string
-    begin, ``code_name`` the qualified name. Raises UnsupportedPython for a version whose table is
+    begin, ``code_name`` the qualified name, ``code_bytecode`` where the instructions that are
+    executed begin. Raises UnsupportedPython for a version whose table is
     not known, and GilCodeNotFound when the words cannot be the offsets of such structures.
     """
     version = f"{minor[0]}.{minor[1]}"

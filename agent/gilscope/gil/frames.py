@@ -1,5 +1,6 @@
 """Reads the Python stack of a thread, and the names of the code that runs on it."""
 
+import struct
 from collections import deque
 from collections.abc import Iterator
 from itertools import islice
@@ -13,15 +14,13 @@ from gilscope.gil.memory import (
     to_pointer,
 )
 from gilscope.gil.runtime import Runtime
+from gilscope.gil.strings import read_str
 from gilscope.model import Frame
 
-__all__ = ["outermost_frames", "read_code", "read_frames"]
+__all__ = ["outermost_frames", "read_code", "read_places"]
 
 _DEEPEST_STACK = 200_000
 _OBJECT_TYPE = 8
-_LONGEST_STR = 1 << 20
-_LONGEST_NAME = 4096
-"""Characters that are kept of a name or path."""
 
 # Owners below this one run Python code: a thread, a generator, a frame object. Above are the
 # entry frames that C code leaves on the stack (3.12: FRAME_OWNED_BY_CSTACK).
@@ -29,16 +28,14 @@ _FIRST_OWNER_WITHOUT_CODE = 3
 # From 3.14 on the code reference carries flags in its low bits (_PyStackRef).
 _REFERENCE_FLAGS = 7
 
-_KIND_SHIFT, _KIND_MASK, _COMPACT, _ASCII = 2, 7, 1 << 5, 1 << 6
-_CODECS = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}
 
+def read_places(runtime: Runtime, tstate: int, *, limit: int = 64) -> list[tuple[int, int]]:
+    """Return code object and instruction of up to *limit* frames, innermost first; raises TornRead.
 
-def read_frames(runtime: Runtime, tstate: int, *, limit: int = 64) -> list[Frame]:
-    """Return up to *limit* frames of the thread, innermost first; raises TornRead.
-
-    Frames that run no Python code are left out. Empty for a thread that is not in Python code.
+    The instruction is what `CodeReader.frame` takes. Frames that run no Python code are left out.
+    Empty for a thread that is not in Python code.
     """
-    return retried(lambda: _named(runtime, list(islice(_codes(runtime, tstate), limit))))
+    return retried(lambda: list(islice(_places(runtime, tstate), limit)))
 
 
 def outermost_frames(runtime: Runtime, tstate: int, count: int) -> list[Frame]:
@@ -57,8 +54,8 @@ def read_code(runtime: Runtime, code: int) -> Frame:
     if read_pointer(memory, code + _OBJECT_TYPE) != runtime.code_type:
         raise TornRead(f"no code object at {code:#x}")
     return Frame(
-        function=_text(runtime, read_pointer(memory, code + layout.code_name)),
-        file=_text(runtime, read_pointer(memory, code + layout.code_file)),
+        function=read_str(runtime, read_pointer(memory, code + layout.code_name)),
+        file=read_str(runtime, read_pointer(memory, code + layout.code_file)),
         first_line=read_int(memory, code + layout.code_first_line, 4),
     )
 
@@ -90,17 +87,22 @@ def _named(runtime: Runtime, codes: list[int]) -> list[Frame]:
     return [names[code] for code in codes]
 
 
-def _codes(runtime: Runtime, tstate: int) -> Iterator[int]:
+def _places(runtime: Runtime, tstate: int) -> Iterator[tuple[int, int]]:
+    layout = runtime.layout
     for _, frame in _frames(runtime, tstate):
         code = _code_of(runtime, frame)
         if code:
-            yield code
+            (low_half,) = struct.unpack_from("<I", frame, layout.frame_instruction)
+            base = code if layout.instruction_is_pointer else 0
+            yield code, (low_half - base) & 0xFFFF_FFFF
 
 
 def _frames(runtime: Runtime, tstate: int) -> Iterator[tuple[int, bytes]]:
     layout = runtime.layout
     pointers_end = max(layout.frame_previous, layout.frame_code) + 8
-    size = max(pointers_end, (layout.frame_owner or 0) + 1, layout.frame_root + 1)
+    instruction_end = layout.frame_instruction + 4
+    marks_end = max(layout.frame_owner or 0, layout.frame_root) + 1
+    size = max(pointers_end, instruction_end, marks_end)
     address = tstate
     for offset in layout.frame_path:
         address = read_pointer(runtime.memory, address + offset)
@@ -125,21 +127,3 @@ def _code_of(runtime: Runtime, frame: bytes) -> int:
     if not code:
         raise TornRead("a frame without code")
     return code
-
-
-def _text(runtime: Runtime, address: int) -> str:
-    memory, layout = runtime.memory, runtime.layout
-    length = read_int(memory, address + layout.str_length, 8)
-    state = read_int(memory, address + layout.str_state, 4)
-    kind = state >> _KIND_SHIFT & _KIND_MASK
-    if not (state & _COMPACT and kind in _CODECS and 0 <= length <= _LONGEST_STR):
-        raise TornRead(f"no str at {address:#x}: state {state:#x}, length {length}")
-    start = address + (layout.str_ascii if state & _ASCII else layout.str_wide)
-    content = read_bytes(memory, start, min(length, _LONGEST_NAME) * kind)
-    codec = "ascii" if state & _ASCII else _CODECS[kind]
-    try:
-        text = content.decode(codec, "strict" if codec == "ascii" else "surrogatepass")
-    except UnicodeDecodeError as error:
-        raise TornRead(f"no str at {address:#x}: {error}") from error
-    # A path that is not valid UTF-8 holds lone surrogates, which nobody could print.
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -2,10 +2,10 @@
 
 import logging
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 
+from gilscope import procfs
 from gilscope.cpu_time import process_cpu_ns
 from gilscope.errors import GilscopeError, KernelOrBccMissing
 from gilscope.gil.calibration import ASSUMED, TrapCosts
@@ -29,8 +29,9 @@ trap of each, so that with these a trap costs about twice what it does alone."""
 _TURN_NS = 10 * _S
 """So long a window may last where others are waiting for their turn."""
 
-_CLOSING_LOOK_NS = _S // 20
-"""So often it is looked whether a hold that has outlasted its window is over."""
+_BEAT_NS = (_S // 8, 3 * _S // 8)
+"""Between two looks at whatever may wait, drawn anew each time. A wake-up costs much more than a
+look, so that all processes share them; what ends a window does not wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class ObservationPlan:
     budget_share: float = 0.01
     """Auto mode: of the CPU time that a process uses itself."""
     costs: TrapCosts = ASSUMED
+    reads_stacks: bool = True
+    """Whether the stacks of both ends of a wait are read when it begins."""
 
 
 CONTENTION = ObservationPlan(Mode.CONTENTION)
@@ -50,10 +53,35 @@ CONTENTION = ObservationPlan(Mode.CONTENTION)
 class _Watched:
     """One process, how closely it is watched, and what that costs it."""
 
+    traced: Traced
     account: CostAccount
     window: Window | None
+    file: "_File"
     governor: Governor | None = None
     opened_ns: int = 0
+    until_ns: int = _NEVER_NS
+    """When the window that is open must be ended."""
+    is_lingering: bool = False
+    """Whether a hold that has outlasted its window is followed on."""
+    is_warned: bool = False
+    """Whether it was said that no window can be opened."""
+    is_over_budget: bool = False
+    """Whether waits alone cost more than the budget, as was last said."""
+
+
+@dataclass(slots=True)
+class _File:
+    """The processes that are probed at the same places."""
+
+    targets: int = 0
+    open_in: set[int] = field(default_factory=set)
+    """Those with an open window."""
+    refused_ns: int = -_TURN_NS
+    """When there was no room for a window."""
+
+    @property
+    def crowd(self) -> Crowd:
+        return Crowd(self.targets, len(self.open_in))
 
 
 class FullMode:
@@ -65,10 +93,11 @@ class FullMode:
         self._plan = plan
         self._random = Random()  # noqa: S311 - nobody has to be kept from guessing
         self._watched: dict[int, _Watched] = {}
-        self._look_again_ns = _NEVER_NS
+        self._files: dict[tuple[int, int], _File] = {}
+        """By device and inode."""
+        self._beat_ns = 0
+        """Before this only windows that must end are looked at."""
         self._forgotten_traps = 0
-        self._refused_ns: dict[tuple[int, int], int] = {}
-        """When there was no room for a window, by file."""
 
     @property
     def traps(self) -> int:
@@ -86,9 +115,12 @@ class FullMode:
     def due_ns(self) -> int:
         """When `step` wants to be called at the latest, CLOCK_MONOTONIC."""
         # Asked without the lock that guards the rest.
-        governors = (watched.governor for watched in tuple(self._watched.values()))
-        due_ns = [governor.due_ns for governor in governors if governor is not None]
-        return min(self._look_again_ns, *due_ns, _NEVER_NS)
+        end_ns = wanted_ns = _NEVER_NS
+        for watched in tuple(self._watched.values()):
+            if watched.governor is not None:
+                end_ns = min(end_ns, watched.until_ns)
+                wanted_ns = min(wanted_ns, 0 if watched.is_lingering else watched.governor.due_ns)
+        return min(end_ns, max(wanted_ns, self._beat_ns))
 
     def begin(self, traced: Traced) -> None:
         """Take on a process whose contended path has just been probed; raises as that does."""
@@ -101,14 +133,17 @@ class FullMode:
             traced.window = self._probe.window(traced.pid, sites, traced.locks)
         usage = Usage(time.monotonic_ns(), process_cpu_ns(traced.pid) or 0, 0, 0)
         prices = Prices(costs, target.is_stepped)
-        account = CostAccount(traced.window, target.file.identity, prices, usage)
-        watched = _Watched(account, traced.window)
+        file = self._files.setdefault(target.file.identity, _File())
+        file.targets += 1
+        account = CostAccount(traced.window, prices, usage)
+        watched = _Watched(traced, account, traced.window, file)
         self._watched[traced.pid] = watched
         if traced.window is None:
             return
         self.learn_locks(traced)
         if self._plan.mode is Mode.FULL:
             traced.window.open()
+            file.open_in.add(traced.pid)
         else:
             watched.governor = Governor(Budget(self._plan.budget_share), self._random)
 
@@ -127,24 +162,38 @@ class FullMode:
                 # Its takes are counted as lost.
                 _log.debug("%s", error)
 
-    def step(self, traced: Iterable[Traced]) -> None:
+    def step(self) -> None:
         """Open and end the windows that are due."""
-        self._look_again_ns = _NEVER_NS
-        for each in traced:
-            if not each.ended:
-                self._step(each)
+        now_ns = time.monotonic_ns()
+        is_beat = now_ns >= self._beat_ns
+        if is_beat:
+            self._beat_ns = now_ns + int(self._random.uniform(*_BEAT_NS))
+        for watched in self._watched.values():
+            governor = watched.governor
+            if governor is None:
+                continue
+            is_due = is_beat and (governor.due_ns <= now_ns or watched.is_lingering)
+            if is_due or watched.until_ns <= now_ns:
+                self._step(watched, governor)
 
     def heed(self, traced: Traced) -> None:
         """React to the notice that something has come to its end in the window of *traced*."""
-        if not traced.ended:
-            self._step(traced, at_once=True)
+        watched = self._watched.get(traced.pid)
+        if watched is None or watched.window is None or watched.governor is None:
+            return
+        if watched.window.has_used_up:
+            self._ask(watched, watched.window, watched.governor)
+        else:
+            watched.window.settle()
+        watched.is_lingering = watched.window.is_lingering
 
     def end(self, traced: Traced) -> None:
         """Take the window's probes out of a process, which is not observed any more."""
         watched = self._watched.get(traced.pid)
         if watched is not None:
-            watched.account.update(traced, self._probe, self._crowd(watched.account.file))
+            watched.account.update(traced, self._probe, watched.file.crowd)
             watched.governor = None
+            watched.file.open_in.discard(traced.pid)
         if traced.window is not None:
             self._probe.await_closing(traced.pid, traced.window.close())
 
@@ -153,60 +202,94 @@ class FullMode:
         watched = self._watched.pop(pid, None)
         if watched is not None:
             self._forgotten_traps += watched.account.cost().traps
+            watched.file.targets -= 1
+            watched.file.open_in.discard(pid)
+            if not watched.file.targets:
+                self._files.pop(watched.traced.target.file.identity, None)
 
     def cost(self, traced: Traced) -> TracingCost | None:
         """Return what tracing costs *traced*, by the costs of a trap on this machine."""
         watched = self._watched.get(traced.pid)
         if watched is None:
             return None
-        watched.account.update(traced, self._probe, self._crowd(watched.account.file))
+        watched.account.update(traced, self._probe, watched.file.crowd)
         return watched.account.cost()
 
-    def _crowd(self, file: tuple[int, int]) -> Crowd:
-        windows = [each.window for each in self._watched.values() if each.account.file == file]
-        return Crowd(len(windows), sum(1 for each in windows if each is not None and each.is_open))
+    def _step(self, watched: _Watched, governor: Governor) -> None:
+        window = watched.window
+        if window is None or watched.traced.ended:
+            return
+        if watched.is_lingering:
+            window.settle()
+        if min(governor.due_ns, watched.until_ns) <= time.monotonic_ns():
+            self._ask(watched, window, governor)
+        watched.is_lingering = window.is_lingering
 
-    def _step(self, traced: Traced, *, at_once: bool = False) -> None:
-        watched = self._watched[traced.pid]
-        window, governor, account = watched.window, watched.governor, watched.account
-        if window is None or governor is None:
+    def _ask(self, watched: _Watched, window: Window, governor: Governor) -> None:
+        account, file = watched.account, watched.file
+        crowd = file.crowd
+        if crowd.windows >= _MOST_WINDOWS and watched.traced.pid not in file.open_in:
+            file.refused_ns = time.monotonic_ns()
+            account.update(watched.traced, self._probe, crowd)
+            governor.postpone(account.usage)
             return
-        window.settle()
-        if window.is_lingering:
-            self._look_again_ns = time.monotonic_ns() + _CLOSING_LOOK_NS
-        if not at_once and time.monotonic_ns() < governor.due_ns:
-            return
-        crowd = self._crowd(account.file)
-        if window.has_used_up or self._must_make_room(watched, crowd):
+        if window.has_used_up or _must_make_room(watched):
             window.end()
-        account.update(traced, self._probe, crowd)
+        account.update(watched.traced, self._probe, crowd)
         grant = governor.step(account.usage, is_open=window.is_open)
+        _tell_of_budget(watched, governor)
+        watched.until_ns = _NEVER_NS
         if grant is None:
             window.end()
         elif window.is_open:
             allowed = _traps(grant, account.prices.full_ns(crowd))
             window.allow(account.window_traps + allowed)
-        elif crowd.windows >= _MOST_WINDOWS:
-            self._refused_ns[account.file] = time.monotonic_ns()
-        elif window.can_open:
+        elif crowd.windows < _MOST_WINDOWS and window.can_open:
             _open(watched, window, _traps(grant, account.prices.full_ns(crowd)))
+        if not window.is_open:
+            file.open_in.discard(watched.traced.pid)
+            return
+        file.open_in.add(watched.traced.pid)
+        if grant is not None and grant.until_ns is not None:
+            watched.until_ns = grant.until_ns
 
-    def _must_make_room(self, watched: _Watched, crowd: Crowd) -> bool:
-        now_ns = time.monotonic_ns()
-        has_had_its_turn = now_ns - watched.opened_ns >= _TURN_NS
-        refused_ns = self._refused_ns.get(watched.account.file, -_TURN_NS)
-        are_others_waiting = now_ns - refused_ns < _TURN_NS
-        return has_had_its_turn and are_others_waiting and crowd.windows >= _MOST_WINDOWS
+
+def _must_make_room(watched: _Watched) -> bool:
+    now_ns = time.monotonic_ns()
+    has_had_its_turn = now_ns - watched.opened_ns >= _TURN_NS
+    are_others_waiting = now_ns - watched.file.refused_ns < _TURN_NS
+    is_full = watched.file.crowd.windows >= _MOST_WINDOWS
+    return has_had_its_turn and are_others_waiting and is_full
 
 
 def _open(watched: _Watched, window: Window, traps: int) -> None:
     try:
         window.open(traps)
     except (GilscopeError, OSError) as error:
-        # Most likely the process has just ended; if not, its holds are seen less often.
-        _log.debug("no window: %s", error)
+        # Most likely the process has just ended; if not, its holds are seen less often, or never.
+        level = logging.DEBUG
+        if not watched.is_warned and procfs.is_alive(watched.traced.pid):
+            watched.is_warned = True
+            level = logging.WARNING
+        _log.log(level, "process %d: no window to see holds in: %s", watched.traced.pid, error)
     else:
         watched.opened_ns = time.monotonic_ns()
+
+
+def _tell_of_budget(watched: _Watched, governor: Governor) -> None:
+    """Say so when waits begin to cost more than the budget, and when they no longer do."""
+    if governor.is_over_budget == watched.is_over_budget:
+        return
+    watched.is_over_budget = governor.is_over_budget
+    ratio = watched.account.cost().recent_ratio
+    _log.warning(
+        "process %d: seeing its waits costs more than the overhead budget (%.1f %% in the last "
+        "minute); they are all seen, but no holds until that is over"
+        if watched.is_over_budget
+        else "process %d: tracing is within the overhead budget again (%.1f %%)",
+        watched.traced.pid,
+        100 * ratio,
+    )
 
 
 def _traps(grant: Grant, trap_ns: float) -> int:

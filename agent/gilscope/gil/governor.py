@@ -73,6 +73,8 @@ _LEARN_NS: Final = 2 * _S
 """So long a part of a window has to be to change its price, if it has not ended before."""
 _LOOK_NS: Final = (_S // 4, 2 * _S)
 """A window that goes on is looked at so often: sooner where it uses its allowance faster."""
+_JUDGED_AFTER_NS: Final = 60 * _S
+"""So long the contention probes have to be above the budget before that is said, or below it."""
 _PART_USED: Final = 0.25
 """Of the allowance, that may be expected to be used until the next look."""
 
@@ -100,12 +102,20 @@ class Governor:
         self._due_ns = 0
         self._least_ns = random.uniform(*_LEAST_NS)
         self._window: _Window | None = None
+        self._is_over_budget = False
+        self._judged_ns = 0
+        """When the contention probes' cost was last on that side of the budget."""
         self._ended: Usage | None = None
 
     @property
     def due_ns(self) -> int:
         """When it wants to be asked again at the latest, CLOCK_MONOTONIC."""
         return self._due_ns
+
+    @property
+    def is_over_budget(self) -> bool:
+        """Whether the contention probes alone have cost more than the budget for a minute."""
+        return self._is_over_budget
 
     def step(self, usage: Usage, *, is_open: bool) -> Grant | None:
         """Return the leave for the window that is open or is to be opened now; None: for none.
@@ -115,9 +125,11 @@ class Governor:
         """
         if self._purse is None:
             self._purse = Purse(self._budget, usage)
+            self._judged_ns = usage.at_ns
             self._draw_due(usage, _S)
             return None
         self._purse.update(usage)
+        self._judge(usage, self._purse)
         if self._window is not None and not is_open:
             if usage.window_cost_ns > self._window.seen.window_cost_ns:
                 self._price.learn(self._window.seen, usage, self._purse.base_rate)
@@ -130,6 +142,26 @@ class Governor:
             self._draw_due(usage, _PAUSE_NS)
             return None
         return self._open(usage, self._purse)
+
+    def postpone(self, usage: Usage) -> None:
+        """Keep the books, and want no window before the next lot: there is no room for one.
+
+        None must be open.
+        """
+        if self._purse is None:
+            self.step(usage, is_open=False)
+            return
+        self._purse.update(usage)
+        self._judge(usage, self._purse)
+        self._window = None
+        self._draw_due(usage, _PAUSE_NS)
+
+    def _judge(self, usage: Usage, purse: Purse) -> None:
+        # Both ways only after a minute, so that what goes up and down is not told each time.
+        if (purse.earning < 0) == self._is_over_budget:
+            self._judged_ns = usage.at_ns
+        elif usage.at_ns - self._judged_ns >= _JUDGED_AFTER_NS:
+            self._is_over_budget = not self._is_over_budget
 
     def _open(self, usage: Usage, purse: Purse) -> Grant | None:
         if self._ended is not None and self._price.is_known:

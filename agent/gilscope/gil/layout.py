@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from gilscope.errors import UnsupportedPython
 from gilscope.gil.debug_offsets import read_members
 from gilscope.gil.interpreter import Interpreter
+from gilscope.gil.line_table import LineTableForm
 
 __all__ = ["Layout", "layout_for"]
 
@@ -36,6 +37,11 @@ class Layout:
     """From the thread state to its innermost frame: add each offset in turn and follow."""
     frame_previous: int
     frame_code: int
+    frame_instruction: int
+    """In the frame: where it is in its code; 32 bits, or a pointer: see the next member."""
+    instruction_is_pointer: bool
+    """True: that is the address of an instruction (3.11+), and the instructions are part of the
+    code object. False: it is a number (`f_lasti`), and they are in a bytes object."""
     frame_owner: int | None
     """In the frame: one byte, 3 or more where it runs no Python code; None before CPython 3.11."""
     frame_root: int
@@ -46,6 +52,15 @@ class Layout:
     """In the code object: the qualified name where the version has one, else the plain name."""
     code_file: int
     code_first_line: int
+    code_line_table: int
+    """In the code object: pointer to the bytes object that maps instructions to lines."""
+    line_table_form: LineTableForm
+    code_bytecode: int
+    """In the code object: its first instruction, or pointer to the bytes object with all."""
+    object_length: int
+    """In a bytes object: how many bytes. In a code object with its own instructions: how many
+    units of two bytes these are."""
+    bytes_content: int
     str_length: int
     str_state: int
     """In a str: 32 bits, with `kind` in bits 2 to 4, `compact` in bit 5 and `ascii` in bit 6."""
@@ -74,12 +89,19 @@ _CPYTHON_3_8 = Layout(
     frame_path=(24,),  # PyThreadState.frame
     frame_previous=24,  # PyFrameObject.f_back
     frame_code=32,  # PyFrameObject.f_code
+    frame_instruction=104,  # PyFrameObject.f_lasti
+    instruction_is_pointer=False,
     frame_owner=None,
     frame_root=116,  # PyFrameObject.f_executing
     frame_root_marks=(1,),
     code_name=112,  # PyCodeObject.co_name
     code_file=104,  # PyCodeObject.co_filename
     code_first_line=40,  # PyCodeObject.co_firstlineno
+    code_line_table=120,  # PyCodeObject.co_lnotab
+    line_table_form=LineTableForm.INCREMENTS,
+    code_bytecode=48,  # PyCodeObject.co_code
+    object_length=16,  # PyVarObject.ob_size
+    bytes_content=32,  # PyBytesObject.ob_sval
     str_length=16,  # PyASCIIObject.length
     str_state=32,  # PyASCIIObject.state
     str_ascii=48,  # sizeof(PyASCIIObject)
@@ -88,8 +110,10 @@ _CPYTHON_3_8 = Layout(
 _CPYTHON_3_9 = replace(_CPYTHON_3_8, interpreter_id=24, gil_in_runtime=352)
 _CPYTHON_3_10 = replace(
     _CPYTHON_3_9,
+    frame_instruction=96,
     frame_root=108,  # PyFrameObject.f_state
     frame_root_marks=(0, 2),  # FRAME_EXECUTING, FRAME_UNWINDING
+    line_table_form=LineTableForm.RANGES,  # in co_linetable, where co_lnotab was
 )
 _CPYTHON_3_11 = replace(
     _CPYTHON_3_10,
@@ -102,12 +126,17 @@ _CPYTHON_3_11 = replace(
     frame_path=(56, 8),  # PyThreadState.cframe, _PyCFrame.current_frame
     frame_previous=48,  # _PyInterpreterFrame.previous
     frame_code=32,  # _PyInterpreterFrame.f_code
+    frame_instruction=56,  # _PyInterpreterFrame.prev_instr
+    instruction_is_pointer=True,
     frame_owner=69,  # _PyInterpreterFrame.owner
     frame_root=68,  # _PyInterpreterFrame.is_entry
     frame_root_marks=(1,),
     code_name=128,  # PyCodeObject.co_qualname
     code_file=112,
     code_first_line=72,
+    code_line_table=136,  # PyCodeObject.co_linetable
+    line_table_form=LineTableForm.LOCATIONS,
+    code_bytecode=184,  # PyCodeObject.co_code_adaptive
 )
 # From 3.12 on every stack ends in a frame that C code has put there.
 _ENTRY_OWNERS = (3, 4)
@@ -126,6 +155,7 @@ _CPYTHON_3_12 = replace(
     frame_root=70,
     frame_root_marks=_ENTRY_OWNERS,
     code_first_line=68,
+    code_bytecode=192,
     str_ascii=40,
     str_wide=56,
 )
@@ -169,12 +199,19 @@ def _self_described(member: Mapping[str, int]) -> Layout:
         frame_path=(member["tstate_frame"],),
         frame_previous=member["frame_previous"],
         frame_code=member["frame_code"],
+        frame_instruction=member["frame_instruction"],
+        instruction_is_pointer=True,
         frame_owner=member["frame_owner"],
         frame_root=member["frame_owner"],
         frame_root_marks=_ENTRY_OWNERS,
         code_name=member["code_name"],
         code_file=member["code_file"],
         code_first_line=member["code_first_line"],
+        code_line_table=member["code_line_table"],
+        line_table_form=LineTableForm.LOCATIONS,
+        code_bytecode=member["code_bytecode"],
+        object_length=member["bytes_length"],
+        bytes_content=member["bytes_content"],
         str_length=member["str_length"],
         str_state=member["str_state"],
         str_ascii=member["str_ascii"],

@@ -15,7 +15,7 @@ def is_standard_library(path: str) -> bool:
     return _STANDARD_LIBRARY.match(path) is not None and _PACKAGES.match(path) is None
 
 
-def short_path(path: str, cwd: str | None) -> str:
+def short_path(path: str, cwd: str | None = None) -> str:
     """Return the name by which people know a source file.
 
     A module of a library is named from where `import` finds it, a file below the process' working

@@ -12,18 +12,27 @@ from typing import Any, Self
 from gilscope.descriptors import moved_up
 from gilscope.errors import KernelOrBccMissing, NotPermitted
 from gilscope.gil.account import RawProcess, RawTotals
+from gilscope.gil.blame_tables import BlameTables
 from gilscope.gil.losses import Loss
-from gilscope.gil.request import TRACEPOINTS, Features, begin_loading, kernel_features
+from gilscope.gil.request import (
+    NEXT_PROGRAMS,
+    TRACEPOINTS,
+    Features,
+    begin_loading,
+    kernel_features,
+)
 from gilscope.gil.slots import Slots
 from gilscope.gil.uprobes import Hook, Uprobes
 from gilscope.gil.window import LockReader, Window, WindowKernel, WindowSites
 from gilscope.kernel import syscalls
+from gilscope.kernel.entry import Entry
 from gilscope.kernel.loader import Loading
 from gilscope.kernel.ring import Ring
 from gilscope.kernel.table import Table
-from gilscope.model import CallerRule
+from gilscope.model import CallerRule, Record
 
 __all__ = [
+    "SLOW_DROP_NS",
     "GilProbe",
     "Notice",
     "NoticeKind",
@@ -33,6 +42,9 @@ __all__ = [
 ]
 
 
+SLOW_DROP_NS = 10_000_000
+"""Twice the usual switch interval."""
+
 _KEYED_BY_PROCESS = (
     "gils",
     "drop_requests",
@@ -40,6 +52,9 @@ _KEYED_BY_PROCESS = (
     "lost_events",
     "return_sites",
     "other_locks",
+    "edges",
+    "culprits",
+    "sent_stacks",
 )
 
 
@@ -58,6 +73,7 @@ class NoticeKind(IntEnum):
     RETURN = 2
     LOCK = 3
     WINDOW = 4
+    SPANS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +98,8 @@ class Plan:
     """Run-time addresses of its GILs, as far as they are known, the main interpreter's first."""
     waits_only_on_conds: bool = False
     """Libc method: any other condition variable is none of them."""
+    frame_walk: Record | None = None
+    """Where its Python keeps its frames; None: stacks are not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +116,17 @@ class GilProbe:
     Closing it, or the death of the agent, takes every probe out of every process.
     """
 
-    def __init__(self, loading: Loading | None = None, *, features: Features | None = None) -> None:
+    def __init__(
+        self,
+        loading: Loading | None = None,
+        *,
+        features: Features | None = None,
+        slow_drop_ns: int = SLOW_DROP_NS,
+    ) -> None:
         """Take over what `begin_loading` has begun for *features*, or begin now.
 
-        Raises KernelOrBccMissing or NotPermitted.
+        Who takes *slow_drop_ns* or longer to let go of the GIL when asked is noted. Raises
+        KernelOrBccMissing or NotPermitted.
         """
         self.features = features or kernel_features()
         self._loaded = (loading or begin_loading(features=self.features)).finish()
@@ -113,6 +138,15 @@ class GilProbe:
         self._hooks: dict[int, list[int]] = defaultdict(list)
         self._closing: dict[int, list[Future[None]]] = defaultdict(list)
         self._counted: dict[str, int] = {}
+        self._attachments = 0
+        self._traps: dict[int, Entry] = {}
+        """Where the traps of a process are read, which is done often."""
+        for number, program in enumerate(NEXT_PROGRAMS):
+            # In place before any program that jumps there is attached.
+            self._table("next_program").put(
+                {"value": number}, {"value": self._loaded.programs[program]}
+            )
+        self.blame = BlameTables(self.tables, self._loaded.rings["stacks"], slow_drop_ns)
         self._links: list[int] = []
         for program, tracepoint in TRACEPOINTS.items():
             self._links.append(self._open_tracepoint(tracepoint, program))
@@ -153,6 +187,11 @@ class GilProbe:
         """Becomes readable when the probes have noticed something."""
         return self._loaded.rings["notices"]
 
+    @property
+    def stack_ring(self) -> Ring:
+        """Becomes readable when the probes have met a stack for the first time."""
+        return self._loaded.rings["stacks"]
+
     def attach(self, pid: int, plan: Plan) -> None:
         """Probe process *pid* by *plan*, all or nothing.
 
@@ -172,6 +211,10 @@ class GilProbe:
         if plan.waits_only_on_conds:
             for cond in plan.conds:
                 self.add_gil(pid, cond)
+        if plan.frame_walk is not None:
+            self._attachments += 1
+            python = {**plan.frame_walk, "attachment": self._attachments}
+            self._table("pythons").put({"value": pid}, python)
         self._table("targets").put({"value": pid}, target)
         try:
             self.add_hooks(pid, plan.hooks)
@@ -222,6 +265,7 @@ class GilProbe:
         """Remove whatever the maps hold of *pid*."""
         if pid not in self._slot_of:
             return
+        self._traps.pop(pid, None)
         self._slots.give_back(self._slot_of.pop(pid))
         for slot in self._other_slots.pop(pid, ()):
             self._slots.give_back(slot)
@@ -229,9 +273,11 @@ class GilProbe:
             table = self._table(name)
             for key in [key for key, _ in table.items() if key["tgid"] == pid]:
                 table.delete(key)
+        self._table("pythons").delete({"value": pid})
         threads = self._table("threads")
         for key in [key for key, record in threads.items() if record["tgid"] == pid]:
             threads.delete(key)
+            self._table("blames").delete(key)
 
     def forget_thread(self, tid: int) -> None:
         """Remove the record of a dead thread that has been counted."""
@@ -241,6 +287,19 @@ class GilProbe:
         """Take and yield what the probes have noticed since the last call."""
         for record in self.notice_ring.drain():
             yield Notice(NoticeKind(record["kind"]), record["tgid"], record["tid"])
+
+    def spans(self) -> Iterator[dict[str, Any]]:
+        """Take and yield the waits and holds that have ended since the last call.
+
+        There are none unless the programs were compiled to send them.
+        """
+        ring = self._loaded.rings.get("spans")
+        return iter(()) if ring is None else ring.drain()
+
+    @property
+    def sends_spans(self) -> bool:
+        """Whether each wait and each hold is sent by itself."""
+        return "spans" in self._loaded.rings
 
     def new_return_sites(self, pid: int) -> list[ReturnSite]:
         """Return the addresses that waits of *pid* return to and that are not probed yet."""
@@ -270,6 +329,8 @@ class GilProbe:
             whole = self._whole_thread(key, record)
             if whole is not None:
                 processes[whole["tgid"]].threads[key["value"]] = whole
+        # Next to the threads, whose waits in flight they complete.
+        self.blame.read(processes, counted)
         for key, record in self._counted_items("gils", counted):
             processes[key["tgid"]].gils[key["cond"]] = record
         for key, record in self._counted_items("histograms", counted):
@@ -303,8 +364,9 @@ class GilProbe:
 
     def traps(self, pid: int) -> int:
         """Return how often *pid* has run into a probe on the contended path so far."""
-        target = self._table("targets").get({"value": pid})
-        return 0 if target is None else int(target["traps"])
+        if pid not in self._traps:
+            self._traps[pid] = self._table("targets").entry({"value": pid}, "traps")
+        return self._traps[pid].read() or 0
 
     def _whole_thread(self, key: dict[str, int], record: dict[str, int]) -> dict[str, int] | None:
         # The thread writes its record while it is copied; a torn copy shows two versions.

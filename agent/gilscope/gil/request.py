@@ -10,7 +10,15 @@ from gilscope.kernel.loader import Loading, Request
 from gilscope.kernel.table import RecordLayout
 from gilscope.procfs import in_initial_pid_namespace
 
-__all__ = ["TRACEPOINTS", "Features", "Limits", "begin_loading", "kernel_features"]
+__all__ = [
+    "NEXT_PROGRAMS",
+    "STACK_DEPTH",
+    "TRACEPOINTS",
+    "Features",
+    "Limits",
+    "begin_loading",
+    "kernel_features",
+]
 
 _UPROBES = (
     "on_acquire",
@@ -26,10 +34,45 @@ _UPROBES = (
 )
 _BPF_F_NO_PREALLOC = 1
 
+NEXT_PROGRAMS = ("walk_stack", "use_stack", "find_thread")
+"""What the programs jump to, in the order of the numbers in the probe."""
+
 TRACEPOINTS = {"on_thread_exit": "sched_process_exit", "on_exec": "sched_process_exec"}
 
 _NOTICE = RecordLayout(
     16, [("kind", 0, "I", 0), ("tgid", 4, "I", 0), ("tid", 8, "I", 0), ("padding", 12, "I", 0)]
+)
+
+STACK_DEPTH = 32
+"""Frames of a stack that are noted; as in the probe."""
+
+_STACK = RecordLayout(
+    24 + STACK_DEPTH * 16,
+    [
+        ("id", 0, "Q", 0),
+        ("tgid", 8, "I", 0),
+        ("depth", 12, "I", 0),
+        ("state", 16, "I", 0),
+        ("padding", 20, "I", 0),
+        ("codes", 24, "Q", STACK_DEPTH),
+        ("instructions", 24 + STACK_DEPTH * 8, "I", STACK_DEPTH),
+        ("identities", 24 + STACK_DEPTH * 12, "I", STACK_DEPTH),
+    ],
+)
+
+_SPAN = RecordLayout(
+    56,
+    [
+        ("cond", 0, "Q", 0),
+        ("began_ns", 8, "Q", 0),
+        ("ended_ns", 16, "Q", 0),
+        ("waiter", 24, "Q", 0),
+        ("holder", 32, "Q", 0),
+        ("tgid", 40, "I", 0),
+        ("tid", 44, "I", 0),
+        ("kind", 48, "I", 0),
+        ("padding", 52, "I", 0),
+    ],
 )
 
 
@@ -42,8 +85,14 @@ class Limits:
     threads: int = 65536
     caller_rules: int = 16384
     locks: int = 4096
+    stacks: int = 16384
+    edges: int = 32768
     notice_pages: int = 64
     """Of the ring buffer; a power of two. A notice takes 24 bytes there."""
+    stack_pages: int = 256
+    """The same for stacks, of which each takes 544 bytes."""
+    span_pages: int = 1024
+    """The same for the timeline, of which each wait and each hold takes 64 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +118,26 @@ def kernel_features(release: str | None = None) -> Features:
 
 
 def begin_loading(
-    *, discover: bool = False, limits: Limits | None = None, features: Features | None = None
+    *,
+    discover: bool = False,
+    timeline: bool = False,
+    limits: Limits | None = None,
+    features: Features | None = None,
 ) -> Loading:
-    """Begin to compile the programs; *discover* asks for a notice of every exec on the host."""
-    return Loading(_request(limits or Limits(), features or kernel_features(), discover=discover))
+    """Begin to compile the programs.
+
+    *discover* asks for a notice of every exec on the host, *timeline* for each wait and each hold
+    by itself.
+    """
+    request = _request(
+        limits or Limits(), features or kernel_features(), discover=discover, timeline=timeline
+    )
+    return Loading(request)
 
 
-def _request(limits: Limits, features: Features, *, discover: bool) -> Request:
+def _request(
+    limits: Limits, features: Features, *, discover: bool, timeline: bool = False
+) -> Request:
     macros = {
         **defines(),
         "MAX_TARGETS": limits.targets,
@@ -83,11 +145,17 @@ def _request(limits: Limits, features: Features, *, discover: bool) -> Request:
         "MAX_THREADS": limits.threads,
         "MAX_CALLER_RULES": limits.caller_rules,
         "MAX_LOCKS": limits.locks,
+        "MAX_STACKS": limits.stacks,
+        "MAX_EDGES": limits.edges,
+        "MAX_BLAMES": limits.threads if features.tables_may_grow else min(limits.threads, 4096),
         "NOTICE_PAGES": limits.notice_pages,
+        "STACK_PAGES": limits.stack_pages,
         "TABLE_FLAGS": _BPF_F_NO_PREALLOC if features.tables_may_grow else 0,
     }
     if discover:
         macros["DISCOVER"] = 1
+    if timeline:
+        macros |= {"TIMELINE": 1, "SPAN_PAGES": limits.span_pages}
     if features.uprobe_links:
         macros["HAS_COOKIES"] = 1
     if not in_initial_pid_namespace():
@@ -99,7 +167,9 @@ def _request(limits: Limits, features: Features, *, discover: bool) -> Request:
         probe="gil.bpf.c",
         defines=macros,
         programs={
-            **dict.fromkeys(_UPROBES, "uprobe_multi" if features.uprobe_links else "uprobe"),
+            **dict.fromkeys(
+                (*_UPROBES, *NEXT_PROGRAMS), "uprobe_multi" if features.uprobe_links else "uprobe"
+            ),
             **dict.fromkeys(TRACEPOINTS, "raw_tracepoint"),
         },
         tables=(
@@ -114,6 +184,13 @@ def _request(limits: Limits, features: Features, *, discover: bool) -> Request:
             "locks",
             "windows",
             "other_locks",
+            "pythons",
+            "blames",
+            "sent_stacks",
+            "edges",
+            "culprits",
+            "settings",
+            "next_program",
         ),
-        rings={"notices": _NOTICE},
+        rings={"notices": _NOTICE, "stacks": _STACK} | ({"spans": _SPAN} if timeline else {}),
     )

@@ -1,14 +1,15 @@
 """Finds out which thread of a live process has which role, while the thread is there."""
 
 import time
+from collections.abc import Sequence
 
-from gilscope import procfs
+from gilscope.gil.code_reader import UNKNOWN_FRAME
 from gilscope.gil.frames import outermost_frames
 from gilscope.gil.memory import TornRead
-from gilscope.gil.roles import FRAMES_FOR_ROLE, MAIN_THREAD, thread_role
+from gilscope.gil.roles import FRAMES_FOR_ROLE, MAIN_THREAD, resting_role, thread_role
 from gilscope.gil.runtime import Runtime
 from gilscope.gil.thread_finder import ThreadFinder
-from gilscope.model import PythonThread
+from gilscope.model import Frame, PythonThread
 
 __all__ = ["UNKNOWN", "RoleReader"]
 
@@ -18,6 +19,8 @@ UNKNOWN = "unknown"
 _PATIENCE_S = 2.0
 """A thread that has not come to its own code by then, or has none, is not asked again."""
 
+_MODULE = "<module>"
+
 
 class RoleReader:
     """The roles of one process' threads. A role, once known, never changes."""
@@ -26,9 +29,9 @@ class RoleReader:
         self._pid = pid
         self._runtime = runtime
         self._threads = threads
-        self._cwd = procfs.read_cwd(pid)
         self._wanted_s: dict[int, float] = {}
         self._known: dict[int, str] = {}
+        self._learned: dict[int, str] = {}
 
     @property
     def known(self) -> dict[int, str]:
@@ -42,13 +45,29 @@ class RoleReader:
         elif tid not in self._known:
             self._wanted_s.setdefault(tid, time.monotonic())
 
+    def learn(self, tid: int, frames: Sequence[Frame]) -> None:
+        """Take note of the outermost *frames* in which *tid* has waited, outermost first.
+
+        They name a thread that cannot be asked: one that ends at once, and one that C code started,
+        which has Python frames only now and then.
+        """
+        if tid in self._known or tid in self._learned or UNKNOWN_FRAME in frames:
+            return
+        # Code of another interpreter begins anew, in a module; the thread does not.
+        if not frames or frames[0].function == _MODULE:
+            return
+        role = thread_role(frames, is_main_thread=tid == self._pid)
+        if role is not None:
+            self._learned[tid] = role
+
     def final(self, tid: int) -> str:
         """Return the role of a thread that has ended."""
-        return self._known.get(tid, UNKNOWN)
+        return self._known.get(tid) or self._learned.get(tid) or UNKNOWN
 
     def forget(self, tid: int) -> None:
         """Let *tid* be another thread from now on."""
         self._known.pop(tid, None)
+        self._learned.pop(tid, None)
         self._wanted_s.pop(tid, None)
 
     def read_wanted(self) -> None:
@@ -60,15 +79,18 @@ class RoleReader:
         except (TornRead, OSError):
             threads = {}
         for tid, wanted_s in list(self._wanted_s.items()):
-            role = self._role(threads[tid]) if tid in threads else None
-            if role is None and time.monotonic() - wanted_s < _PATIENCE_S:
-                continue
-            self._known[tid] = role or UNKNOWN
+            frames = self._frames(threads[tid]) if tid in threads else []
+            role = thread_role(frames, is_main_thread=False) or self._learned.get(tid)
+            if role is None:
+                if time.monotonic() - wanted_s < _PATIENCE_S:
+                    continue
+                role = resting_role(frames) or UNKNOWN
+            self._known[tid] = role
+            self._learned.pop(tid, None)
             del self._wanted_s[tid]
 
-    def _role(self, thread: PythonThread) -> str | None:
+    def _frames(self, thread: PythonThread) -> list[Frame]:
         try:
-            frames = outermost_frames(self._runtime, thread.tstate, FRAMES_FOR_ROLE)
+            return outermost_frames(self._runtime, thread.tstate, FRAMES_FOR_ROLE)
         except (TornRead, OSError):
-            return None
-        return thread_role(frames, is_main_thread=False, cwd=self._cwd)
+            return []

@@ -8,7 +8,7 @@ from gilscope.gil.layout import Layout, layout_for
 from gilscope.gil.memory import Memory, TornRead, read_int, read_pointer, retried
 from gilscope.model import Gil, PythonThread
 
-__all__ = ["Runtime", "kernel_thread_id", "read_gils", "read_threads", "runtime_of"]
+__all__ = ["PTHREAD_TID", "Runtime", "kernel_thread_id", "read_gils", "read_threads", "runtime_of"]
 
 _MOST_INTERPRETERS = 10_000
 _MOST_THREADS = 100_000
@@ -22,7 +22,7 @@ _NOT_CREATED = -1
 # struct pthread of glibc on x86-64 (nptl/descr.h): a thread control block whose third word points
 # to itself (sysdeps/x86_64/nptl/tls.h), then the kernel's id. The same since glibc 2.4.
 _PTHREAD_SELF = 16
-_PTHREAD_TID = 720
+PTHREAD_TID = 720
 _LARGEST_TID = 1 << 22
 
 
@@ -76,7 +76,7 @@ def kernel_thread_id(runtime: Runtime, thread: PythonThread) -> int | None:
         return thread.native_thread_id
     try:
         itself = read_pointer(runtime.memory, thread.thread_id + _PTHREAD_SELF)
-        tid = read_int(runtime.memory, thread.thread_id + _PTHREAD_TID, 4)
+        tid = read_int(runtime.memory, thread.thread_id + PTHREAD_TID, 4)
     except TornRead:
         return None
     return tid if itself == thread.thread_id and 0 < tid <= _LARGEST_TID else None

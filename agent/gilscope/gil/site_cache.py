@@ -6,23 +6,12 @@ import os
 import tempfile
 from pathlib import Path
 
+from gilscope.cache_folder import default_folder
 from gilscope.elf import ElfImage
 from gilscope.gil.sites_json import from_json, to_json
 from gilscope.model import Sites
 
 __all__ = ["SiteCache", "default_folder"]
-
-
-def default_folder() -> Path:
-    """Return where this user's caches live."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    if base:
-        return Path(base) / "gilscope"
-    try:
-        return Path.home() / ".cache" / "gilscope"
-    except RuntimeError:
-        # This user has no home: a container's, or a service's.
-        return Path("/var/cache/gilscope")
 
 
 class SiteCache:

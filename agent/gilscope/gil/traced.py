@@ -8,11 +8,14 @@ from dataclasses import dataclass, field, replace
 from gilscope.gil.account import (
     RawLock,
     RawProcess,
+    blamed_ns,
     has_exited,
     process_totals,
     thread_totals,
     unknown_gils,
 )
+from gilscope.gil.blame import Blame
+from gilscope.gil.frame_walk import frame_walk
 from gilscope.gil.lock_memory import LockMemory
 from gilscope.gil.losses import Loss
 from gilscope.gil.memory import TornRead
@@ -23,10 +26,13 @@ from gilscope.gil.uprobes import Hook
 from gilscope.gil.window import Window
 from gilscope.model import (
     ENDED_INTERPRETER,
+    UNKNOWN_STACK,
     Gil,
     GilTotals,
     Observation,
     ProcessTotals,
+    Record,
+    Stack,
     ThreadTotals,
     TracingCost,
 )
@@ -56,6 +62,8 @@ class Traced:
     locks: LockMemory
     pidfd: int
     since_ns: int
+    blame: Blame | None = None
+    """None: stacks are not read."""
     gils: dict[int, Gil] = field(default_factory=dict)
     """By address of ``cond``."""
     dead_threads: list[ThreadTotals] = field(default_factory=list)
@@ -98,7 +106,20 @@ class Traced:
             callers=target.sites.callers if target.sites else (),
             conds=tuple(sorted(self.gils, key=lambda cond: self.gils[cond].interpreter_id)),
             waits_only_on_conds=target.process.method == "libc",
+            frame_walk=None if self.blame is None else frame_walk(self.pid, self.runtime),
         )
+
+    def stack(self, stack_id: int) -> Stack:
+        """Return the stack that the probes know by *stack_id*."""
+        return UNKNOWN_STACK if self.blame is None else self.blame.stack(stack_id)
+
+    def unblamed_ns(self, process: RawProcess, now_ns: int) -> int:
+        """Return by how much threads have lost more, or less, than is put down to somebody."""
+        if self.blame is None or self.invalid:
+            return 0
+        now_ns = now_ns if self.ended_ns is None else min(now_ns, self.ended_ns)
+        lost_ns = sum(thread.wait_ns for thread in self._totals(process, now_ns, None).threads)
+        return abs(lost_ns - self.blame.kept_ns - blamed_ns(process, now_ns))
 
     def hooks(self, points: Iterable[Hookpoint]) -> tuple[Hook, ...]:
         """Return *points* of the file with the GIL's code, ready to be placed."""
@@ -114,6 +135,13 @@ class Traced:
                 # name: what was counted never moves to another label.
                 self.gils.setdefault(gil.cond, gil)
         return [cond for cond in self.gils if cond not in known]
+
+    def learn_role(self, tid: int, record: Record) -> None:
+        """Take the role of a thread from a stack that it has waited in, if there is one."""
+        if self.blame is not None and tid not in self.roles.known:
+            frames = self.blame.outermost(record["stack"])
+            if frames:
+                self.roles.learn(tid, frames)
 
     def bury(self, tid: int, process: RawProcess, now_ns: int, *, is_listed: bool) -> None:
         """Keep the final figures of thread *tid*, whose record is about to go.
@@ -151,14 +179,25 @@ class Traced:
         return ""
 
     def observation(
-        self, process: RawProcess, now_ns: int, cost: TracingCost | None
+        self, process: RawProcess, now_ns: int, cost: TracingCost | None, *, is_final: bool = False
     ) -> Observation:
-        """Return the process as a report or a scrape shows it, at *now_ns* or at its end."""
+        """Return the process as a report or a scrape shows it, at *now_ns* or at its end.
+
+        *is_final*: nobody asks again, so nothing has to be left for later.
+        """
         now_ns = now_ns if self.ended_ns is None else min(now_ns, self.ended_ns)
         if self.invalid:
             totals = ProcessTotals(now_ns, (), (), {})
         else:
             totals = self._totals(process, now_ns, cost)
+            if self.blame is None:
+                totals = replace(totals, has_stacks=False)
+            else:
+                totals = replace(
+                    totals,
+                    edges=self.blame.edges(process, now_ns, is_final=is_final),
+                    culprits=self.blame.culprits(process, is_final=is_final),
+                )
         return Observation(
             process=self.target.process,
             since_ns=self.since_ns,

@@ -11,6 +11,7 @@ from random import Random
 from gilscope import procfs
 from gilscope.errors import GilscopeError, NotPermitted, NotPython
 from gilscope.gil.account import RawProcess, RawTotals, has_exited, holders
+from gilscope.gil.blame import Blame
 from gilscope.gil.calibration import TrapCosts
 from gilscope.gil.full_mode import CONTENTION, FullMode, ObservationPlan
 from gilscope.gil.held_sampler import HeldSampler
@@ -18,11 +19,12 @@ from gilscope.gil.lock_memory import LockMemory
 from gilscope.gil.probe import GilProbe, Notice, NoticeKind, ReturnSite
 from gilscope.gil.return_sites import hook_for
 from gilscope.gil.role_reader import RoleReader
-from gilscope.gil.runtime import runtime_of
+from gilscope.gil.runtime import Runtime, runtime_of
 from gilscope.gil.site_cache import SiteCache
 from gilscope.gil.thread_finder import ThreadFinder
+from gilscope.gil.timeline import Timelines
 from gilscope.gil.traced import Traced
-from gilscope.model import Mode, Observation
+from gilscope.model import Mode, Observation, Timeline
 from gilscope.procmem import ProcessMemory
 from gilscope.target import Target, inspect, locate, while_alive
 
@@ -32,6 +34,12 @@ _log = logging.getLogger(__name__)
 
 _SETTLE_S = 5.0
 """So often all maps are read even if nobody asks: dead threads leave them, checks are made."""
+_MOST_READINGS = 20
+"""Until the tables agree; if they never do, something was lost, which is counted."""
+_STACK_PAUSE_S = 0.05
+"""After new stacks, and before the next ones are read."""
+_ASKED_AGAIN_S = 20.0
+"""Who asks does that too, and is likely to ask again within this time."""
 
 
 class Tracer:
@@ -48,17 +56,28 @@ class Tracer:
     ) -> None:
         """Trace with *probe*; *method* forces ``sites`` or ``libc``; *plan* says how closely.
 
-        With *keep_threads* every dead thread stays listed by itself; without, the dead threads of
-        one role are added up, so that a process that starts threads for ever takes no more memory.
+        With *keep_threads* every dead thread stays listed by itself, and stacks are kept as a
+        whole; without, the dead threads of one role are added up, and stacks with the same
+        innermost frame are one: then a process that runs for ever takes no more memory.
         """
         self.probe = probe
         self.cache = cache
         self._method = method
         self._keep_threads = keep_threads
+        self._reads_stacks = plan.reads_stacks
         self._traced: dict[int, Traced] = {}
         self._lock = threading.RLock()
         self._settle_at_s = 0.0
         self._full_mode = FullMode(probe, plan)
+        self._poll = select.epoll()
+        """Ready when the probes have noticed something, or a traced process has ended."""
+        self._poll.register(probe.notice_ring.fileno(), select.EPOLLIN)
+        self._poll.register(probe.stack_ring.fileno(), select.EPOLLIN)
+        self._stacks_at_s = 0.0
+        """When new stacks were looked for the last time."""
+        self._pid_of: dict[int, int] = {}
+        """By pidfd, of the traced processes that have not ended."""
+        self._timelines = Timelines()
         # In full mode windows cover all the time, so nothing is left to be estimated.
         self._sampler = (
             None if plan.mode is Mode.FULL else HeldSampler(self._observed_ns, Random())  # noqa: S311
@@ -110,6 +129,7 @@ class Tracer:
             if traced is not None:
                 self.probe.forget(pid)
                 self._full_mode.forget(pid)
+                self._timelines.forget(pid)
 
     def tick(self) -> list[int]:
         """Look after all processes; return those that have replaced their program.
@@ -127,38 +147,67 @@ class Tracer:
                         replaced.append(notice.pid)
                 elif notice.pid in self._traced:
                     self._heed(notice, self._traced[notice.pid])
-            self._full_mode.step(self._traced.values())
+            self._take_spans()
+            self._learn_stacks()
+            self._full_mode.step()
             for traced in self._traced.values():
                 traced.roles.read_wanted()
+                if not (traced.gils or traced.ended):
+                    # It was attached before its Python was initialised.
+                    self._learn_gils(traced)
+                if len(traced.sampled_held_ns) < len(traced.gils):
+                    self._sample(traced)
             self._notice_deaths()
             if time.monotonic() >= self._settle_at_s:
-                self._settle(self._read())
+                self._settle(self._read(), _SETTLE_S)
             return replaced
 
     def wait(self, timeout_s: float) -> None:
         """Wait until `tick` has something to do, *timeout_s* at the most."""
-        poll = select.poll()
-        poll.register(self.probe.notice_ring.fileno(), select.POLLIN)
-        due_s = self._full_mode.due_ns / 1e9 - time.monotonic()
-        poll.poll(max(0.0, min(timeout_s, due_s)) * 1000)
+        now_s = time.monotonic()
+        due_s = self._full_mode.due_ns / 1e9 - now_s
+        # A program that does something new all the time must not keep the agent busy.
+        heeds_stacks = now_s - self._stacks_at_s >= _STACK_PAUSE_S
+        stack_events = select.EPOLLIN if heeds_stacks else 0
+        self._poll.modify(self.probe.stack_ring.fileno(), stack_events)
+        pause_s = timeout_s if heeds_stacks else _STACK_PAUSE_S
+        self._poll.poll(max(0.0, min(timeout_s, due_s, pause_s)))
 
-    def observe(self) -> list[Observation]:
-        """Return what has been counted of every process until now."""
+    def observe(self, *, is_final: bool = False) -> list[Observation]:
+        """Return what has been counted of every process until now.
+
+        *is_final*: nobody will ask again, so what is going on is counted as if it ended now.
+        """
         with self._lock:
-            raw = self._read()
-            if self._settle(raw):
+            raw = self._read_whole() if is_final else self._read()
+            if self._settle(raw, _ASKED_AGAIN_S):
                 # What a failed check has seen is forgotten, here and in the kernel.
                 raw = self._read()
+            self._note_timelines(raw)
             for traced in self._traced.values():
                 self._sample(traced)
                 # Not left to the next tick: until it has its role, a thread's time is in no total.
                 traced.roles.read_wanted()
             return [
                 traced.observation(
-                    raw.processes.get(pid, RawProcess()), raw.at_ns, self._full_mode.cost(traced)
+                    raw.processes.get(pid, RawProcess()),
+                    raw.at_ns,
+                    self._full_mode.cost(traced),
+                    is_final=is_final,
                 )
                 for pid, traced in self._traced.items()
             ]
+
+    def timeline(self, pid: int) -> Timeline | None:
+        """Return the waits and holds of *pid* one by one, as of the last `observe`.
+
+        None where the probe was not asked to send them, or nothing is known of the process.
+        """
+        with self._lock:
+            traced = self._traced.get(pid)
+            if traced is None or not self.probe.sends_spans:
+                return None
+            return self._timelines.timeline(pid, traced.gils, traced.stack)
 
     def close(self) -> None:
         """Take the probes out of all processes."""
@@ -178,11 +227,66 @@ class Tracer:
         elif notice.kind is NoticeKind.WINDOW:
             self._full_mode.heed(traced)
 
+    def _blame(self, runtime: Runtime) -> Blame | None:
+        if not self._reads_stacks:
+            return None
+        return Blame(runtime, keep_callers=self._keep_threads)
+
+    def _learn_stacks(self) -> None:
+        # Names are read at once: the code may be gone soon, and the process too.
+        self._stacks_at_s = time.monotonic()
+        for stack in self.probe.blame.new_stacks():
+            traced = self._traced.get(stack.pid)
+            if traced is not None and traced.blame is not None:
+                traced.blame.learn(stack)
+
     def _read(self) -> RawTotals:
         windows = {
             pid: traced.window for pid, traced in self._traced.items() if traced.window is not None
         }
-        return self.probe.read(windows)
+        raw = self.probe.read(windows)
+        # After the edges: a stack is sent before it is in any.
+        self._learn_stacks()
+        for pid, process in raw.processes.items():
+            traced = self._traced.get(pid)
+            if traced is not None and traced.blame is not None:
+                traced.blame.keep(process.taken)
+                surplus = traced.blame.surplus(process)
+                if surplus:
+                    self.probe.blame.send_again(pid, surplus)
+        return raw
+
+    def _read_whole(self) -> RawTotals:
+        """Return totals of which no wait is in one table already and in another one not yet."""
+        best, least_ns = self._read(), None
+        for _ in range(_MOST_READINGS):
+            raw = self._read()
+            unblamed_ns = sum(
+                traced.unblamed_ns(raw.processes.get(pid, RawProcess()), raw.at_ns)
+                for pid, traced in self._traced.items()
+            )
+            # What is taken over in between is in an earlier reading, too.
+            is_moved = any(process.taken.edges for process in raw.processes.values())
+            if least_ns is None or is_moved or unblamed_ns < least_ns:
+                best, least_ns = raw, unblamed_ns
+            if not least_ns:
+                break
+        return best
+
+    def _take_spans(self) -> None:
+        for span in self.probe.spans():
+            # Of a process that has been dropped, some may still be in the ring.
+            if span["tgid"] in self._traced:
+                self._timelines.add(span)
+
+    def _note_timelines(self, raw: RawTotals) -> None:
+        if not self.probe.sends_spans:
+            return
+        for pid, process in raw.processes.items():
+            if pid in self._traced:
+                self._timelines.note(pid, process, raw.at_ns)
+        # After what goes on: what has ended in between is found in both.
+        self._take_spans()
 
     def _sample(self, traced: Traced) -> None:
         """Look at the locks of *traced*, and take over what has been estimated of them."""
@@ -218,6 +322,7 @@ class Tracer:
         pid = target.located.pid
         with contextlib.ExitStack() as undo:
             self._end(pid)
+            self._timelines.forget(pid)
             runtime = runtime_of(memory, target.located.interpreter, target.located.load_bias)
             threads = ThreadFinder(pid, runtime)
             traced = Traced(
@@ -226,6 +331,7 @@ class Tracer:
                 runtime=runtime,
                 roles=RoleReader(pid, runtime, threads),
                 locks=LockMemory(memory, threads),
+                blame=self._blame(runtime),
                 pidfd=pidfd,
                 since_ns=time.monotonic_ns(),
             )
@@ -237,6 +343,8 @@ class Tracer:
                     f"process {pid} changed while it was being attached",
                     remedy="It may be replacing its program, or its interpreter: try again.",
                 )
+            self._poll.register(pidfd, select.EPOLLIN)
+            self._pid_of[pidfd] = pid
             self._traced[pid] = traced
             self._sample(traced)
             undo.pop_all()
@@ -245,7 +353,7 @@ class Tracer:
         try:
             self.probe.attach(traced.pid, traced.plan())
             self._full_mode.begin(traced)
-        except ProcessLookupError as error:
+        except (FileNotFoundError, ProcessLookupError) as error:
             raise NotPython(f"process {traced.pid} ended while it was being attached") from error
 
     def _take_out(self, traced: Traced) -> None:
@@ -259,29 +367,29 @@ class Tracer:
         if traced is None or traced.ended:
             return
         self._sample(traced)
+        self._learn_stacks()
         if self._sampler is not None:
             self._sampler.drop(pid)
         self._full_mode.end(traced)
         traced.ended_ns = time.monotonic_ns()
         self.probe.detach(pid)
         traced.memory.close()
+        del self._pid_of[traced.pidfd]
+        self._poll.unregister(traced.pidfd)
         os.close(traced.pidfd)
 
     def _notice_deaths(self) -> None:
-        poll = select.poll()
-        by_fd = {traced.pidfd: pid for pid, traced in self._traced.items() if not traced.ended}
-        for fd in by_fd:
-            poll.register(fd, select.POLLIN)
-        for fd, _ in poll.poll(0):
-            self._end(by_fd[fd])
+        for fd, _ in self._poll.poll(0):
+            if fd in self._pid_of:
+                self._end(self._pid_of[fd])
 
     def _runs_the_same(self, pid: int) -> bool:
         traced = self._traced.get(pid)
         return traced is not None and not traced.ended and traced.runs_the_same()
 
-    def _settle(self, raw: RawTotals) -> bool:
+    def _settle(self, raw: RawTotals, again_in_s: float) -> bool:
         """Check and tidy up what *raw* holds; return whether a process lost its credit."""
-        self._settle_at_s = time.monotonic() + _SETTLE_S
+        self._settle_at_s = time.monotonic() + again_in_s
         has_failed = False
         for pid, traced in list(self._traced.items()):
             process = raw.processes.get(pid, RawProcess())
@@ -316,6 +424,7 @@ class Tracer:
             for tid in holders(process):
                 traced.roles.want(tid)
             for tid, record in process.threads.items():
+                traced.learn_role(tid, record)
                 traced.roles.want(tid)
                 if has_exited(record):
                     # A dead thread's record is final. It leaves the map, which never fills up so.
@@ -328,6 +437,7 @@ class Tracer:
         self._end(pid)
         self.probe.forget(pid)
         self._full_mode.forget(pid)
+        self._timelines.forget(pid)
         traced.window = None
         traced.invalid = reason
         if traced.target.process.method == "sites" and self._method is None:

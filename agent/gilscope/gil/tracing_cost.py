@@ -61,8 +61,6 @@ class CostAccount:
     """What tracing costs one process."""
 
     window: Window | None
-    file: tuple[int, int]
-    """What the probes lie in, by device and inode."""
     prices: Prices
     usage: Usage
     window_traps: int = 0

@@ -88,6 +88,10 @@ class Window:
         self._kernel = kernel
         self._sites = sites
         self._reader = reader
+        key = {"value": slot}
+        self._traps = kernel.locks.entry(key, "traps")
+        self._unknown_takes = kernel.locks.entry(key, "unknown_takes")
+        self._until = kernel.windows.entry(key, "until_ns")
         self._other_slots: dict[int, int] = {}
         self._acquire_probes: list[int] = []
         self._release_probes: list[int] = []
@@ -242,11 +246,11 @@ class Window:
 
     def traps(self) -> int:
         """Return how often the process has run into an acquire or release site so far."""
-        return int(self._lock(self._slot)["traps"])
+        return self._traps.read() or 0
 
     def unknown_takes(self) -> int:
         """Return how often a lock was taken that had no slot."""
-        return int(self._lock(self._slot)["unknown_takes"])
+        return self._unknown_takes.read() or 0
 
     def observed_ns(self, at_ns: int) -> int:
         """Return how much time windows have covered until *at_ns*."""
@@ -315,8 +319,7 @@ class Window:
         if not self._is_open:
             return self._bounds
         # The probes end a window that has used up its traps; so does an exec.
-        window = self._kernel.windows.get({"value": self._slot}) or {}
-        return _Bounds(self._bounds.from_ns, window.get("until_ns", 0))
+        return _Bounds(self._bounds.from_ns, self._until.read() or 0)
 
     def _locks(self) -> Iterator[tuple[int, Record]]:
         first = self._lock(self._slot)

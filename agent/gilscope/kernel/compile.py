@@ -9,11 +9,19 @@ A request is one JSON object on standard input: ``text``, ``cflags``, ``programs
 one message on the socket whose number is the only argument: ``{"programs": [name…], "tables":
 [{…}…]}`` with their descriptors in that order and the rings' behind them, or ``{"error": kind,
 "message": …}``.
+
+So that they can be loaded again without BCC, the answer says more under ``compiled``: the size of
+each program in bytes, the licence, ``maps``: the numbers in this process of all maps, and
+``map_of``: those of the tables and rings, by name. Behind the other descriptors are those of these
+maps and of a file in memory that holds the instructions of one program after the other. The whole
+is null where that is impossible.
 """
 
 import ctypes
 import json
+import os
 import socket
+import struct
 import sys
 from typing import Any
 
@@ -21,7 +29,13 @@ __all__ = ["main"]
 
 _BPF_TRACE_UPROBE_MULTI = 48
 
+# struct bpf_insn: operation, registers (source in the high half), offset, immediate. The address
+# of a map is loaded by an instruction that has the map's descriptor in it.
+_INSTRUCTION = "<BBhi"
+_LOAD_64, _MAP = 0x18, 1
+
 _CODES = {
+    ctypes.c_ushort: "H",
     ctypes.c_byte: "b",
     ctypes.c_ubyte: "B",
     ctypes.c_int: "i",
@@ -37,6 +51,9 @@ def _field(name: str, offset: int, kind: Any) -> dict[str, Any]:
     count = 0
     if issubclass(kind, ctypes.Array):
         kind, count = kind._type_, kind._length_
+    if issubclass(kind, ctypes.Structure):
+        # Of records inside of records, user space reads none.
+        kind, count = ctypes.c_ubyte, max(1, count) * ctypes.sizeof(kind)
     return {"name": name, "offset": offset, "code": _CODES[kind], "count": count}
 
 
@@ -80,10 +97,44 @@ def _load(request: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
         tables.append({"name": name, "key": _record(table.Key), "value": _record(table.Leaf)})
         descriptors.append(table.map_fd)
     descriptors += [module[name].map_fd for name in request["rings"]]
+    compiled, more = _compiled(bcc, module, request)
     # The module must outlive the sending of its descriptors.
     request["module"] = module
-    answer = {"programs": list(request["programs"]), "tables": tables, "bcc": bcc.__version__}
-    return answer, descriptors
+    answer = {
+        "programs": list(request["programs"]),
+        "tables": tables,
+        "bcc": bcc.__version__,
+        "compiled": compiled,
+    }
+    return answer, descriptors + more
+
+
+def _compiled(
+    bcc: Any, module: Any, request: dict[str, Any]
+) -> tuple[dict[str, Any] | None, list[int]]:
+    """Return what is needed to load the programs again, with its descriptors."""
+    try:
+        instructions = [module.dump_func(name) for name in request["programs"]]
+        licence = bcc.lib.bpf_module_license(module.module).decode()
+        memory = os.memfd_create("instructions", os.MFD_CLOEXEC)
+        with open(memory, "wb", closefd=False) as file:
+            file.write(b"".join(instructions))
+    except Exception:  # noqa: BLE001 - the programs are loaded, and this only saves time
+        return None, []
+    map_of = {name: module[name].map_fd for name in (*request["tables"], *request["rings"])}
+    maps = sorted(set(map_of.values()).union(*map(_maps_in, instructions)))
+    sizes = [len(code) for code in instructions]
+    compiled = {"sizes": sizes, "licence": licence, "maps": maps, "map_of": map_of}
+    return compiled, [*maps, memory]
+
+
+def _maps_in(instructions: bytes) -> set[int]:
+    # The second half of an instruction of double length is all zeros but for a number.
+    return {
+        number
+        for operation, registers, _, number in struct.iter_unpack(_INSTRUCTION, instructions)
+        if operation == _LOAD_64 and registers >> 4 == _MAP
+    }
 
 
 def main() -> int:

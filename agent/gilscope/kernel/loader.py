@@ -1,21 +1,29 @@
-"""Has BPF programs compiled and loaded by a child process, and keeps their descriptors."""
+"""Has BPF programs compiled and loaded by a child process, and keeps their descriptors.
+
+What was compiled once is remembered (see `ProgramCache`): the next time it is loaded from here, by
+the system calls alone.
+"""
 
 import contextlib
 import errno
 import json
+import logging
 import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from gilscope.assets import asset
 from gilscope.errors import KernelOrBccMissing, NotPermitted
 from gilscope.kernel import syscalls
+from gilscope.kernel.compiled import Compiled
 from gilscope.kernel.headers import find_headers
+from gilscope.kernel.program_cache import ProgramCache, program_key
+from gilscope.kernel.program_loading import compiled_from_answer, load_compiled
 from gilscope.kernel.ring import Ring
 from gilscope.kernel.source import flatten
 from gilscope.kernel.table import RecordLayout, Table
@@ -28,6 +36,10 @@ _TIMEOUT_S = 120
 
 # The agent's own Python first; then the distribution's, whose package BCC is.
 _PYTHONS = (sys.executable, "/usr/bin/python3")
+
+_CACHE = ProgramCache()
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,37 +76,85 @@ class Loaded:
 
 
 class Loading:
-    """A compilation that goes on in a child process while the caller does something else."""
+    """A compilation that goes on in a child process while the caller does something else.
 
-    def __init__(self, request: Request) -> None:
-        """Begin to compile and load *request*."""
+    There is none where the programs are remembered.
+    """
+
+    def __init__(self, request: Request, cache: ProgramCache | None = _CACHE) -> None:
+        """Begin to compile and load *request*; None as *cache*: whatever is remembered."""
         probes = asset("probes")
-        self._rings = dict(request.rings)
-        self._message = json.dumps(
-            {
-                "text": flatten(request.probe, lambda name: (probes / name).read_text()),
-                "cflags": [f"-D{name}={value}" for name, value in request.defines.items()],
-                "programs": dict(request.programs),
-                "tables": list(request.tables),
-                "rings": list(request.rings),
-            }
-        )
+        message = {
+            "text": flatten(request.probe, lambda name: (probes / name).read_text()),
+            "cflags": [f"-D{name}={value}" for name, value in request.defines.items()],
+            "programs": dict(request.programs),
+            "tables": list(request.tables),
+            "rings": list(request.rings),
+        }
+        self.request = request
+        self._message = json.dumps(message)
+        self._key = program_key(message)
         self._pythons = [python for python in dict.fromkeys(_PYTHONS) if Path(python).exists()]
-        self._child = _Child(self._pythons.pop(0), self._message)
+        self._cache = cache
+        self._remembered = None if cache is None else cache.load(self._key)
+        self._child = None if self._remembered is not None else self._next_child()
+
+    def compile_anew(self) -> Self:
+        """Compile also what is remembered, and do not remember it; returns itself."""
+        self._cache = self._remembered = None
+        self._child = self._child or self._next_child()
+        return self
 
     def finish(self) -> Loaded:
         """Wait for the programs and return them; raises KernelOrBccMissing or NotPermitted."""
-        answer, descriptors, complaints = self._child.answer()
+        if self._remembered is not None:
+            try:
+                return self._load_remembered(self._remembered)
+            except (OSError, ValueError, KeyError) as error:
+                # The compiler will say what is wrong, or the programs are out of date.
+                _log.debug("remembered programs were not loaded: %s", error)
+        child = self._child or self._next_child()
+        answer, descriptors, complaints = child.answer()
         while answer.get("error") in ("no-bcc", "not-bcc") and self._pythons:
-            self._child = _Child(self._pythons.pop(0), self._message)
-            answer, descriptors, complaints = self._child.answer()
+            answer, descriptors, complaints = self._next_child().answer()
         if "error" in answer:
             raise _failure(answer, complaints)
-        return _loaded(answer, descriptors, self._rings)
+        count = len(answer["programs"]) + len(answer["tables"]) + len(self.request.rings)
+        self._remember(answer, descriptors[count:])
+        remaining = iter(descriptors[:count])
+        programs = dict(zip(answer["programs"], remaining, strict=False))
+        names = [*(table["name"] for table in answer["tables"]), *self.request.rings]
+        maps = dict(zip(names, remaining, strict=True))
+        return _loaded(programs, maps, answer["tables"], self.request.rings, answer["bcc"])
 
     def cancel(self) -> None:
         """Give up; to be called instead of `finish`."""
-        self._child.cancel()
+        if self._child is not None:
+            self._child.cancel()
+
+    def _next_child(self) -> "_Child":
+        return _Child(self._pythons.pop(0), self._message)
+
+    def _load_remembered(self, compiled: Compiled) -> Loaded:
+        programs, maps = load_compiled(compiled, self.request.programs)
+        try:
+            return _loaded(
+                programs, maps, compiled.tables, self.request.rings, compiled.bcc_version
+            )
+        except BaseException:
+            for fd in (*programs.values(), *maps.values()):
+                os.close(fd)
+            raise
+
+    def _remember(self, answer: Mapping[str, Any], descriptors: Sequence[int]) -> None:
+        try:
+            if self._cache is not None and answer["compiled"] is not None:
+                self._cache.store(self._key, compiled_from_answer(answer, descriptors))
+        except (OSError, ValueError) as error:
+            _log.debug("the programs cannot be remembered: %s", error)
+        finally:
+            for fd in descriptors:
+                os.close(fd)
 
 
 class _Child:
@@ -202,18 +262,20 @@ def _is_refused(answer: Mapping[str, Any]) -> bool:
 
 
 def _loaded(
-    answer: Mapping[str, Any], descriptors: list[int], layouts: Mapping[str, RecordLayout]
+    programs: Mapping[str, int],
+    maps: Mapping[str, int],
+    descriptions: Iterable[Mapping[str, Any]],
+    layouts: Mapping[str, RecordLayout],
+    bcc_version: str,
 ) -> Loaded:
-    remaining = iter(descriptors)
-    programs = dict(zip(answer["programs"], remaining, strict=False))
     tables = {
         description["name"]: Table(
             description["name"],
-            next(remaining),
+            maps[description["name"]],
             RecordLayout.from_json(description["key"]),
             RecordLayout.from_json(description["value"]),
         )
-        for description in answer["tables"]
+        for description in descriptions
     }
-    rings = {name: Ring(name, next(remaining), layout) for name, layout in layouts.items()}
-    return Loaded(programs, tables, rings, answer["bcc"])
+    rings = {name: Ring(name, maps[name], layout) for name, layout in layouts.items()}
+    return Loaded(programs, tables, rings, bcc_version)

@@ -11,10 +11,13 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from gilscope.kernel.compiled import MapDefinition
+
 __all__ = [
     "MapStatistics",
     "ProgramStatistics",
     "enable_run_statistics",
+    "map_definition",
     "map_statistics",
     "program_statistics",
 ]
@@ -33,8 +36,10 @@ _RUN_COUNT = 200  # run_cnt, 64 bits, since 5.1
 _RECURSION_MISSES = 208  # recursion_misses, 64 bits, since 5.12
 _PROGRAM_INFO_SIZE = 216
 
-# struct bpf_map_info: type, id, key_size, value_size, max_entries; since Linux 4.13.
+# struct bpf_map_info: type, id, key_size, value_size, max_entries; since Linux 4.13. Then map_flags
+# and name, since 4.15.
 _MAP_INFO = struct.Struct("=IIIII")
+_MAP_DEFINITION = struct.Struct("=IIIIII16s")
 
 _FDINFO = Path("/proc/self/fdinfo")
 
@@ -90,6 +95,20 @@ def map_statistics(fd: int) -> MapStatistics:
     """Return what the kernel tells about the map behind *fd*; raises OSError."""
     kind, _, _, _, max_entries = _MAP_INFO.unpack(_information(fd, _MAP_INFO.size))
     return MapStatistics(kind, max_entries, _memlock_bytes(fd))
+
+
+def map_definition(fd: int) -> MapDefinition:
+    """Return what the map behind *fd* was made from; raises OSError."""
+    raw = _information(fd, _MAP_DEFINITION.size)
+    kind, _, key_size, value_size, max_entries, flags, name = _MAP_DEFINITION.unpack(raw)
+    return MapDefinition(
+        name=name.partition(b"\0")[0].decode(errors="replace"),
+        type=kind,
+        key_size=key_size,
+        value_size=value_size,
+        max_entries=max_entries,
+        flags=flags,
+    )
 
 
 def enable_run_statistics() -> int:

@@ -13,20 +13,29 @@ import struct
 from collections.abc import Sequence
 from pathlib import Path
 
+from gilscope.kernel.compiled import MapDefinition
+
 __all__ = [
     "create_array_map",
+    "create_map",
+    "load_program",
     "map_delete",
     "map_lookup",
     "map_lookup_batch",
     "map_next_key",
     "map_update",
+    "open_in_root",
     "open_raw_tracepoint",
     "open_uprobe",
     "open_uprobes",
+    "set_file_ids",
+    "set_groups",
 ]
 
 _SYS_BPF = 321
 _SYS_PERF_EVENT_OPEN = 298
+_SYS_SETGROUPS = 116
+_SYS_OPENAT2 = 437
 
 _BPF_MAP_CREATE = 0
 _BPF_MAP_TYPE_ARRAY = 2
@@ -34,15 +43,20 @@ _BPF_MAP_LOOKUP_ELEM = 1
 _BPF_MAP_UPDATE_ELEM = 2
 _BPF_MAP_DELETE_ELEM = 3
 _BPF_MAP_GET_NEXT_KEY = 4
+_BPF_PROG_LOAD = 5
 _BPF_RAW_TRACEPOINT_OPEN = 17
 _BPF_MAP_LOOKUP_BATCH = 24
 _BPF_LINK_CREATE = 28
 _BPF_TRACE_UPROBE_MULTI = 48
 
+_INSTRUCTION_SIZE = 8
+_OBJECT_NAME_SIZE = 15
+
 _PERF_EVENT_IOC_ENABLE = 0x2400
 _PERF_EVENT_IOC_SET_BPF = 0x40042408
 _PERF_FLAG_FD_CLOEXEC = 8
 _PERF_ATTR_SIZE = 112
+_RESOLVE_IN_ROOT = 0x10
 _UPROBE_TYPE = Path("/sys/bus/event_source/devices/uprobe/type")
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -239,3 +253,79 @@ def open_uprobe(path: str, offset: int, program_fd: int, pid: int) -> int:
         os.close(fd)
         raise
     return fd
+
+
+def open_in_root(root_fd: int, path: bytes, flags: int) -> int:
+    """Open *path* as a process whose root directory is *root_fd* would; return the descriptor.
+
+    Neither ``..`` nor a symbolic link leads out of that root. Needs Linux 5.6. Raises OSError.
+    """
+    # struct open_how: flags, mode, resolve.
+    how = struct.pack("=QQQ", flags | os.O_CLOEXEC, 0, _RESOLVE_IN_ROOT)
+    held_path = ctypes.create_string_buffer(path)
+    held_how = ctypes.create_string_buffer(how, len(how))
+    return _checked(
+        _libc.syscall(_SYS_OPENAT2, root_fd, held_path, held_how, ctypes.c_size_t(len(how))),
+        "openat2",
+    )
+
+
+def set_file_ids(uid: int, gid: int) -> tuple[int, int]:
+    """Let the calling thread, and no other, open files as *uid* and *gid*; return those before.
+
+    A thread that may not change them keeps those that it has: the kernel reports no error.
+    """
+    old_gid = _libc.setfsgid(gid)
+    return _libc.setfsuid(uid), old_gid
+
+
+def set_groups(groups: Sequence[int]) -> None:
+    """Set the supplementary groups of the calling thread, and of no other; raises OSError."""
+    held = (ctypes.c_uint32 * len(groups))(*groups)
+    _checked(_libc.syscall(_SYS_SETGROUPS, ctypes.c_size_t(len(groups)), held), "setgroups")
+
+
+def create_map(definition: MapDefinition) -> int:
+    """Create a map and return its descriptor; raises OSError."""
+    # union bpf_attr, map creation: map_type, key_size, value_size, max_entries, map_flags,
+    # inner_map_fd, numa_node, map_name.
+    attributes = struct.pack(
+        "=IIIIIII16s",
+        definition.type,
+        definition.key_size,
+        definition.value_size,
+        definition.max_entries,
+        definition.flags,
+        0,
+        0,
+        _object_name(definition.name),
+    )
+    return _bpf(_BPF_MAP_CREATE, attributes)
+
+
+def load_program(name: str, kind: int, attach_type: int, instructions: bytes, licence: str) -> int:
+    """Load a program of type *kind* and return its descriptor; raises OSError."""
+    held_instructions = ctypes.create_string_buffer(instructions, len(instructions))
+    held_licence = ctypes.create_string_buffer(licence.encode())
+    # union bpf_attr, program loading: prog_type, insn_cnt, insns, license, log_level, log_size,
+    # log_buf, kern_version, prog_flags, prog_name, prog_ifindex, expected_attach_type.
+    attributes = struct.pack(
+        "=IIQQIIQII16sII",
+        kind,
+        len(instructions) // _INSTRUCTION_SIZE,
+        ctypes.addressof(held_instructions),
+        ctypes.addressof(held_licence),
+        0,
+        0,
+        0,
+        0,
+        0,
+        _object_name(name),
+        0,
+        attach_type,
+    )
+    return _bpf(_BPF_PROG_LOAD, attributes)
+
+
+def _object_name(name: str) -> bytes:
+    return name.encode()[:_OBJECT_NAME_SIZE]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gilscope.kernel import syscalls
+from gilscope.kernel.entry import Entry
 from gilscope.kernel.statistics import map_statistics
 from gilscope.model import Record
 
@@ -20,6 +21,8 @@ _BATCH = 1024
 class _Field:
     name: str
     is_array: bool
+    offset: int
+    code: str
     first: int
     """Place of its first element among all elements of the record."""
     count: int
@@ -37,7 +40,7 @@ class RecordLayout:
             elements_here = count or 1
             form += f"{offset - position}x{elements_here}{code}"
             position = offset + elements_here * struct.calcsize(f"={code}")
-            self._fields.append(_Field(name, count > 0, elements, elements_here))
+            self._fields.append(_Field(name, count > 0, offset, code, elements, elements_here))
             elements += elements_here
         self._struct = struct.Struct(f"{form}{size - position}x")
 
@@ -59,6 +62,13 @@ class RecordLayout:
             else elements[field.first]
             for field in self._fields
         }
+
+    def place(self, name: str) -> tuple[int, str]:
+        """Return the offset and the struct code of field *name*; raises KeyError."""
+        for field in self._fields:
+            if field.name == name:
+                return field.offset, field.code
+        raise KeyError(name)
 
     def pack(self, record: Record) -> bytes:
         """Return the bytes of *record*; fields that it lacks are 0."""
@@ -96,6 +106,10 @@ class Table:
         """Return the value under *key*, or None; raises OSError."""
         raw = syscalls.map_lookup(self._fd, self._key.pack(key), self._value.size)
         return None if raw is None else self._value.unpack(raw)
+
+    def entry(self, key: Record, name: str) -> Entry:
+        """Return what reads field *name*, which is no array, of the value under *key*."""
+        return Entry(self._fd, self._key.pack(key), self._value.size, *self._value.place(name))
 
     def put(self, key: Record, value: Record) -> None:
         """Store *value* under *key*; raises OSError, E2BIG where the map is full."""

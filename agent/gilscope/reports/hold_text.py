@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from gilscope.histogram import total
 from gilscope.model import GilTotals, HoldTotals, ProcessTotals, Recording, Tally
+from gilscope.printable import printable
 from gilscope.reports.chart import bars
 from gilscope.reports.paint import Paint
 from gilscope.reports.units import percent, seconds, short_duration
@@ -115,7 +116,8 @@ def _holders(totals: ProcessTotals) -> list[_RoleHolds]:
     tallies: dict[str, list[Tally]] = {}
     for thread in totals.threads:
         if thread.held is not None and (thread.held.ns or thread.held.count):
-            tallies.setdefault(thread.role or "starting", []).append(thread.held)
+            role = printable(thread.role or "starting")
+            tallies.setdefault(role, []).append(thread.held)
     holders = [
         _RoleHolds(role, sum(parts, start=Tally()), len(parts)) for role, parts in tallies.items()
     ]

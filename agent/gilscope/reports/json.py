@@ -7,12 +7,15 @@ from typing import Any
 from gilscope.histogram import Histogram, total
 from gilscope.model import (
     ENDED_INTERPRETER,
+    Culprit,
+    Edge,
     GilTotals,
     HoldTotals,
     Observation,
     Process,
     ProcessTotals,
     Recording,
+    Stack,
     Tally,
     ThreadTotals,
 )
@@ -32,6 +35,7 @@ def report(recording: Recording) -> dict[str, Any]:
     observation = recording.observation
     process, totals = observation.process, observation.totals
     is_valid = not observation.invalid
+    has_stacks = is_valid and totals.has_stacks
     return {
         "version": 1,
         "mode": recording.mode,
@@ -57,7 +61,8 @@ def report(recording: Recording) -> dict[str, Any]:
         },
         "threads": [_thread(thread, process) for thread in totals.threads],
         "interpreters": [_interpreter(gil, process) for gil in totals.gils],
-        "edges": [],
+        "edges": [_edge(edge) for edge in totals.edges] if has_stacks else None,
+        "culprits": [_culprit(culprit) for culprit in totals.culprits] if has_stacks else None,
     }
 
 
@@ -123,6 +128,40 @@ def _interpreter(gil: GilTotals, process: Process) -> dict[str, Any]:
         "holds": None if gil.holds is None else gil.holds.finished.count,
         "held_s": _seconds(gil.held_ns),
     }
+
+
+def _edge(edge: Edge) -> dict[str, Any]:
+    return {
+        "kind": edge.kind.value,
+        "wait_s": edge.lost.ns / _NS_PER_S,
+        "waits": edge.lost.count,
+        "waiter": _frames(edge.waiter),
+        "waiter_state": edge.waiter.state.value,
+        "holder": _frames(edge.holder),
+        "holder_state": edge.holder.state.value,
+    }
+
+
+def _culprit(culprit: Culprit) -> dict[str, Any]:
+    return {
+        "holder": _frames(culprit.holder),
+        "holder_state": culprit.holder.state.value,
+        "drop_latency_s": culprit.drop_latency.ns / _NS_PER_S,
+        "requests": culprit.drop_latency.count,
+        "longest_s": culprit.longest_ns / _NS_PER_S,
+    }
+
+
+def _frames(stack: Stack) -> list[dict[str, Any]]:
+    return [
+        {
+            "function": frame.function,
+            "file": frame.file,
+            "line": frame.line,
+            "first_line": frame.first_line,
+        }
+        for frame in stack.frames
+    ]
 
 
 def _holds(gils: Iterable[GilTotals]) -> list[HoldTotals]:

@@ -1,42 +1,17 @@
 """The landing page of ``serve``: which processes are traced, and in which state."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
 import gilscope
+from gilscope.blame_account import Lately
 from gilscope.model import Observation, ProcessTotals, Refusal
 from gilscope.reports.agent_section import SelfPortrait, agent_section
+from gilscope.reports.page_blame import blame_section
+from gilscope.reports.page_style import STYLE
 from gilscope.reports.units import percent, seconds, short_duration
 
 __all__ = ["render"]
-
-# Where there is no room for the columns, a process is a card with a line for each of them.
-_STYLE = """\
-:root { color-scheme: light dark; }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 90rem; padding: 0 1rem }
-h1 { font-size: 1.4rem; margin-bottom: 0 } h2 { font-size: 1.1rem; margin-top: 2rem }
-table { border-collapse: collapse; width: 100% }
-th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #8884;
-  vertical-align: top }
-th { vertical-align: bottom; line-height: 1.25 } td, dd { overflow-wrap: anywhere }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: normal }
-td.n { white-space: nowrap }
-.bad { color: #c22 } .quiet { opacity: .7 }
-@media (prefers-color-scheme: dark) { .bad { color: #f77 } }
-dl.agent { display: grid; grid-template-columns: repeat(auto-fill, minmax(20rem, 1fr));
-  gap: .4rem 2rem; margin: 0 }
-dt { opacity: .7; font-size: .85rem } dd { margin: 0 }
-@media (max-width: 80rem) {
-  table.targets, .targets tbody, .targets tr, .targets td { display: block }
-  .targets tr:first-child { display: none }
-  .targets tr { display: grid; grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr));
-    gap: .3rem 1.5rem; padding: .8rem 0; border-bottom: 1px solid #8884 }
-  .targets td { border: 0; padding: 0 } .targets td.n { text-align: left }
-  .targets td:empty { display: none }
-  .targets td::before { content: attr(data-name); display: block; opacity: .7;
-    font-size: .85rem }
-}
-"""
 
 _LINKS = (
     f'<p class="quiet">Version {escape(gilscope.__version__)}. '
@@ -65,8 +40,9 @@ def render(
     observations: Sequence[Observation],
     refusals: Iterable[Refusal],
     portrait: SelfPortrait | None = None,
+    lately: Mapping[int, Lately] | None = None,
 ) -> str:
-    """Return the page as HTML that needs nothing else."""
+    """Return the page as HTML that needs nothing else; *lately* is by pid."""
     refusals = tuple(refusals)
     ranked = sorted(observations, key=lambda seen: -_wait_ns(seen))
     return "\n".join(
@@ -74,11 +50,12 @@ def render(
             "<!doctype html>",
             '<html lang="en"><head><meta charset="utf-8"><title>gilscope</title>',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<style>{_STYLE}</style></head><body>",
+            f"<style>{STYLE}</style></head><body>",
             "<h1>gilscope</h1>",
             _LINKS,
             "<h2>Traced processes</h2>",
             _table(ranked) if ranked else "<p>None yet.</p>",
+            *blame_section(ranked, lately or {}),
             *(_refused(refusals) if refusals else ()),
             *(agent_section(portrait, ranked) if portrait is not None else ()),
             "</body></html>\n",

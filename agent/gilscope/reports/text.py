@@ -13,7 +13,10 @@ from gilscope.model import (
     Recording,
     Tally,
 )
+from gilscope.printable import printable
 from gilscope.reports.chart import bars
+from gilscope.reports.culprit_text import culprit_lines
+from gilscope.reports.edge_text import edge_lines
 from gilscope.reports.hold_text import (
     cost_line,
     held_share,
@@ -23,27 +26,9 @@ from gilscope.reports.hold_text import (
 )
 from gilscope.reports.paint import Paint
 from gilscope.reports.units import percent, seconds, short_duration
+from gilscope.reports.words import KIND_WORDS, LOST_WORDS
 
 __all__ = ["render"]
-
-_LOST_WORDS = {
-    "read_fault": "events lost because memory could not be read",
-    "table_full": "events lost because a table was full",
-    "began_unseen": "waits begun before the recording, counted without their first part",
-    "abandoned": "waits cut short by the end of their thread, counted up to there",
-    "notice": "notices lost because their queue was full",
-    "lock_unknown": "yields and holds lost because their lock was not known yet",
-    "thread_reused": "dead threads lost because their numbers were used again",
-    "invalid_holder": "holds of which the kernel left out the beginning or the end",
-    "return_unknown": "waits lost before the libc method had learned where they return",
-}
-
-_KIND_WORDS = {
-    Kind.CONVOY: "came back from a blocking call and queued for a switch interval or longer",
-    Kind.BLOCKING_CALL: "came back from a blocking call and waited for less than that",
-    Kind.PREEMPTION: "was made to yield to another thread",
-    Kind.UNKNOWN: "waited; after what is not known",
-}
 
 _CONVOY_SHARE = 0.5
 _CONVOY_WAITS = 10
@@ -78,6 +63,8 @@ def _lines(recording: Recording, paint: Paint) -> Iterator[str]:
     if losses:
         yield from _summary(recording, paint)
         yield from _verdicts(losses, totals, paint)
+        yield from _after_blank(edge_lines(recording, paint))
+        yield from _after_blank(culprit_lines(recording, paint))
         yield ""
         yield from _loss_lines(losses, recording.duration_ns, paint)
     else:
@@ -101,7 +88,7 @@ def _after_blank(lines: Iterable[str]) -> Iterator[str]:
 
 def _heading(recording: Recording, paint: Paint) -> Iterator[str]:
     process = recording.observation.process
-    yield paint.bold(f"{process.name}, pid {process.pid}, CPython {process.python}")
+    yield paint.bold(f"{printable(process.name)}, pid {process.pid}, CPython {process.python}")
     by = {"sites": "by its own call sites", "libc": "through its calls into libc"}[process.method]
     end = ", until the process ended" if recording.observation.ended else ""
     yield (
@@ -177,7 +164,7 @@ def _loss_lines(losses: list[_RoleLoss], duration_ns: int, paint: Paint) -> Iter
             f"{percent(share)} of its time"
         )
         yield f"           {paint.bold(loss.role)}{threads}"
-        yield paint.dim(f"           {_KIND_WORDS[loss.kind]}")
+        yield paint.dim(f"           {KIND_WORDS[loss.kind]}")
 
 
 def _histograms(gils: Iterable[GilTotals], paint: Paint) -> Iterator[str]:
@@ -216,7 +203,7 @@ def _lost_events(observation: Observation, paint: Paint) -> Iterator[str]:
         return
     yield paint.bold("Not counted in full")
     for reason, count in lost.items():
-        yield f"{count:>10} {_LOST_WORDS.get(reason, reason)}"
+        yield f"{count:>10} {LOST_WORDS.get(reason, reason)}"
 
 
 def _losses(totals: ProcessTotals) -> list[_RoleLoss]:
@@ -224,7 +211,8 @@ def _losses(totals: ProcessTotals) -> list[_RoleLoss]:
     for thread in totals.threads:
         for kind, tally in thread.lost.items():
             if tally.ns or tally.count:
-                tallies.setdefault((thread.role or "starting", kind), []).append(tally)
+                role = printable(thread.role or "starting")
+                tallies.setdefault((role, kind), []).append(tally)
     losses = [
         _RoleLoss(role, kind, sum(parts, start=Tally()), len(parts))
         for (role, kind), parts in tallies.items()

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from prometheus_client import Metric
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
 from gilscope.agent_state import AgentState, ProgramRuns, TableState
 from gilscope.collectors.agent import AgentCollector
 from gilscope.collectors.exposition import encode
 from gilscope.model import Observation, Refusal
 
-__all__ = ["AGENT", "OPEN_METRICS", "PLAIN", "Fixed", "Scrape", "read", "scrape"]
+__all__ = ["AGENT", "OPEN_METRICS", "PLAIN", "Fixed", "Scrape", "parse", "read", "scrape"]
 
 PLAIN = "text/plain; version=0.0.4; charset=utf-8"
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -80,6 +81,16 @@ class Scrape:
         """Return the same for the process of `recordings`."""
         return self.value(name, **_OF_PROCESS, **labels)
 
+    def samples(self, name: str) -> list[Sample]:
+        """Return all samples of that name."""
+        return [
+            sample for family in self.families for sample in family.samples if sample.name == name
+        ]
+
+    def total(self, name: str) -> float:
+        """Return the sum of these samples."""
+        return sum(sample.value for sample in self.samples(name))
+
     def names(self) -> set[str]:
         """Return the names of all samples."""
         return {sample.name for family in self.families for sample in family.samples}
@@ -94,7 +105,11 @@ def scrape(
 
 def read(collector: AgentCollector, content_type: str = PLAIN) -> Scrape:
     """Return what *collector* exports, by the library's own parser."""
-    text = encode(collector.collect(), content_type).decode()
+    return parse(encode(collector.collect(), content_type).decode(), content_type)
+
+
+def parse(text: str, content_type: str = PLAIN) -> Scrape:
+    """Return what *text* says, by the library's own parser."""
     if content_type == OPEN_METRICS:
         families = openmetrics.text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
         return Scrape(tuple(families))

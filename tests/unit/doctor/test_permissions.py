@@ -12,6 +12,7 @@ from gilscope.doctor.attempts import Attempt
 from gilscope.doctor.machine import Capability, Machine, Place
 from gilscope.doctor.permissions import (
     judge_environment,
+    judge_program_cache,
     judge_rights,
     judge_site_cache,
     judge_switches,
@@ -244,3 +245,41 @@ def test_no_home() -> None:
     Without a home directory the other commands would fail, so it is missing.
     """
     assert Status.MISSING is judge_site_cache(None).status
+
+
+def test_programs_are_remembered(tmp_path: Path) -> None:
+    """
+    In a folder that nobody else can write to, also in one that has yet to be made.
+    """
+    for folder in (tmp_path, tmp_path / "cache" / "gilscope"):
+        check = judge_program_cache(folder)
+        assert (Status.OK, f"compiled programs are remembered in {folder}") == (
+            check.status,
+            check.found,
+        )
+
+
+def test_programs_are_not_remembered_where_others_can_write(tmp_path: Path) -> None:
+    """
+    The folder that stands open is named, which may be one above.
+    """
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+
+    check = judge_program_cache(tmp_path / "open" / "gilscope")
+
+    assert Status.WARNING is check.status
+    assert check.found.endswith(
+        f", and not remembered: {tmp_path}/open can be written to by others"
+    )
+    assert "XDG_CACHE_HOME=/var/cache gilscope ..." == check.remedy
+
+
+def test_programs_are_not_remembered_without_a_folder(tmp_path: Path) -> None:
+    """
+    Under a file no folder can be made; without a home directory it is said once.
+    """
+    (tmp_path / "file").touch()
+
+    assert Status.WARNING is judge_program_cache(tmp_path / "file" / "gilscope").status
+    assert Status.UNKNOWN is judge_program_cache(None).status

@@ -38,11 +38,26 @@ class _Array:
         """Return a copy, as the system call makes it."""
         return dict(self.records[key["value"]])
 
+    def entry(self, key: dict[str, int], name: str) -> "_Entry":
+        """Return what reads one field."""
+        return _Entry(self, key, name)
+
     def put(self, key: dict[str, int], value: dict[str, Any]) -> None:
         """Replace the record; what is not given is zero."""
         if self._before_write is not None:
             self._before_write()
         self.records[key["value"]] = {**self._zero(), **value}
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    array: _Array
+    key: dict[str, int]
+    name: str
+
+    def read(self) -> int:
+        number: int = self.array.get(self.key)[self.name]
+        return number
 
 
 def _no_window() -> dict[str, Any]:

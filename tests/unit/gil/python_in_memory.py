@@ -79,10 +79,31 @@ class PythonInMemory:
         self.put(address + start, units)
         return address
 
-    def code(self, name: str, file: str = "/app/jobs.py", line: int = 1) -> int:
-        """Return the address of a new code object."""
+    def bytes_object(self, content: bytes) -> int:
+        """Return the address of a new bytes object."""
+        address = self.new(self.layout.bytes_content + len(content) + 1)
+        self.put_int(address + self.layout.object_length, len(content))
+        self.put(address + self.layout.bytes_content, content)
+        return address
+
+    def code(
+        self,
+        name: str,
+        file: str = "/app/jobs.py",
+        line: int = 1,
+        *,
+        line_table: bytes = b"",
+        instructions: int = 8,
+    ) -> int:
+        """Return the address of a new code object with that number of instructions."""
         address = self.new(256)
         self.put_int(address + 8, self.code_type)
+        self.put_int(address + self.layout.code_line_table, self.bytes_object(line_table))
+        if self.layout.instruction_is_pointer:
+            self.put_int(address + self.layout.object_length, instructions)
+        else:
+            bytecode = self.bytes_object(bytes(2 * instructions))
+            self.put_int(address + self.layout.code_bytecode, bytecode)
         self.put_int(address + self.layout.code_name, self.text(name))
         self.put_int(address + self.layout.code_file, self.text(file))
         self.put_int(address + self.layout.code_first_line, line, 4)
@@ -90,7 +111,7 @@ class PythonInMemory:
 
     def frame(self, code: int, previous: int = 0, owner: int = 0) -> int:
         """Return the address of a new frame that was called from *previous*."""
-        address = self.new(112)
+        address = self.new(128)
         self.put_int(address + self.layout.frame_code, code)
         self.put_int(address + self.layout.frame_previous, previous)
         marks = self.layout.frame_root_marks

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from gilscope.gil.frames import outermost_frames, read_code, read_frames
+from gilscope.gil.frames import outermost_frames, read_code, read_places
 from gilscope.gil.memory import TornRead
 from gilscope.model import Frame
 from unit.gil.python_in_memory import LAYOUTS, PythonInMemory
@@ -27,13 +27,18 @@ def _thread(python: PythonInMemory, innermost: int) -> int:
     return python.thread(python.interpreter(0), frame=innermost)
 
 
+def _innermost(python: PythonInMemory, tstate: int, limit: int = 64) -> list[Frame]:
+    places = read_places(python.runtime, tstate, limit=limit)
+    return [read_code(python.runtime, code) for code, _ in places]
+
+
 @every_version
 def test_a_stack_from_both_ends(version: str) -> None:
     """The innermost frames come innermost first, the outermost ones outermost first."""
     python = PythonInMemory(version)
     tstate = _thread(python, python.stack(*(_code(python, f) for f in (_OUTER, _MIDDLE, _INNER))))
-    assert [_INNER, _MIDDLE, _OUTER] == read_frames(python.runtime, tstate)
-    assert [_INNER, _MIDDLE] == read_frames(python.runtime, tstate, limit=2)
+    assert [_INNER, _MIDDLE, _OUTER] == _innermost(python, tstate)
+    assert [_INNER, _MIDDLE] == _innermost(python, tstate, limit=2)
     assert [_OUTER, _MIDDLE] == outermost_frames(python.runtime, tstate, 2)
     assert [_OUTER, _MIDDLE, _INNER] == outermost_frames(python.runtime, tstate, 8)
 
@@ -44,7 +49,7 @@ def test_a_thread_outside_python_has_no_frames(version: str) -> None:
     python = PythonInMemory(version)
     tstate = _thread(python, 0)
     assert ([], []) == (
-        read_frames(python.runtime, tstate),
+        _innermost(python, tstate),
         outermost_frames(python.runtime, tstate, 3),
     )
 
@@ -55,7 +60,7 @@ def test_a_thread_that_is_being_made_has_no_frames(version: str) -> None:
     python = PythonInMemory(version)
     tstate = _thread(python, 0)
     python.put_int(tstate + python.layout.frame_path[0], 0)
-    assert [] == read_frames(python.runtime, tstate)
+    assert [] == _innermost(python, tstate)
 
 
 @every_version
@@ -77,7 +82,7 @@ def test_entry_frames_are_left_out(version: str, owner: int) -> None:
     for no_code in (0, python.new(64), 0x7E00_0000_0000):
         frame = python.frame(no_code, frame, owner)
     tstate = _thread(python, python.frame(_code(python, _INNER), frame))
-    assert [_INNER, _OUTER] == read_frames(python.runtime, tstate)
+    assert [_INNER, _OUTER] == _innermost(python, tstate)
     assert [_OUTER, _INNER] == outermost_frames(python.runtime, tstate, 2)
 
 
@@ -87,7 +92,7 @@ def test_frames_of_generators_and_debuggers_count(version: str, owner: int) -> N
     """A frame that lives in a generator or a frame object runs Python code."""
     python = PythonInMemory(version)
     tstate = _thread(python, python.frame(_code(python, _INNER), owner=owner))
-    assert [_INNER] == read_frames(python.runtime, tstate)
+    assert [_INNER] == _innermost(python, tstate)
 
 
 @pytest.mark.parametrize("version", ["3.14.10", "3.15.2"])
@@ -95,7 +100,31 @@ def test_the_flags_of_a_code_reference_are_no_part_of_it(version: str) -> None:
     """From 3.14 on the low bits of the reference say who counts it."""
     python = PythonInMemory(version)
     tstate = _thread(python, python.frame(_code(python, _INNER) | 1))
-    assert [_INNER] == read_frames(python.runtime, tstate)
+    assert [_INNER] == _innermost(python, tstate)
+
+
+@pytest.mark.parametrize(
+    ("version", "instruction", "size"),
+    [("3.8.18", 0x46, 4), ("3.10.13", 0x23, 4), ("3.11.7", None, 8), ("3.15.2", None, 8)],
+)
+def test_the_instruction_of_a_frame(version: str, instruction: int | None, size: int) -> None:
+    """It is a number up to 3.10, and counted from the code object from then on."""
+    python = PythonInMemory(version)
+    code = _code(python, _INNER)
+    frame = python.frame(code)
+    stored = code + 0x1F0 if instruction is None else instruction
+    python.put_int(frame + python.layout.frame_instruction, stored, size)
+    expected = 0x1F0 if instruction is None else instruction
+    assert [(code, expected)] == read_places(python.runtime, _thread(python, frame))
+
+
+def test_a_frame_that_has_not_begun() -> None:
+    """Its number is -1, and its instruction the last of 32 bits' range."""
+    python = PythonInMemory("3.9.18")
+    code = _code(python, _INNER)
+    frame = python.frame(code)
+    python.put_int(frame + python.layout.frame_instruction, -1, 4)
+    assert [(code, 0xFFFFFFFF)] == read_places(python.runtime, _thread(python, frame))
 
 
 @every_version
@@ -156,9 +185,9 @@ def test_what_is_wanted_of_a_torn_stack_may_be_whole(version: str) -> None:
     python = PythonInMemory(version)
     code = _code(python, _INNER)
     tstate = _thread(python, python.frame(code, python.frame(code, 0x7E00_0000_0000)))
-    assert [_INNER, _INNER] == read_frames(python.runtime, tstate, limit=2)
+    assert [_INNER, _INNER] == _innermost(python, tstate, limit=2)
     with pytest.raises(TornRead, match=r"no \d+ bytes at 0x7e0000000000"):
-        read_frames(python.runtime, tstate, limit=3)
+        _innermost(python, tstate, limit=3)
 
 
 @every_version
@@ -169,9 +198,9 @@ def test_what_is_no_code_object_has_no_name(version: str) -> None:
     python.put_int(code + 8, python.code_type + 16)
     with pytest.raises(TornRead, match=f"no code object at {code:#x}"):
         read_code(python.runtime, code)
-    tstate = _thread(python, python.frame(code))
+    tstate = _thread(python, python.first_frame(code))
     with pytest.raises(TornRead, match=f"no code object at {code:#x}"):
-        read_frames(python.runtime, tstate)
+        outermost_frames(python.runtime, tstate, 1)
 
 
 @every_version
@@ -180,7 +209,7 @@ def test_a_frame_without_code_is_torn(version: str) -> None:
     python = PythonInMemory(version)
     tstate = _thread(python, python.frame(0))
     with pytest.raises(TornRead, match="a frame without code"):
-        read_frames(python.runtime, tstate)
+        _innermost(python, tstate)
 
 
 @pytest.mark.parametrize("outermost", [True, False])
@@ -198,7 +227,7 @@ def test_a_stack_that_changes_is_read_again(*, outermost: bool) -> None:
     if outermost:
         assert [_INNER] == outermost_frames(python.runtime, tstate, 1)
     else:
-        assert [_INNER] == read_frames(python.runtime, tstate)
+        assert [_INNER] == _innermost(python, tstate)
     assert [] == failures
 
 

@@ -42,6 +42,7 @@ class _Governor:
 
     def __init__(self) -> None:
         self.due_ns = 0
+        self.is_over_budget = False
         self.decisions: list[Grant | None] = []
         self.asked: list[tuple[Usage, bool]] = []
         self.budget: Budget | None = None
@@ -106,6 +107,8 @@ class _Setting:
             monkeypatch.setattr(module, "time", self.process)
             monkeypatch.setattr(module, "process_cpu_ns", lambda _: self.cpu_ns)
         monkeypatch.setattr(full_mode_module, "Governor", self.governor.made)
+        # What may wait for others is looked at whenever somebody asks.
+        monkeypatch.setattr(full_mode_module, "_BEAT_NS", (0, 0))
         self.target = _target()
         self.fields = SimpleNamespace(
             pid=PID,
@@ -159,7 +162,7 @@ def test_contention_mode_has_no_window(setting: _Setting) -> None:
     """
     mode = setting.begun(ObservationPlan(Mode.CONTENTION, costs=_COSTS))
     setting.works(100, contention_traps=50)
-    mode.step([setting.traced])
+    mode.step()
     cost = mode.cost(setting.traced)
 
     assert setting.traced.window is None
@@ -185,7 +188,7 @@ def test_full_mode_is_one_window(setting: _Setting) -> None:
     mode = setting.begun(_FULL)
     for _ in range(3):
         setting.works(1000, holds=1000)
-        mode.step([setting.traced])
+        mode.step()
 
     assert setting.process.window.is_open
     assert not setting.process.window.has_used_up
@@ -226,9 +229,9 @@ def test_a_window_opens_when_it_is_granted(setting: _Setting) -> None:
     """
     mode = setting.begun(_AUTO)
     setting.governor.decisions = [None, _grant(10), None]
-    mode.step([setting.traced])
+    mode.step()
     assert not setting.process.window.is_open
-    mode.step([setting.traced])
+    mode.step()
     assert setting.process.window.is_open
     setting.works(1, holds=5)
     assert not setting.process.window.has_used_up
@@ -243,16 +246,16 @@ def test_nothing_is_asked_before_the_governor_wants_it(setting: _Setting) -> Non
     """
     mode = setting.begun(_AUTO)
     setting.governor.decisions = [None]
-    mode.step([setting.traced])
+    mode.step()
     setting.governor.due_ns = setting.process.now_ns + 10 * _MS
     for _ in range(9):
         setting.works(1)
-        mode.step([setting.traced])
+        mode.step()
 
     assert 1 == len(setting.governor.asked)
     setting.works(1)
     setting.governor.decisions = [None]
-    mode.step([setting.traced])
+    mode.step()
     assert 2 == len(setting.governor.asked)
 
 
@@ -262,7 +265,7 @@ def test_a_window_that_used_up_its_traps_is_ended_at_once(setting: _Setting) -> 
     """
     mode = setting.begun(_AUTO)
     setting.governor.decisions = [_grant(10), None]
-    mode.step([setting.traced])
+    mode.step()
     setting.governor.due_ns = setting.process.now_ns + _S
     setting.works(5, holds=10)
     mode.heed(setting.traced)
@@ -281,9 +284,9 @@ def test_a_window_that_is_granted_on_goes_on(setting: _Setting) -> None:
     """
     mode = setting.begun(_AUTO)
     setting.governor.decisions = [_grant(10), _grant(10)]
-    mode.step([setting.traced])
+    mode.step()
     setting.works(1, holds=4)
-    mode.step([setting.traced])
+    mode.step()
     assert [False, True] == [is_open for _, is_open in setting.governor.asked]
     setting.works(1, holds=5)
     assert not setting.process.window.has_used_up
@@ -297,14 +300,14 @@ def test_a_window_ends_when_it_is_not_granted_on(setting: _Setting) -> None:
     """
     mode = setting.begun(_AUTO)
     setting.governor.decisions = [_grant(10), None, _grant(10), _grant(10)]
-    mode.step([setting.traced])
+    mode.step()
     setting.works(7)
-    mode.step([setting.traced])
+    mode.step()
     assert not setting.process.window.is_open
-    mode.step([setting.traced])
+    mode.step()
     assert not setting.process.window.is_open
     setting.process.probes.finish_closing()
-    mode.step([setting.traced])
+    mode.step()
     assert setting.process.window.is_open
     assert 7 * _MS == setting.process.window.observed_ns(setting.process.now_ns)
 
@@ -315,7 +318,7 @@ def test_the_smallest_allowance_is_one_trap(setting: _Setting) -> None:
     """
     mode = setting.begun(_AUTO)
     setting.governor.decisions = [Grant(1, None)]
-    mode.step([setting.traced])
+    mode.step()
     setting.works(1, holds=1)
     assert not setting.process.window.has_used_up
     setting.works(1, holds=1)
@@ -331,30 +334,80 @@ def test_a_window_that_cannot_be_opened_is_done_without(setting: _Setting) -> No
     for refusal in (ProcessLookupError(), KernelOrBccMissing("no"), OSError()):
         setting.process.probes.refusals["on_release"] = refusal
         setting.governor.decisions = [_grant(10)]
-        mode.step([setting.traced])
+        mode.step()
         assert not setting.process.window.is_open
 
 
-def test_a_hold_that_outlasted_its_window_is_looked_after(setting: _Setting) -> None:
+def test_a_hold_that_outlasted_its_window_is_looked_after(
+    setting: _Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """
-    While it is followed on somebody looks soon, whenever the governor is due; then no more.
+    While it is followed on, all beats are used, whenever the governor is due; then no more.
     """
     mode = setting.begun(_AUTO)
     setting.governor.decisions = [_grant(10), None]
-    mode.step([setting.traced])
+    mode.step()
     setting.works(1)
     setting.process.take(7)
-    mode.step([setting.traced])
+    mode.step()
     setting.governor.due_ns = setting.process.now_ns + _S
-    mode.step([setting.traced])
+    monkeypatch.setattr(full_mode_module, "_BEAT_NS", (50 * _MS, 50 * _MS))
+    mode.step()
     assert setting.process.window.is_lingering
     assert setting.process.now_ns + 50 * _MS == mode.due_ns
-    setting.works(20)
     setting.process.release()
-    mode.step([setting.traced])
+    setting.works(49)
+    mode.step()
+    assert setting.process.window.is_lingering
+    setting.works(1)
+    mode.step()
     assert not setting.process.window.is_lingering
-    mode.step([setting.traced])
     assert setting.governor.due_ns == mode.due_ns
+
+
+def test_the_notice_that_such_a_hold_is_over_is_heeded(setting: _Setting) -> None:
+    """
+    Its probes come out at once, and the governor is not asked for that.
+    """
+    mode = setting.begun(_AUTO)
+    setting.governor.decisions = [_grant(10), None]
+    mode.step()
+    setting.process.take(7)
+    setting.works(1)
+    mode.step()
+    assert setting.process.window.is_lingering
+    setting.process.release()
+    mode.heed(setting.traced)
+
+    assert not setting.process.window.is_lingering
+    assert 2 == len(setting.governor.asked)
+
+
+def test_looks_share_their_wake_ups_and_ends_do_not(
+    setting: _Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    What the governor wants to see comes at the next beat, but a window ends when it must.
+    """
+    mode = setting.begun(_AUTO)
+    monkeypatch.setattr(full_mode_module, "_BEAT_NS", (100 * _MS, 100 * _MS))
+    end_ns = setting.process.now_ns + 60 * _MS
+    setting.governor.decisions = [Grant(allowance_ns=_MS, until_ns=end_ns), None, None]
+    mode.step()
+    setting.governor.due_ns = setting.process.now_ns + 20 * _MS
+    assert end_ns == mode.due_ns
+    setting.works(40)
+    mode.step()
+    assert 1 == len(setting.governor.asked)
+    setting.works(20)
+    mode.step()
+    assert 2 == len(setting.governor.asked)
+    assert not setting.process.window.is_open
+
+    assert setting.process.now_ns + 40 * _MS == mode.due_ns
+    setting.works(40)
+    mode.step()
+    assert 3 == len(setting.governor.asked)
 
 
 def test_a_process_that_has_ended_is_left_alone(setting: _Setting) -> None:
@@ -363,7 +416,7 @@ def test_a_process_that_has_ended_is_left_alone(setting: _Setting) -> None:
     """
     mode = setting.begun(_AUTO)
     setting.fields.ended = True
-    mode.step([setting.traced])
+    mode.step()
     mode.heed(setting.traced)
 
     assert [] == setting.governor.asked
@@ -454,9 +507,9 @@ def test_traps_that_nobody_sees_are_reckoned_with(setting: _Setting) -> None:
     setting.process.probes.has_links = False
     mode = setting.begun(_AUTO)
     setting.governor.decisions = [_grant(1000), None]
-    mode.step([setting.traced])
+    mode.step()
     setting.works(10, holds=50)
-    mode.step([setting.traced])
+    mode.step()
     setting.governor.due_ns = setting.process.now_ns + _S
     ended = mode.cost(setting.traced)
     setting.works(40)
@@ -532,6 +585,7 @@ class _Willing:
     """A governor that grants whatever it is asked for."""
 
     due_ns = 0
+    is_over_budget = False
 
     def __init__(self, _budget: Budget, _random: Random) -> None:
         pass
@@ -539,6 +593,9 @@ class _Willing:
     def step(self, _usage: Usage, *, is_open: bool) -> Grant | None:
         del is_open
         return _grant(1000)
+
+    def postpone(self, _usage: Usage) -> None:
+        pass
 
 
 class _Crowd:
@@ -583,7 +640,7 @@ class _Crowd:
     def step(self, seconds: int = 0) -> list[bool]:
         """Let time pass and look after all; return which windows are open."""
         self.now_ns += seconds * _S
-        self.mode.step(self.traced)
+        self.mode.step()
         return [window.is_open for window in self.windows]
 
 

@@ -14,6 +14,7 @@ _TIGHT = Load(cores=1, pairs=4_500_000)
 """Takes and releases the lock and does nothing else: 85 % of its speed is lost in full mode."""
 _QUIET = Load(cores=0.01, pairs=10_000)
 """A hundred a second."""
+_DEAR_WAITS = Load(cores=0.5, pairs=1000, contention_share=0.05)
 _STEADY = {
     "tight": _TIGHT,
     "100k/s": Load(cores=1, pairs=100_000),
@@ -391,3 +392,43 @@ def test_the_allowance_is_renewed_while_a_window_goes_on() -> None:
     # It earns 10 ms a second, spends one, and keeps what comes in during 20 s.
     assert 170 < min(allowances_ms[30:])
     assert max(allowances_ms[30:]) < 190
+
+
+@pytest.mark.parametrize(("seconds", "is_told"), [(55, False), (130, True)])
+def test_contention_above_the_budget_is_told_after_a_minute(
+    seconds: float,
+    is_told: bool,  # noqa: FBT001
+) -> None:
+    """
+    Waits stay counted whatever they cost; what is above the budget for long is said.
+    """
+    simulation = _simulate(_DEAR_WAITS, seconds)
+
+    assert is_told == simulation.governor.is_over_budget
+
+
+def test_contention_that_has_become_cheap_is_told_as_well() -> None:
+    """
+    Also after a minute, so that ups and downs are not told each time.
+    """
+    loads = [(130 * S, _DEAR_WAITS), (1000 * S, Load(cores=0.5, pairs=1000))]
+    simulation = _simulate(loads, 130)
+
+    assert simulation.governor.is_over_budget
+    assert simulation.run(40).governor.is_over_budget
+    assert not simulation.run(70).governor.is_over_budget
+
+
+def test_a_window_that_there_is_no_room_for_waits_for_the_next_lot() -> None:
+    """
+    What comes in meanwhile is kept, so that the window opens as soon as there is room.
+    """
+    governor = _governor()
+    governor.step(Usage(0, 0, 0, 0), is_open=False)
+    at_ns = governor.due_ns
+    for _ in range(10):
+        governor.postpone(Usage(at_ns, at_ns, 0, 0))
+        assert at_ns + 2 * S <= governor.due_ns <= at_ns + 6 * S
+        at_ns = governor.due_ns
+
+    assert governor.step(Usage(at_ns, at_ns, 0, 0), is_open=False) is not None

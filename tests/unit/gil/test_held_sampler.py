@@ -169,11 +169,11 @@ def test_share_is_right_in_the_mean(
 
 
 @pytest.mark.parametrize(
-    ("cost_us", "expected_ms"), [(0, 10), (17, 10), (36, 20), (90, 50), (180, 100), (5000, 100)]
+    ("cost_us", "expected_ms"), [(0, 10), (13, 10), (27, 20), (67.5, 50), (135, 100), (5000, 100)]
 )
 def test_pace_keeps_to_its_share_of_a_core(cost_us: float, expected_ms: float) -> None:
     """
-    Nine tenths of 0.2 % are planned for; never more than 100 or less than 10 looks a second.
+    Nine tenths of 0.15 % are planned for; never more than 100 or less than 10 looks a second.
     """
     assert expected_ms * _MS == pytest.approx(mean_gap_ns(cost_us * 1000, CPU_SHARE))
 
@@ -418,3 +418,18 @@ def test_failure_is_told_and_ends_the_sampling(caplog: pytest.LogCaptureFixture)
 
     assert "not sampled any more" in caplog.text
     assert 0 == sampler.held_ns(7, _COND)
+
+
+def test_look_that_has_nothing_to_decide_is_left_out() -> None:
+    """
+    What windows have covered is theirs; when they end, looks decide as if they had gone on.
+    """
+    estimate = HeldEstimate(0, 0)
+    windows_end_ns = 10_000 * _MS
+
+    assert not any(
+        estimate.wants_look(at_ns, at_ns) for at_ns in range(_MS, windows_end_ns, 100 * _MS)
+    )
+    assert estimate.wants_look(windows_end_ns, windows_end_ns - 40 * _MS)
+    estimate.credit(windows_end_ns, True, windows_end_ns - 40 * _MS)
+    assert (40 * _MS, 40 * _MS, 0, 1) == _figures(estimate)

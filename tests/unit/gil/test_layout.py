@@ -8,6 +8,7 @@ import pytest
 from gilscope.errors import UnsupportedPython
 from gilscope.gil.interpreter import Interpreter
 from gilscope.gil.layout import Layout, layout_for
+from gilscope.gil.line_table import LineTableForm
 from unit.gil.python_in_memory import LAYOUTS
 
 # One row a member, one column a version, as offsetof() and the debug offsets give them.
@@ -27,12 +28,20 @@ _TABLE = """
     frame_path           24   24   24   56+8 56+0 72   72   72
     frame_previous       24   24   24   48   8    8    8    8
     frame_code           32   32   32   32   0    0    0    0
+    frame_instruction    104  104  96   56   56   56   56   56
+    instruction_is_pointer\
+                         no   no   no   yes  yes  yes  yes  yes
     frame_owner          -    -    -    69   70   70   74   74
     frame_root           116  116  108  68   70   70   74   74
     frame_root_marks     1    1    0+2  1    3+4  3+4  3+4  3+4
     code_name            112  112  112  128  128  128  128  128
     code_file            104  104  104  112  112  112  112  112
     code_first_line      40   40   40   72   68   68   68   68
+    code_line_table      120  120  120  136  136  136  136  136
+    line_table_form      INC  INC  RAN  LOC  LOC  LOC  LOC  LOC
+    code_bytecode        48   48   48   184  192  200  208  208
+    object_length        16   16   16   16   16   16   16   16
+    bytes_content        32   32   32   32   32   32   32   32
     str_length           16   16   16   16   16   16   16   16
     str_state            32   32   32   32   32   32   32   32
     str_ascii            48   48   48   48   40   40   40   40
@@ -43,6 +52,10 @@ _TABLE = """
 def _cell(value: object) -> str:
     if value is None:
         return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, LineTableForm):
+        return value.name[:3]
     return "+".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 

@@ -134,12 +134,12 @@ def test_every_program_is_in_the_probes(asked: list[Request]) -> None:
     _defines(asked)
     (made,) = asked
     sources = "".join(
-        asset(f"probes/gil_{part}.bpf.c").read_text() for part in ("wait", "hold", "life")
+        asset(f"probes/gil_{part}.bpf.c").read_text() for part in ("wait", "walk", "hold", "life")
     )
     found = {
         line.removeprefix("int ").partition("(")[0]
         for line in sources.splitlines()
-        if line.startswith("int on_")
+        if line.startswith("int ")
     }
 
     assert found == set(made.programs)

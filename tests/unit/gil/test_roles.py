@@ -2,7 +2,7 @@
 
 import pytest
 
-from gilscope.gil.roles import FRAMES_FOR_ROLE, thread_role
+from gilscope.gil.roles import FRAMES_FOR_ROLE, resting_role, thread_role
 from gilscope.model import Frame
 
 _THREADING = "/usr/lib/python3.11/threading.py"
@@ -16,7 +16,7 @@ _STEP = Frame("step", "/srv/app/jobs.py", 7)
 
 
 def _role(*frames: Frame) -> str | None:
-    return thread_role(frames, is_main_thread=False, cwd="/srv/app")
+    return thread_role(frames, is_main_thread=False)
 
 
 def test_the_main_thread_is_called_so() -> None:
@@ -44,7 +44,7 @@ def test_plain_names_before_3_11() -> None:
 def test_a_thread_with_its_own_run() -> None:
     """A subclass is known by the method that it brings."""
     own = Frame("Poller.run", "/srv/app/net/poller.py", 12)
-    assert _role(*_BOOTSTRAP, own, _STEP) == "Poller.run (net/poller.py:12)"
+    assert _role(*_BOOTSTRAP, own, _STEP) == "Poller.run (poller.py:12)"
 
 
 def test_a_wrapper_around_run() -> None:
@@ -59,6 +59,20 @@ def test_a_timer() -> None:
     timer = Frame("Timer.run", _THREADING, 1386)
     assert _role(*_BOOTSTRAP, timer, _WORKER) == "worker (jobs.py:41)"
     assert _role(*_BOOTSTRAP, timer, Frame("Event.wait", _THREADING, 604)) is None
+
+
+def test_a_thread_that_stays_in_threading() -> None:
+    """A timer that has not run down, and a function in C, are known by the `run` they are in."""
+    timer = Frame("Timer.run", _THREADING, 1386)
+    waiting = Frame("Event.wait", _THREADING, 604)
+    assert resting_role([*_BOOTSTRAP, timer, waiting]) == "Timer.run (threading.py:1386)"
+    assert resting_role([*_BOOTSTRAP, _RUN]) == "Thread.run (threading.py:971)"
+
+
+def test_a_thread_that_has_not_come_to_run() -> None:
+    """In threading's own code outside of `run` there is nothing to name it by."""
+    assert resting_role([*_BOOTSTRAP, Frame("Event.set", _THREADING, 588)]) is None
+    assert resting_role([]) is None
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2, 3])

@@ -3,8 +3,9 @@
 import json as standard_json
 from dataclasses import replace
 
+from gilscope.model import Frame, Stack
 from gilscope.reports import json
-from recordings import convoy, full_mode
+from recordings import convoy, full_mode, with_edges
 
 
 def test_report_adds_up() -> None:
@@ -97,3 +98,70 @@ def test_unknown_causes_are_null() -> None:
         report["totals"]["forced_switches"],
     )
     assert [None] * 3 == [thread["forced_switches"] for thread in report["threads"]]
+
+
+_FRAME = {"function": "handle", "file": "/srv/app.py", "line": 13, "first_line": 11}
+
+
+def test_edges_have_both_ends() -> None:
+    """
+    Innermost frame first, each stack with how much of it was seen.
+    """
+    report = standard_json.loads(json.render(with_edges()))
+
+    dearest = report["edges"][0]
+    assert ("GIL_CONVOY", 1.1, 90) == (dearest["kind"], dearest["wait_s"], dearest["waits"])
+    assert _FRAME == dearest["waiter"][0]
+    assert ["handle", "serve"] == [frame["function"] for frame in dearest["waiter"][:2]]
+    assert [13, 9, 975, 1038, 995] == [frame["line"] for frame in dearest["waiter"]]
+    assert [4, 3, 4, 0, 0, 4] == [len(edge["holder"]) for edge in report["edges"]]
+    assert ["whole"] * 6 == [edge["waiter_state"] for edge in report["edges"]]
+    assert ["whole", "cut", "torn", "no_python", "unknown", "whole"] == [
+        edge["holder_state"] for edge in report["edges"]
+    ]
+    assert [1.1, 0.35, 0.34, 0.07, 0.05, 0.03] == [edge["wait_s"] for edge in report["edges"]]
+
+
+def test_culprits_have_their_place() -> None:
+    """
+    Where it was, how often, how long in all, and at the most.
+    """
+    first, second = json.report(with_edges())["culprits"]
+
+    assert (0.26, 12, 0.041, "cut") == (
+        first["drop_latency_s"],
+        first["requests"],
+        first["longest_s"],
+        first["holder_state"],
+    )
+    assert {
+        "function": "Pattern.scan <café>",
+        "file": "/srv/lib/match.py",
+        "line": 27,
+        "first_line": 20,
+    } == first["holder"][0]
+    assert ("no_python", []) == (second["holder_state"], second["holder"])
+
+
+def test_line_that_is_not_known_is_null() -> None:
+    """
+    The first line is that of the function all the same.
+    """
+    recording = with_edges()
+    totals = recording.observation.totals
+    lineless = Stack((Frame("handle", "/srv/app.py", 11),))
+    edges = (replace(totals.edges[0], waiter=lineless),)
+    seen = replace(recording.observation, totals=replace(totals, edges=edges))
+
+    (edge,) = json.report(replace(recording, observation=seen))["edges"]
+
+    assert [{**_FRAME, "line": None}] == edge["waiter"]
+
+
+def test_nobody_who_waited_is_an_empty_list() -> None:
+    """
+    No edges and no culprits were seen: that is a figure.
+    """
+    report = json.report(convoy())
+
+    assert ([], []) == (report["edges"], report["culprits"])

@@ -1,0 +1,60 @@
+"""Keeps, for every traced process, what is known by name of who kept whom waiting."""
+
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from gilscope.blame_account import BlameAccount, BlameSeries, Lately
+from gilscope.model import Observation
+
+__all__ = ["DEFAULT_PAIRS", "BlameBook"]
+
+DEFAULT_PAIRS: Final = 50
+
+
+class BlameBook:
+    """The books of all processes that are traced. Its methods may be called by several threads.
+
+    An observation that is older than one that was entered already changes nothing. Who holds `turn`
+    from before the observation gets figures that are exactly as old as it is.
+    """
+
+    def __init__(self, pairs: int = DEFAULT_PAIRS) -> None:
+        """Give *pairs* pairs of each process series of their own, at most; 0: there are none."""
+        self._limit = pairs
+        self.turn = threading.RLock()
+        self._accounts: dict[int, BlameAccount] = {}
+        self._at_ns = 0
+
+    def series(self, observations: Iterable[Observation]) -> Mapping[int, BlameSeries]:
+        """Return what to export of the processes in *observations*, by pid."""
+        if not self._limit:
+            return {}
+        with self.turn:
+            return {pid: account.blame() for pid, account in self._entered(observations).items()}
+
+    def lately(self, observations: Iterable[Observation], most: int) -> Mapping[int, Lately]:
+        """Return what the processes in *observations* have lost lately, by pid.
+
+        It has *most* pairs and slow holders of each.
+        """
+        with self.turn:
+            accounts = self._entered(observations)
+            return {pid: account.lately(most) for pid, account in accounts.items()}
+
+    def _entered(self, observations: Iterable[Observation]) -> dict[int, BlameAccount]:
+        valid = {seen.process.pid: seen for seen in observations if not seen.invalid}
+        at_ns = max((seen.totals.at_ns for seen in valid.values()), default=0)
+        if at_ns >= self._at_ns:
+            self._at_ns = at_ns
+            self._accounts = {pid: self._account(pid, seen) for pid, seen in valid.items()}
+            for pid, account in self._accounts.items():
+                account.enter(valid[pid].totals)
+        return {pid: self._accounts[pid] for pid in valid if pid in self._accounts}
+
+    def _account(self, pid: int, seen: Observation) -> BlameAccount:
+        account = self._accounts.get(pid)
+        if account is None or account.since_ns != seen.since_ns:
+            # A process may have replaced its program, or have another's number.
+            return BlameAccount(seen, self._limit)
+        return account

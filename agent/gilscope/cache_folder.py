@@ -1,0 +1,72 @@
+"""Where caches live, and whether anybody else could have put something there."""
+
+import errno
+import os
+import stat
+from collections import deque
+from contextlib import ExitStack
+from pathlib import Path
+
+__all__ = ["default_folder", "open_trusted"]
+
+_MOST_LINKS = 40
+"""Symbolic links on the way to a folder, as many as the kernel follows."""
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+def default_folder() -> Path:
+    """Return where this user's caches live."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    if base:
+        return Path(base) / "gilscope"
+    try:
+        return Path.home() / ".cache" / "gilscope"
+    except RuntimeError:
+        # This user has no home: a container's, or a service's.
+        return Path("/var/cache/gilscope")
+
+
+def open_trusted(folder: Path) -> int:
+    """Return a descriptor of *folder*, in which only root and this user can put anything.
+
+    That holds for every folder on the way to it and for every symbolic link. In a folder above it
+    others may make files of their own if its sticky bit is set, as it is for /tmp. Raises OSError
+    that names what is in the way, FileNotFoundError where all that is there may be trusted.
+    """
+    # A look at the path, or at its end, would not do: who can write to any folder above may put
+    # another in its place, also between the look and the use. So each step is taken from the
+    # descriptor of the one before, and what is looked at is what was opened.
+    if not folder.is_absolute():
+        raise OSError(errno.EINVAL, "not an absolute path", str(folder))
+    steps = deque(folder.parts)
+    position, place = None, Path("/")
+    links = 0
+    with ExitStack() as opened:
+        while steps:
+            step = steps.popleft()
+            found = os.open(step, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=position)
+            opened.callback(os.close, found)
+            status = os.fstat(found)
+            _require_own(status, place / step)
+            if stat.S_ISLNK(status.st_mode):
+                links += 1
+                if links > _MOST_LINKS:
+                    raise OSError(errno.ELOOP, "too many symbolic links", str(folder))
+                steps.extendleft(reversed(Path(os.readlink("", dir_fd=found)).parts))
+                continue
+            place /= step
+            _require_closed(status, place, is_last=not steps)
+            position = found
+        return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=position)
+
+
+def _require_own(status: os.stat_result, place: Path) -> None:
+    if status.st_uid not in (0, os.geteuid()):
+        raise PermissionError(errno.EPERM, f"belongs to user {status.st_uid}", str(place))
+
+
+def _require_closed(status: os.stat_result, place: Path, *, is_last: bool) -> None:
+    if not stat.S_ISDIR(status.st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, "is not a folder", str(place))
+    if status.st_mode & _WRITABLE_BY_OTHERS and (is_last or not status.st_mode & stat.S_ISVTX):
+        raise PermissionError(errno.EPERM, "can be written to by others", str(place))

@@ -1,0 +1,146 @@
+"""The forms in which a recording is reported, and where each report goes."""
+
+import argparse
+import io
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast
+
+from gilscope.model import Recording
+from gilscope.reports import text
+
+__all__ = [
+    "FORMATS",
+    "Output",
+    "add_format_options",
+    "chosen_outputs",
+    "wants_timeline",
+    "write_reports",
+]
+
+FORMATS = ("text", "json", "html", "collapsed", "speedscope", "perfetto")
+"""Each is a module of `gilscope.reports`, which is imported when it is asked for."""
+
+_TIMELINES = {"perfetto"}
+"""What cannot be made of sums alone."""
+
+
+class _Renderer(Protocol):
+    def render(self, recording: Recording) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One report that is wanted."""
+
+    form: str
+    """One of `FORMATS`."""
+    file: Path | None
+    """None: standard output."""
+
+
+def add_format_options(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--format`` and ``-o``."""
+    parser.add_argument(
+        "--format",
+        action="append",
+        type=_output,
+        dest="outputs",
+        metavar="FORMAT[=FILE]",
+        help=f"form of the report: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}; with =FILE it goes "
+        "there; may be given several times (default: text)",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=_writable,
+        metavar="FILE",
+        help="write the report of the format without a file to FILE, not to stdout",
+    )
+
+
+def chosen_outputs(arguments: argparse.Namespace) -> tuple[Output, ...]:
+    """Return the reports that *arguments* ask for; raises ValueError if they contradict."""
+    outputs = tuple(arguments.outputs or [Output("text", None)])
+    nowhere = [output.form for output in outputs if output.file is None]
+    if len(nowhere) > 1:
+        raise ValueError(
+            f"{' and '.join(nowhere)} cannot go to the same place: give one of them a file with "
+            f"--format {nowhere[-1]}=FILE"
+        )
+    if arguments.output is not None and not nowhere:
+        raise ValueError(
+            f"every format has a file of its own, so nothing is left for -o {arguments.output}"
+        )
+    outputs = tuple(Output(output.form, output.file or arguments.output) for output in outputs)
+    files = [output.file.resolve() for output in outputs if output.file is not None]
+    if len(set(files)) < len(files):
+        raise ValueError("two reports cannot go to the same file")
+    return outputs
+
+
+def wants_timeline(outputs: Sequence[Output]) -> bool:
+    """Return whether one of *outputs* shows waits one by one, in the order in which they came."""
+    return any(output.form in _TIMELINES for output in outputs)
+
+
+def write_reports(outputs: Sequence[Output], recording: Recording) -> bool:
+    """Write all *outputs* and return whether that succeeded; what fails is said on stderr.
+
+    Raises BrokenPipeError where nobody reads standard output any more.
+    """
+    succeeded = True
+    # Standard output is last: whoever reads it may have gone, and the files must not miss that.
+    for output in sorted(outputs, key=lambda output: output.file is None):
+        try:
+            _write(output, recording)
+        except Exception as error:
+            if output.file is None and isinstance(error, BrokenPipeError):
+                raise
+            succeeded = False
+            place = "standard output" if output.file is None else output.file
+            reason = error.strerror if isinstance(error, OSError) else repr(error)
+            print(
+                f"error: cannot write the {output.form} report to {place}: {reason}",
+                file=sys.stderr,
+            )
+    return succeeded
+
+
+def _output(text: str) -> Output:
+    form, has_file, file = text.partition("=")
+    if form not in FORMATS:
+        raise argparse.ArgumentTypeError(
+            f"there is no format {form!r} (choose from {', '.join(FORMATS)})"
+        )
+    return Output(form, _writable(file) if has_file else None)
+
+
+def _writable(text: str) -> Path:
+    # Said now, and not when the recording that cannot be repeated is over.
+    try:
+        with Path(text).open("a"):
+            return Path(text)
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"cannot write {text}: {error.strerror}") from error
+
+
+def _write(output: Output, recording: Recording) -> None:
+    report = _rendered(output, recording)
+    if output.file is not None:
+        output.file.write_text(report, encoding="utf-8")
+        return
+    # Names and bars may be more than the terminal's encoding knows.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    sys.stdout.write(report)
+    sys.stdout.flush()
+
+
+def _rendered(output: Output, recording: Recording) -> str:
+    if output.form == "text":
+        return text.render(recording, colour=output.file is None and sys.stdout.isatty())
+    return cast("_Renderer", import_module(f"gilscope.reports.{output.form}")).render(recording)

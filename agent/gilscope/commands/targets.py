@@ -1,0 +1,49 @@
+"""The options that choose which processes a command traces."""
+
+import argparse
+import re
+
+from gilscope.discovery import Choice, choose_all, choose_matching, choose_pids
+
+__all__ = ["add_target_options", "chosen_targets"]
+
+
+def add_target_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """Declare ``--pid``, ``--match`` and ``--all``; without *required* the last is the default."""
+    targets = parser.add_mutually_exclusive_group(required=required)
+    targets.add_argument(
+        "-p",
+        "--pid",
+        type=int,
+        action="append",
+        metavar="PID",
+        help="trace process PID and its children; may be given several times",
+    )
+    targets.add_argument(
+        "--match",
+        type=_pattern,
+        metavar="REGEX",
+        help="trace the Pythons whose command line matches REGEX, present and future ones",
+    )
+    default = "" if required else " (the default)"
+    targets.add_argument(
+        "--all",
+        action="store_true",
+        help=f"trace every Python on this host, future ones too{default}",
+    )
+
+
+def chosen_targets(arguments: argparse.Namespace) -> Choice:
+    """Return which processes are wanted beside those that are named by their pid."""
+    if arguments.pid:
+        return choose_pids()
+    if arguments.match is not None:
+        return choose_matching(arguments.match)
+    return choose_all()
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"not a regular expression: {error}") from error

@@ -1,0 +1,224 @@
+"""``gilscope top``: traces processes and shows what they wait for in the terminal, live."""
+
+import argparse
+import contextlib
+import logging
+import math
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+
+from gilscope.commands.options import (
+    add_method_option,
+    add_mode_option,
+    add_stacks_option,
+    chosen_method,
+)
+from gilscope.commands.targets import add_target_options, chosen_targets
+from gilscope.descriptors import allow_many
+from gilscope.discovery import Discovery
+from gilscope.gil.full_mode import ObservationPlan
+from gilscope.gil.probe import GilProbe
+from gilscope.gil.request import begin_loading
+from gilscope.gil.site_cache import SiteCache, default_folder
+from gilscope.gil.tracer import Tracer
+from gilscope.gil.trap_costs import measure_trap_costs
+from gilscope.model import Frame, Mode
+from gilscope.source_lines import SourceLines
+
+__all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
+
+SUMMARY = "show in the terminal, live, which Python processes wait for the GIL and because of whom"
+
+EXAMPLES = """\
+examples:
+  gilscope top                               # every Python on this host
+  gilscope top -p 4711                       # this process and its children
+  gilscope top --match 'gunicorn|celery'     # by command line
+  gilscope top -p 4711 --mode auto           # holds too, in windows of full mode
+"""
+
+_TICK_S = 0.25
+_PATIENCE_S = 5.0
+_LEAST_INTERVAL_S = 0.1
+_USAGE = 2
+_MOST_PROBLEMS = 100
+_DUMB = {"", "dumb", "unknown"}
+
+_log = logging.getLogger(__name__)
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_target_options(parser, required=False)
+    parser.add_argument(
+        "--interval",
+        type=_interval,
+        default="1",
+        metavar="SECONDS",
+        help="time between two looks, at least 0.1 (default: 1)",
+    )
+    add_mode_option(parser, Mode.CONTENTION, Mode.FULL, Mode.AUTO)
+    add_method_option(parser)
+    add_stacks_option(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show until q, Ctrl-C, SIGINT or SIGTERM and return the exit code; raises GilscopeError."""
+    unfit = _what_is_unfit()
+    if unfit:
+        print(
+            f"error: top needs a terminal, but {unfit}\n"
+            "For a report of one process use: gilscope record -p PID -d SECONDS\n"
+            "For figures all the time use: gilscope serve --all",
+            file=sys.stderr,
+        )
+        return _USAGE
+    allow_many()
+    print("Loading the probes.", file=sys.stderr)
+    try:
+        with _problems_kept() as problems, GilProbe(begin_loading(discover=True)) as probe:
+            return _show(arguments, probe, problems)
+    except KeyboardInterrupt:
+        return 0  # before the view was there, or after it
+
+
+def _show(arguments: argparse.Namespace, probe: GilProbe, problems: "_Problems") -> int:
+    # It brings all of textual with it, which no other command is to pay for. Its extension of the
+    # keyboard protocol, which old terminals print as text, is of no use here.
+    os.environ.setdefault("TEXTUAL_DISABLE_KITTY_KEY", "1")
+    from gilscope.top.app import TopApp  # noqa: PLC0415 - see above
+    from gilscope.top.summary import Settings  # noqa: PLC0415 - see above
+
+    plan = ObservationPlan(
+        Mode(arguments.mode), costs=measure_trap_costs(probe), reads_stacks=arguments.stacks
+    )
+    tracer = Tracer(
+        probe,
+        SiteCache(default_folder()),
+        method=chosen_method(arguments),
+        plan=plan,
+    )
+    pids = arguments.pid or ()
+    for pid in pids:
+        # A process that was named must be traceable; what is only looked for may be absent.
+        tracer.attach(pid)
+    discovery = Discovery(tracer, chosen_targets(arguments), pids, probe.bcc_version)
+    settings = Settings(arguments.mode, arguments.interval)
+    with _in_background(tracer, discovery):
+        app = TopApp(
+            discovery,
+            settings,
+            read_sources=_sources,
+            count_problems=lambda: problems.count,
+        )
+        # Without the mouse, text can be marked and copied as in any other command's output.
+        app.run(mouse=False)
+    return app.return_code or 0
+
+
+@contextlib.contextmanager
+def _in_background(tracer: Tracer, discovery: Discovery) -> Iterator[None]:
+    """Trace in threads of their own until the block has ended."""
+    stopped = threading.Event()
+    threads = [
+        threading.Thread(target=_look_after, args=(tracer, discovery, stopped), daemon=True),
+        threading.Thread(target=_search, args=(discovery, stopped), daemon=True),
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        discovery.wake()
+        for thread in threads:
+            thread.join(_PATIENCE_S)
+        tracer.close()
+
+
+def _look_after(tracer: Tracer, discovery: Discovery, stopped: threading.Event) -> None:
+    while not stopped.is_set():
+        tracer.wait(_TICK_S)
+        if not _attempt(lambda: discovery.heed(tracer.tick())):
+            stopped.wait(_TICK_S)  # what is due may stay due for ever
+
+
+def _search(discovery: Discovery, stopped: threading.Event) -> None:
+    while not stopped.is_set():
+        discovery.wait()
+        if not _attempt(discovery.look):
+            stopped.wait(_TICK_S)  # likewise
+
+
+def _attempt(work: Callable[[], None]) -> bool:
+    try:
+        work()
+    except Exception:  # noqa: BLE001 - see below
+        # One process must not end the view of the others; the log tells what to report.
+        _log.exception("could not look after the traced processes this time")
+        return False
+    return True
+
+
+def _sources(pid: int, frames: Iterable[Frame]) -> dict[tuple[str, int], str]:
+    with SourceLines(pid) as source:
+        return source.read(frames)
+
+
+class _Problems(logging.Handler):
+    """Keeps what is logged while the screen is in use."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+        self.count = 0
+        self.kept: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep *record*, if there are not too many yet."""
+        self.count += 1
+        if len(self.kept) < _MOST_PROBLEMS:
+            self.kept.append(self.format(record))
+
+
+@contextlib.contextmanager
+def _problems_kept() -> Iterator[_Problems]:
+    problems = _Problems()
+    root = logging.getLogger()
+    root.addHandler(problems)
+    try:
+        yield problems
+    finally:
+        root.removeHandler(problems)
+        for text in problems.kept:
+            print(text, file=sys.stderr)
+        more = problems.count - len(problems.kept)
+        if more:
+            print(f"and {more} more", file=sys.stderr)
+
+
+def _what_is_unfit() -> str:
+    """Return why there can be no live view; empty: there can."""
+    for name, stream in (
+        ("input", sys.stdin),
+        ("output", sys.stdout),
+        ("error", sys.stderr),
+    ):
+        if stream is None or not stream.isatty():
+            return f"standard {name} is none"
+    terminal = os.environ.get("TERM", "")
+    if terminal in _DUMB:
+        return f"TERM is {terminal!r}, which cannot move its cursor"
+    return ""
+
+
+def _interval(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not _LEAST_INTERVAL_S <= seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0.1 on")
+    return seconds

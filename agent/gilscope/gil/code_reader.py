@@ -1,0 +1,195 @@
+"""Turns the code addresses of one process into names and lines, reading each code object once."""
+
+import errno
+import struct
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from gilscope.gil.line_table import LineTableForm, line_at
+from gilscope.gil.memory import TornRead, read_bytes, read_int, to_pointer
+from gilscope.gil.runtime import Runtime
+from gilscope.gil.strings import read_str
+from gilscope.model import Frame
+
+__all__ = ["UNKNOWN_FRAME", "CodeReader"]
+
+UNKNOWN_FRAME = Frame("unknown", "", 0)
+"""In place of a frame whose code object is not there any more, or never was."""
+
+_MOST_CODES = 20_000
+_OBJECT_TYPE = 8
+_LONGEST_TABLE = 1 << 22
+_LONGEST_BYTECODE = 1 << 24
+_UNIT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What tells a code object from another one that gets its memory."""
+
+    name: int
+    file: int
+    first_line: int
+    line_table: int
+    bytecode: int
+    """Its length in bytes, or the address of the bytes object."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    head: _Head
+    function: str
+    file: str
+    line_table: bytes
+    bytecode_size: int
+    frames: dict[int, Frame | None] = field(default_factory=dict)
+    """By instruction; None for one that is not in this code."""
+
+
+class CodeReader:
+    """The code objects of one process that frames have told of. Keeps the last *most* used."""
+
+    def __init__(self, runtime: Runtime, *, most: int = _MOST_CODES) -> None:
+        self._runtime = runtime
+        self._most = most
+        self._codes: OrderedDict[int, _Code] = OrderedDict()
+        self._unknown = 0
+
+    @property
+    def unknown(self) -> int:
+        """How many times `UNKNOWN_FRAME` was the answer."""
+        return self._unknown
+
+    def frame(self, code: int, instruction: int) -> Frame:
+        """Return the frame that runs the code object at address *code*, with its line.
+
+        *instruction* is 32 bits of what the frame holds: `f_lasti` up to 3.10, later its pointer to
+        an instruction less *code*. The line is None in a frame that has not begun, and at an
+        instruction that belongs to none. It is `UNKNOWN_FRAME` if this is no code object or the
+        instruction is not in it, and if the process ended before it could be read.
+        """
+        (frame,) = self.frames([(code, instruction)])
+        return frame
+
+    def frames(self, places: Iterable[tuple[int, int]]) -> tuple[Frame, ...]:
+        """Return the frame of each code and instruction, as `frame` does, for less."""
+        files: dict[int, str] = {}
+        return tuple(self._frame(code, instruction, files) for code, instruction in places)
+
+    def forget(self, code: int) -> None:
+        """Read *code* again when it is asked for: there is another code object now."""
+        self._codes.pop(code, None)
+
+    def revalidate(self, codes: Iterable[int]) -> None:
+        """Forget those of *codes* that are not the code objects any more that they were."""
+        for code in set(codes):
+            if code not in self._codes:
+                continue
+            try:
+                is_same = self._read_head(code) == self._codes[code].head
+            except TornRead:
+                is_same = False
+            except OSError as error:
+                if error.errno != errno.ESRCH:
+                    raise
+                return  # nothing changes any more in a process that has ended
+            if not is_same:
+                del self._codes[code]
+
+    def _frame(self, address: int, instruction: int, files: dict[int, str]) -> Frame:
+        code = self._code(address, files)
+        if code is None:
+            frame = None
+        elif instruction in code.frames:
+            frame = code.frames[instruction]
+        else:
+            frame = code.frames[instruction] = self._located(code, instruction)
+        self._unknown += frame is None
+        return frame or UNKNOWN_FRAME
+
+    def _code(self, address: int, files: dict[int, str]) -> _Code | None:
+        code = self._codes.get(address)
+        if code is not None:
+            self._codes.move_to_end(address)
+            return code
+        try:
+            code = self._read(address, files)
+        except (TornRead, OSError):
+            return None
+        self._codes[address] = code
+        if len(self._codes) > self._most:
+            self._codes.popitem(last=False)
+        return code
+
+    def _read(self, address: int, files: dict[int, str]) -> _Code:
+        head = self._read_head(address)
+        if head.file not in files:
+            files[head.file] = read_str(self._runtime, head.file)
+        code = _Code(
+            head=head,
+            function=read_str(self._runtime, head.name),
+            file=files[head.file],
+            line_table=self._read_line_table(head.line_table),
+            bytecode_size=self._read_bytecode_size(head.bytecode),
+        )
+        # As long as the code object is there, so is all that it points to.
+        if self._read_head(address) != head:
+            raise TornRead(f"the code object at {address:#x} went while it was read")
+        return code
+
+    def _read_head(self, address: int) -> _Head:
+        layout = self._runtime.layout
+        ends_in_pointers = (layout.code_name, layout.code_line_table, layout.object_length)
+        size = max(*ends_in_pointers, 0 if layout.instruction_is_pointer else layout.code_bytecode)
+        content = read_bytes(self._runtime.memory, address, size + 8)
+        if to_pointer(content, _OBJECT_TYPE) != self._runtime.code_type:
+            raise TornRead(f"no code object at {address:#x}")
+        if layout.instruction_is_pointer:
+            units = int(struct.unpack_from("<q", content, layout.object_length)[0])
+            bytecode = units * _UNIT
+        else:
+            bytecode = to_pointer(content, layout.code_bytecode)
+        return _Head(
+            name=to_pointer(content, layout.code_name),
+            file=to_pointer(content, layout.code_file),
+            first_line=int(struct.unpack_from("<i", content, layout.code_first_line)[0]),
+            line_table=to_pointer(content, layout.code_line_table),
+            bytecode=bytecode,
+        )
+
+    def _read_line_table(self, address: int) -> bytes:
+        size = self._length(address)
+        if not 0 <= size <= _LONGEST_TABLE:
+            raise TornRead(f"no line table at {address:#x}: {size} bytes")
+        start = address + self._runtime.layout.bytes_content
+        return read_bytes(self._runtime.memory, start, size)
+
+    def _read_bytecode_size(self, bytecode: int) -> int:
+        size = bytecode if self._runtime.layout.instruction_is_pointer else self._length(bytecode)
+        if not 0 < size <= _LONGEST_BYTECODE:
+            raise TornRead(f"a code object with {size} bytes of instructions")
+        return size
+
+    def _length(self, address: int) -> int:
+        return read_int(self._runtime.memory, address + self._runtime.layout.object_length, 8)
+
+    def _located(self, code: _Code, instruction: int) -> Frame | None:
+        offset = self._offset(instruction)
+        # A frame that has not begun stands before its first instruction.
+        if not -_UNIT <= offset < code.bytecode_size:
+            return None
+        form = self._runtime.layout.line_table_form
+        try:
+            line = line_at(form, code.line_table, code.head.first_line, offset)
+        except ValueError:
+            line = None  # programs may make code objects with any table they like
+        return Frame(code.function, code.file, code.head.first_line, line)
+
+    def _offset(self, instruction: int) -> int:
+        number = instruction - (1 << 32) if instruction >> 31 else instruction
+        layout = self._runtime.layout
+        if layout.instruction_is_pointer:
+            return number - layout.code_bytecode
+        # From 3.10 on f_lasti counts instructions instead of bytes (bpo-27129).
+        return number * _UNIT if layout.line_table_form is LineTableForm.RANGES else number

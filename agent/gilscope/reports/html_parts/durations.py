@@ -1,0 +1,67 @@
+"""Histograms as tables with a bar in each row."""
+
+from collections.abc import Iterator, Sequence
+
+from gilscope.histogram import Histogram, total
+from gilscope.model import GilTotals
+from gilscope.reports.html_parts.markup import duration
+
+__all__ = ["durations_section"]
+
+
+def durations_section(gils: Sequence[GilTotals]) -> Iterator[str]:
+    """Yield how long waits, drops, holds and switches took, as far as there were any."""
+    holds = [gil.holds for gil in gils if gil.holds is not None]
+    charts = [
+        (heading, histogram)
+        for heading, histogram in (
+            (
+                "Waits",
+                total(histogram for gil in gils for histogram in gil.waits.values()),
+            ),
+            ("Drop latency: request to release", total(gil.drop_latency for gil in gils)),
+            ("Holds", total(hold.finished for hold in holds)),
+            (
+                "Switch latency: release to the next acquisition",
+                total(hold.switch_latency for hold in holds),
+            ),
+        )
+        if histogram.count
+    ]
+    if not charts:
+        return
+    yield '<section id="durations"><h2>How long it took</h2>'
+    yield "<p>Finished ones by duration. Each bound is twice the one before.</p>"
+    yield '<div class="charts">'
+    for heading, histogram in charts:
+        yield from _chart(heading, histogram)
+    yield "</div></section>"
+
+
+def _chart(heading: str, histogram: Histogram) -> Iterator[str]:
+    used = [slot for slot, count in enumerate(histogram.slots) if count]
+    largest = max(histogram.slots)
+    mean = duration(histogram.sum_ns // histogram.count)
+    yield f'<table class="chart"><caption>{heading} <span>{histogram.count}, {mean} on average'
+    yield '</span></caption><thead><tr><th scope="col" class="n">longer than</th>'
+    yield '<th scope="col" class="n">up to</th><th scope="col" class="n">number</th><td></td></tr>'
+    yield "</thead><tbody>"
+    for slot in range(used[0], used[-1] + 1):
+        count = histogram.slots[slot]
+        lower = duration(1 << (slot - 1)) if slot else "0\u00a0ns"
+        upper = "any" if slot == len(histogram.slots) - 1 else duration(1 << slot)
+        yield (
+            f'<tr><td class="n">{lower}</td><td class="n">{upper}</td>'
+            f'<td class="n">{count}</td><td class="bar">{_bar(count, largest)}</td></tr>'
+        )
+    yield "</tbody></table>"
+
+
+def _bar(count: int, largest: int) -> str:
+    if not count:
+        return ""
+    # Attributes of SVG, because the page's policy forbids styles of single elements.
+    return (
+        '<svg width="100%" height="10" aria-hidden="true">'
+        f'<rect width="{100 * count / largest:.2f}%" height="10"/></svg>'
+    )

@@ -1,0 +1,37 @@
+"""The frame in which the script draws its two flame graphs."""
+
+from collections.abc import Iterator
+
+__all__ = ["flames_section"]
+
+_GRAPHS = (
+    ("waiters", "Where the waiters stood"),
+    ("holders", "Where the holders stood meanwhile"),
+)
+
+
+def flames_section() -> Iterator[str]:
+    """Yield the headings, the tools and the places of the graphs."""
+    yield '<section id="flames"><h2>Flame graphs</h2>'
+    yield (
+        "<p>The same time twice: above by the stacks of those who waited, below by the stacks of "
+        "those who held the GIL. Each thread begins at the top; the width is time lost.</p>"
+    )
+    yield (
+        "<noscript><p>The graphs, and the stacks behind each pair, need the page's script, which "
+        "may not run here. The text report has the stacks too.</p></noscript>"
+    )
+    yield '<p class="tools"><label>Find <input type="search" placeholder="function, file or line">'
+    yield (
+        '</label> <span class="quiet">A click or Enter zooms in, Escape out; arrow keys go from '
+        "frame to frame.</span></p>"
+    )
+    for key, title in _GRAPHS:
+        yield f'<figure class="flame {key}" id="{key}"><figcaption><h3>{title}</h3>'
+        yield '<output class="found" aria-live="polite"></output>'
+        yield '<button type="button" class="reset" hidden>Show all</button></figcaption>'
+        yield '<div class="canvas"></div><p class="detail"></p></figure>'
+    yield '<dl class="legend colours"><div><dt class="app">application</dt></div>'
+    yield '<div><dt class="lib">libraries</dt></div>'
+    yield '<div><dt class="boot">the beginning of every thread</dt></div>'
+    yield '<div><dt class="note">what is not known</dt></div></dl></section>'

@@ -1,0 +1,134 @@
+"""Who kept whom waiting, as a matrix of waiters and holders."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from gilscope.model import Edge, Stack
+from gilscope.reports.html_parts.markup import shade, text, time_lost
+from gilscope.stacks import IN_WORDS, SiteNames, role_of
+
+__all__ = ["OTHERS", "Matrix", "matrix_of", "matrix_section"]
+
+OTHERS = "all others"
+_MOST_ROWS = 12
+_MOST_COLUMNS = 8
+_WORDS = {*IN_WORDS.values(), OTHERS}
+_JOINTS = re.compile(r"([._/])(?=\w)")
+"""Where a long name may be broken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Time lost by waiter and holder, both in the order of their sums, `OTHERS` last."""
+
+    waiters: tuple[str, ...]
+    holders: tuple[str, ...]
+    cells_ns: Mapping[tuple[str, str], int]
+    """By (waiter, holder); only those that lost any."""
+
+    def row_ns(self, waiter: str) -> int:
+        """Return the time that *waiter* lost."""
+        return sum(self.cells_ns.get((waiter, holder), 0) for holder in self.holders)
+
+    def column_ns(self, holder: str) -> int:
+        """Return the time that was lost because of *holder*."""
+        return sum(self.cells_ns.get((waiter, holder), 0) for waiter in self.waiters)
+
+    @property
+    def whole_ns(self) -> int:
+        """Time lost by all."""
+        return sum(self.cells_ns.values())
+
+
+def matrix_of(
+    edges: Iterable[Edge],
+    name: Callable[[Stack], str],
+    *,
+    rows: int = _MOST_ROWS,
+    columns: int = _MOST_COLUMNS,
+) -> Matrix:
+    """Return *edges* by the *name* of their ends, with all but the dearest names put together."""
+    named = [(name(edge.waiter), name(edge.holder), edge.lost.ns) for edge in edges]
+    waiters = _dearest(((waiter, ns) for waiter, _, ns in named), rows)
+    holders = _dearest(((holder, ns) for _, holder, ns in named), columns)
+    cells: dict[tuple[str, str], int] = {}
+    for waiter, holder, ns in named:
+        key = (
+            waiter if waiter in waiters else OTHERS,
+            holder if holder in holders else OTHERS,
+        )
+        cells[key] = cells.get(key, 0) + ns
+    return Matrix(waiters, holders, {key: ns for key, ns in cells.items() if ns})
+
+
+def matrix_section(edges: Sequence[Edge], names: SiteNames) -> Iterator[str]:
+    """Yield the matrix by thread role and, behind a switch, the one by site."""
+    yield '<section id="matrix"><h2>Who waited for whom</h2>'
+    yield (
+        "<p>Time that the threads of a row lost while a thread of a column held the GIL. "
+        "The stronger the colour, the more.</p>"
+    )
+    yield '<div class="switch">'
+    yield '<input type="radio" name="matrix" id="by-role" checked>'
+    yield '<label for="by-role">by thread role</label>'
+    yield '<input type="radio" name="matrix" id="by-site"><label for="by-site">by site</label>'
+    yield from _table("role", matrix_of(edges, role_of))
+    yield from _table("site", matrix_of(edges, names.innermost))
+    yield "</div></section>"
+
+
+def _dearest(named: Iterable[tuple[str, int]], most: int) -> tuple[str, ...]:
+    sums: dict[str, int] = {}
+    for name, ns in named:
+        sums[name] = sums.get(name, 0) + ns
+    ranked = sorted(sums, key=lambda name: (-sums[name], name))
+    # One name that would be left out can as well stand for itself.
+    return tuple(ranked) if len(ranked) <= most + 1 else (*ranked[:most], OTHERS)
+
+
+def _table(by: str, matrix: Matrix) -> Iterator[str]:
+    largest_ns = max(matrix.cells_ns.values(), default=0)
+    # It may be wider than the page; then it scrolls by itself, with the keyboard as well.
+    yield f'<div class="scroll matrix-{by}" tabindex="0" role="region" aria-label="by {by}">'
+    yield '<table class="matrix"><thead>'
+    yield (
+        '<tr><td rowspan="2" class="corner">waiter</td>'
+        f'<th scope="colgroup" colspan="{len(matrix.holders)}" class="over">held by</th>'
+        '<th scope="col" rowspan="2" class="n sum">lost in all</th></tr><tr>'
+    )
+    for holder in matrix.holders:
+        yield f'<th scope="col" class="n site">{_breakable(holder)}</th>'
+    yield "</tr></thead><tbody>"
+    for waiter in matrix.waiters:
+        cells = "".join(
+            _cell(matrix.cells_ns.get((waiter, holder), 0), largest_ns) for holder in matrix.holders
+        )
+        yield (
+            f'<tr><th scope="row" class="site">{_breakable(waiter)}</th>{cells}'
+            f'<td class="n sum">{time_lost(matrix.row_ns(waiter))}</td></tr>'
+        )
+    yield '</tbody><tfoot><tr><th scope="row">because of it</th>'
+    for holder in matrix.holders:
+        yield f'<td class="n">{time_lost(matrix.column_ns(holder))}</td>'
+    yield f'<td class="n sum">{time_lost(matrix.whole_ns)}</td></tr></tfoot></table></div>'
+
+
+def _cell(ns: int, largest_ns: int) -> str:
+    if not ns:
+        return '<td class="n none">·</td>'
+    return f'<td class="n s{shade(ns, largest_ns)}">{time_lost(ns)}</td>'
+
+
+def _breakable(name: str) -> str:
+    # The place goes to a line of its own before the function is broken.
+    function, opening, place = name.rpartition(" (")
+    if name in _WORDS:
+        return f'<span class="words">{text(name)}</span>'
+    if not opening:
+        return text(name)
+    return f'{_cut_up(function)} <span class="place">({_cut_up(place)}</span>'
+
+
+def _cut_up(name: str) -> str:
+    return _JOINTS.sub(r"\1<wbr>", text(name))

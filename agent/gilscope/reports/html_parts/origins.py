@@ -1,0 +1,36 @@
+"""Tells whose code a frame is."""
+
+from enum import IntEnum
+
+from gilscope.gil.paths import is_standard_library, short_path
+from gilscope.model import Frame
+
+__all__ = ["Origin", "origin_of"]
+
+_PACKAGE_FOLDERS = ("/site-packages/", "/dist-packages/")
+_BOOTSTRAP_FUNCTIONS = {"_bootstrap", "_bootstrap_inner", "run"}
+
+
+class Origin(IntEnum):
+    """Whose code a frame is. The script of the report goes by the numbers."""
+
+    APPLICATION = 0
+    LIBRARY = 1
+    """Python's own, or installed."""
+    BOOTSTRAP = 2
+    """Where `threading` begins every thread."""
+
+
+def origin_of(frame: Frame) -> Origin:
+    """Return whose code *frame* is, by its file and function."""
+    file = frame.file
+    is_standard = is_standard_library(file) or file.startswith("<frozen ")
+    # Its own source may be named without a folder, as that of a Python that was built so.
+    is_threading = short_path(file, None) == "threading.py" and (
+        is_standard or file == "threading.py"
+    )
+    if is_threading and frame.function.rpartition(".")[2] in _BOOTSTRAP_FUNCTIONS:
+        return Origin.BOOTSTRAP
+    if is_standard or is_threading or any(folder in file for folder in _PACKAGE_FOLDERS):
+        return Origin.LIBRARY
+    return Origin.APPLICATION

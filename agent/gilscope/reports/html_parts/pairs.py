@@ -1,0 +1,129 @@
+"""Waits by the two places at their ends, and the table of them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from gilscope.model import Edge, Kind, ProcessTotals, StackState, Tally
+from gilscope.reports.html_parts.markup import figure, share, text, time_lost
+from gilscope.reports.words import KIND_NAMES, KIND_WORDS
+from gilscope.stacks import SiteNames
+
+__all__ = ["MOST_ROWS", "Pair", "known_ns", "lost_ns", "pairs_of", "pairs_section"]
+
+MOST_ROWS = 1000
+"""So many fit on a page that opens at once."""
+
+_COLUMNS = (
+    ("kind", "kind", ""),
+    ("waiter", "waiter stood in", ""),
+    ("holder", "holder stood in", ""),
+    ("lost", "time lost", "n"),
+    ("share", "share", "n"),
+    ("times", "times", "n"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """All edges that join the same two sites by waits of one kind."""
+
+    kind: Kind
+    waiter: str
+    """The innermost site of the waiter, or in words why there is none."""
+    holder: str
+    lost: Tally
+    edges: tuple[int, ...]
+    """Their positions in `ProcessTotals.edges`, the dearest first."""
+
+
+def pairs_of(edges: Sequence[Edge], names: SiteNames) -> list[Pair]:
+    """Return *edges* by kind and innermost sites, the dearest pair first."""
+    groups: dict[tuple[Kind, str, str], list[int]] = {}
+    for index, edge in enumerate(edges):
+        key = (edge.kind, names.innermost(edge.waiter), names.innermost(edge.holder))
+        groups.setdefault(key, []).append(index)
+    pairs = [
+        Pair(
+            *key,
+            lost=sum((edges[index].lost for index in group), start=Tally()),
+            edges=tuple(sorted(group, key=lambda index: -edges[index].lost.ns)),
+        )
+        for key, group in groups.items()
+    ]
+    return sorted(
+        pairs, key=lambda pair: (-pair.lost.ns, pair.waiter, pair.holder, pair.kind.value)
+    )
+
+
+def known_ns(totals: ProcessTotals) -> int:
+    """Return the waiting time of which it is known where both the waiter and the holder stood."""
+    return sum(
+        edge.lost.ns
+        for edge in totals.edges
+        if StackState.UNKNOWN not in (edge.waiter.state, edge.holder.state)
+    )
+
+
+def lost_ns(totals: ProcessTotals) -> int:
+    """Return the time lost by all threads, of which shares are told."""
+    noted_ns = sum(edge.lost.ns for edge in totals.edges)
+    return max(noted_ns, sum(thread.wait_ns for thread in totals.threads))
+
+
+def pairs_section(pairs: Sequence[Pair], whole_ns: int) -> Iterator[str]:
+    """Yield the table of *pairs*, at most `MOST_ROWS` of them, with their shares of *whole_ns*."""
+    yield '<section id="pairs"><h2>Pairs of places</h2>'
+    yield (
+        "<p>Each row is the time that threads at one place were kept waiting by a thread at "
+        "another place. A wait that is kept by several holders in turn counts at each of them "
+        "with its part of the time.</p>"
+    )
+    yield (
+        '<p class="tools"><label>Find <input type="search" placeholder="function, file or line" '
+        'aria-controls="pairs-rows"></label> '
+        '<output id="pairs-found" aria-live="polite"></output></p>'
+    )
+    yield '<table class="pairs"><thead><tr>'
+    for key, heading, kind in _COLUMNS:
+        order = ' aria-sort="descending"' if key == "lost" else ""
+        yield (
+            f'<th scope="col" class="{kind}" data-key="{key}"{order}>'
+            f'<button type="button">{heading}</button></th>'
+        )
+    yield '</tr></thead><tbody id="pairs-rows">'
+    for index, pair in enumerate(pairs[:MOST_ROWS]):
+        yield _row(index, pair, whole_ns)
+    yield "</tbody></table>"
+    yield '<p class="more" hidden><button type="button"></button></p>'
+    yield from _left_out(pairs[MOST_ROWS:])
+    yield from _legend(pairs)
+    yield "</section>"
+
+
+def _row(index: int, pair: Pair, whole_ns: int) -> str:
+    return (
+        f'<tr class="pair" data-pair="{index}"><td>{KIND_NAMES[pair.kind]}</td>'
+        f'<td class="site waiter">{text(pair.waiter)}</td>'
+        f'<td class="site holder">{text(pair.holder)}</td>'
+        f"{figure(pair.lost.ns)}"
+        f'<td class="n" data-v="{pair.lost.ns}">{share(pair.lost.ns, whole_ns)}</td>'
+        f'<td class="n" data-v="{pair.lost.count}">{pair.lost.count}</td></tr>'
+    )
+
+
+def _left_out(rest: Sequence[Pair]) -> Iterator[str]:
+    if rest:
+        left_ns = sum(pair.lost.ns for pair in rest)
+        yield (
+            f'<p class="quiet">{len(rest)} more pairs with {time_lost(left_ns)} together are '
+            "left out of this table; the JSON report has all of them.</p>"
+        )
+
+
+def _legend(pairs: Iterable[Pair]) -> Iterator[str]:
+    seen = {pair.kind for pair in pairs}
+    yield '<dl class="legend">'
+    for kind, words in KIND_WORDS.items():
+        if kind in seen:
+            yield f"<div><dt>{KIND_NAMES[kind]}</dt><dd>the waiter {words}</dd></div>"
+    yield "</dl>"

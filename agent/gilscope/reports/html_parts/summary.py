@@ -1,0 +1,179 @@
+"""The first part of the HTML report: what was traced, what was lost, and how sure that is."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import gilscope
+from gilscope.histogram import total
+from gilscope.model import HoldTotals, ProcessTotals, Recording
+from gilscope.reports.hold_text import cost_line, held_share
+from gilscope.reports.html_parts.markup import duration, share, text, time_lost
+from gilscope.reports.html_parts.pairs import Pair, known_ns, lost_ns
+from gilscope.reports.units import percent
+from gilscope.reports.words import KIND_NAMES, LOST_WORDS
+from gilscope.stacks import IN_WORDS
+
+__all__ = ["heading", "summary_section"]
+
+_METHODS = {"sites": "by its own call sites", "libc": "through its calls into libc"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    value: str
+    name: str
+    note: str
+
+
+def heading(recording: Recording) -> Iterator[str]:
+    """Yield which process was traced, for how long and how."""
+    observation = recording.observation
+    process = observation.process
+    end = ", until the process ended" if observation.ended else ""
+    yield f'<header><p class="tool">gilscope {text(gilscope.__version__)}: GIL report</p>'
+    yield f"<h1>{text(process.name)}</h1>"
+    yield (
+        f"<p>pid {process.pid}, CPython {text(process.python)}; "
+        f"{time_lost(recording.duration_ns)} in {text(recording.mode)} mode{end}. "
+        f"The GIL was found {_METHODS[process.method]} "
+        f"(build {text(process.build_id[:12])}).</p></header>"
+    )
+
+
+def summary_section(recording: Recording, pairs: Sequence[Pair]) -> Iterator[str]:
+    """Yield the sums, the dearest pair, and what is not in the sums."""
+    totals = recording.observation.totals
+    yield '<section id="summary"><h2>Summary</h2>'
+    if not _wait_ns(totals):
+        yield '<p class="lead">No thread had to wait for the GIL.</p>'
+    for pair in _with_places(pairs)[:1]:
+        yield _lead(pair, lost_ns(totals))
+    yield '<dl class="figures">'
+    for shown in _figures(recording):
+        yield (
+            f"<div><dt>{shown.name}</dt><dd><strong>{shown.value}</strong> "
+            f"<span>{shown.note}</span></dd></div>"
+        )
+    yield '</dl><ul class="notes">'
+    yield from (f"<li>{words}</li>" for words in _notes(recording))
+    yield "</ul></section>"
+
+
+def _with_places(pairs: Sequence[Pair]) -> list[Pair]:
+    words = set(IN_WORDS.values())
+    return [pair for pair in pairs if not {pair.waiter, pair.holder} & words]
+
+
+def _lead(first: Pair, whole_ns: int) -> str:
+    return (
+        f'<p class="lead">The dearest pair: <span class="site waiter">{text(first.waiter)}</span> '
+        f'was kept waiting by <span class="site holder">{text(first.holder)}</span> '
+        f"for {time_lost(first.lost.ns)}, {share(first.lost.ns, whole_ns)} of the time lost "
+        f"({KIND_NAMES[first.kind]}).</p>"
+    )
+
+
+def _figures(recording: Recording) -> Iterator[_Figure]:
+    totals = recording.observation.totals
+    wait_ns = _wait_ns(totals)
+    waits = total(histogram for gil in totals.gils for histogram in gil.waits.values())
+    number = sum(thread.waits for thread in totals.threads)
+    mean = f" of {duration(waits.sum_ns // waits.count)} on average" if waits.count else ""
+    yield _Figure(time_lost(wait_ns), "lost waiting", f"in {number} finished waits{mean}")
+    waiting = wait_ns / max(1, recording.duration_ns)
+    yield _Figure(f"{waiting:.2f}", "threads waiting", "at any moment, on average")
+    yield from _convoys(recording)
+    yield from _held(recording)
+    yield from _drop_latency(totals)
+    if wait_ns:
+        yield _Figure(
+            share(known_ns(totals), lost_ns(totals)),
+            "both ends known",
+            "of the time lost: where the waiter and where the holder stood",
+        )
+
+
+def _convoys(recording: Recording) -> Iterator[_Figure]:
+    totals = recording.observation.totals
+    number = sum(thread.convoy_waits for thread in totals.threads)
+    if not number or not recording.observation.process.knows_causes:
+        return
+    interval_ns = max((gil.interval_ns for gil in totals.gils), default=0)
+    yield _Figure(
+        str(number),
+        "convoy waits",
+        f"after a blocking call, for a switch interval ({duration(interval_ns)}) or longer",
+    )
+
+
+def _held(recording: Recording) -> Iterator[_Figure]:
+    totals = recording.observation.totals
+    shares = [held_share(gil, totals, recording.duration_ns) for gil in totals.gils]
+    known = [part for part in shares if part is not None]
+    if not known:
+        return
+    holds = _holds(totals)
+    value = percent(known[0]) if len(known) == 1 else f"{sum(known):.2f}"
+    if not holds:
+        note = "estimated by looking at the lock from outside"
+    else:
+        finished = total(hold.finished for hold in holds)
+        mean = duration(finished.sum_ns // max(1, finished.count))
+        note = f"in {finished.count} finished holds of {mean} on average"
+    if len(known) == 1:
+        yield _Figure(value, "of the time held", note)
+    else:
+        yield _Figure(value, f"of {len(known)} GILs held", f"at any moment, {note}")
+
+
+def _drop_latency(totals: ProcessTotals) -> Iterator[_Figure]:
+    asked = sum(gil.drop_requests for gil in totals.gils)
+    latency = total(gil.drop_latency for gil in totals.gils)
+    half, most = latency.quantile_ns(0.5), latency.quantile_ns(0.99)
+    if half is None or most is None:
+        return
+    yield _Figure(
+        f"≤ {duration(half)}",
+        "drop latency",
+        f"in half of {asked} drop requests; ≤ {duration(most)} in 99 % of them",
+    )
+
+
+def _notes(recording: Recording) -> Iterator[str]:
+    totals = recording.observation.totals
+    yield from _in_flight(
+        "Waits", [thread.waiting_ns for thread in totals.threads if thread.waiting_ns]
+    )
+    yield from _in_flight("Holds", [hold.holding_ns for hold in _holds(totals) if hold.holding_ns])
+    wait_ns = _wait_ns(totals)
+    unknown_ns = lost_ns(totals) - known_ns(totals)
+    if not totals.edges and wait_ns:
+        yield "Where waiters and holders stood is not known for any of the waits."
+    elif unknown_ns > 0:
+        yield (
+            f"Of {time_lost(unknown_ns)} of waiting it is not known where the waiter or the "
+            "holder stood; it counts in all sums, and as “unknown” where places are told."
+        )
+    for reason, count in totals.lost_events.items():
+        yield f"{count} {text(LOST_WORDS.get(reason, reason))}."
+    if not totals.lost_events:
+        yield "No event was lost."
+    for words in cost_line(recording):
+        yield text(words.replace(" us ", " µs "))
+
+
+def _in_flight(what: str, lasted_ns: Iterable[int]) -> Iterator[str]:
+    lasted_ns = list(lasted_ns)
+    if lasted_ns:
+        yield (
+            f"{what} still going on at the end, counted up to there: {len(lasted_ns)}, the "
+            f"longest for {duration(max(lasted_ns))}."
+        )
+
+
+def _wait_ns(totals: ProcessTotals) -> int:
+    return sum(thread.wait_ns for thread in totals.threads)
+
+
+def _holds(totals: ProcessTotals) -> list[HoldTotals]:
+    return [gil.holds for gil in totals.gils if gil.holds is not None]

@@ -1,0 +1,128 @@
+"""The part of the landing page that says who keeps whom waiting."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+
+from gilscope.blame_account import Lately
+from gilscope.model import Observation, Process
+from gilscope.reports.units import percent, short_duration
+
+__all__ = ["MOST_PAIRS", "blame_section"]
+
+MOST_PAIRS = 5
+_MOST_PROCESSES = 20
+
+_NS_PER_S = 1_000_000_000
+_S_PER_MINUTE = 60
+_UNTIL_MINUTES = 120
+_UNTIL_HOURS = 120 * _S_PER_MINUTE
+
+_Column = tuple[str, str]
+"""Its heading and its class."""
+
+_PAIR_COLUMNS = (
+    ("lost each second", "n t"),
+    ("of the loss", "n t"),
+    ("kind", "k"),
+    ("waiter", "s"),
+    ("held by", "s"),
+)
+_HOLDER_COLUMNS = (
+    ("until it let go", "n t"),
+    ("longest", "n t"),
+    ("times", "n t"),
+    ("holder", "s"),
+)
+
+
+def blame_section(
+    observations: Iterable[Observation], lately: Mapping[int, Lately]
+) -> Iterator[str]:
+    """Yield the section as lines of HTML, the process that has lost most lately first."""
+    known = [
+        (seen.process, lately[seen.process.pid])
+        for seen in observations
+        if seen.process.pid in lately and not seen.ended
+    ]
+    told = [(process, lost) for process, lost in known if lost.pairs or lost.slow_holders]
+    told.sort(key=lambda each: -_per_second(each[1].lost_ns, each[1]))
+    if not told:
+        return
+    yield "<h2>Who keeps whom waiting</h2>"
+    for process, lost in told[:_MOST_PROCESSES]:
+        yield from _process(process, lost)
+    left = len(told) - _MOST_PROCESSES
+    if left > 0:
+        yield f'<p class="quiet">{left} more that have lost less are left out here.</p>'
+
+
+def _process(process: Process, lost: Lately) -> Iterator[str]:
+    yield f'<h3>{escape(process.name)} <span class="quiet">{process.pid}</span></h3>'
+    if lost.pairs:
+        rate = short_duration(_per_second(lost.lost_ns, lost))
+        yield from _table(
+            f"Its threads have lost {rate} each second {_period(lost)}.",
+            _PAIR_COLUMNS,
+            _pairs(lost),
+        )
+    else:
+        yield f'<p class="quiet">Its threads have lost nothing {_period(lost)}.</p>'
+    if lost.slow_holders:
+        holders = (
+            (
+                short_duration(slow.drop_latency.ns),
+                short_duration(slow.longest_ns),
+                str(slow.drop_latency.count),
+                escape(slow.holder),
+            )
+            for slow in lost.slow_holders
+        )
+        yield from _table(
+            "Did not let go of the GIL within 10 ms when asked, since the process is traced.",
+            _HOLDER_COLUMNS,
+            holders,
+        )
+
+
+def _pairs(lost: Lately) -> Iterator[tuple[str, ...]]:
+    for pair in lost.pairs:
+        yield (*_loss(pair.lost_ns, lost), pair.kind, escape(pair.waiter), escape(pair.holder))
+    left_ns = lost.lost_ns - sum(pair.lost_ns for pair in lost.pairs)
+    if left_ns > 0:
+        yield (*_loss(left_ns, lost), "", "all other pairs", "")
+
+
+def _loss(ns: int, lost: Lately) -> tuple[str, str]:
+    return short_duration(_per_second(ns, lost)), percent(ns / max(1, lost.lost_ns))
+
+
+def _per_second(ns: int, lost: Lately) -> int:
+    return ns * _NS_PER_S // max(1, lost.period_ns)
+
+
+def _period(lost: Lately) -> str:
+    length = _length(lost.period_ns // _NS_PER_S)
+    return f"in the {length} since it is traced" if lost.is_all else f"in the last {length}"
+
+
+def _length(period_s: int) -> str:
+    if period_s < _UNTIL_MINUTES:
+        return f"{max(1, period_s)} s"
+    if period_s < _UNTIL_HOURS:
+        return f"{period_s // _S_PER_MINUTE} min"
+    return f"{period_s // _S_PER_MINUTE // _S_PER_MINUTE} h"
+
+
+def _table(
+    caption: str, columns: Sequence[_Column], rows: Iterable[tuple[str, ...]]
+) -> Iterator[str]:
+    yield f'<table class="pairs"><caption>{caption}</caption>'
+    head = "".join(f'<th class="{kind}">{name}</th>' for name, kind in columns)
+    yield f"<tr>{head}</tr>"
+    for row in rows:
+        cells = "".join(
+            f'<td class="{kind}" data-name="{name}">{cell}</td>'
+            for cell, (name, kind) in zip(row, columns, strict=True)
+        )
+        yield f"<tr>{cells}</tr>"
+    yield "</table>"

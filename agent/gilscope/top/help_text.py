@@ -1,0 +1,40 @@
+"""What the live view says about itself when it is asked."""
+
+__all__ = ["HELP"]
+
+HELP = """\
+Keys
+  up, down    move the cursor; also j, k, page up, page down, home, end
+  tab         from the processes to the pairs, and back
+  enter       on a process: go to its pairs; on a pair: show its two stacks
+  escape      go back
+  s, S        sort by the next column; turn the order round
+  r, space    show or hide the roles of all processes; of this one
+  /           show only processes with these words in name, pid or a role
+  p           pause what is shown; tracing goes on
+  q, ctrl+c   end
+
+Upper table: processes, in the time between two looks
+  lost        time that threads lost waiting for the GIL, in ms a second:
+              1000 is one thread that waits all the time
+  convoy      part of it that was lost in convoys: by threads that came back
+              from a blocking call and queued for a switch interval or more
+  threads     how many threads wait now
+  held        how much of the time the GIL was held; added up where there
+              are several. Between windows of full mode it is estimated,
+              within ten points or so for one second. Of a role it is known
+              inside windows only
+  longest     the wait, and the hold, that has lasted longest and goes on;
+              the hold shows as long as a window of full mode is open
+  cost        what tracing costs the process in the last minute, of the CPU
+              time that it uses itself, by gilscope's own estimate
+An empty cell: not known, or there is none.
+Red: a tenth of a thread or more is lost, most of it in convoys.
+
+Lower table: who keeps whom waiting in the selected process
+  lost        in the time between two looks; in all: since it is traced
+  kind        GIL_CONVOY, GIL_BLOCKING_CALL (came back from a blocking call,
+              shorter), GIL_PREEMPTION (was made to yield), GIL_UNKNOWN
+  first line  where the thread stood that had to wait
+  held by     where the thread stood that had the GIL meanwhile
+"""

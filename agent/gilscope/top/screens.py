@@ -1,0 +1,54 @@
+"""The screens that lie over the main one: a text to be read, until escape."""
+
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.screen import Screen
+from textual.widgets import Footer, Static
+
+from gilscope.top.lines import Line
+from gilscope.top.rows_widget import STYLES
+
+__all__ = ["TextScreen", "text_of"]
+
+
+def text_of(*lines: Line) -> Text:
+    """Return *lines* as textual shows them; what looks like markup in them is shown as it is."""
+    text = Text(no_wrap=True)
+    for number, line in enumerate(lines):
+        text.append("\n" if number else "")
+        for span in line:
+            text.append(span.text, STYLES[span.tone])
+    return text
+
+
+class TextScreen(Screen[None]):
+    """Lines that can be scrolled through."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "back", key_display="esc"),
+        Binding("q,enter", "dismiss", "back", show=False),
+        Binding("up,k", "scroll(-1)", "scroll", show=False),
+        Binding("down,j", "scroll(1)", "scroll", show=False),
+        Binding("pageup", "scroll(-20)", "scroll", show=False),
+        Binding("pagedown,space", "scroll(20)", "scroll", show=False),
+    ]
+
+    def __init__(self, *lines: Line) -> None:
+        """Show *lines*."""
+        super().__init__()
+        self._lines = lines
+
+    def compose(self) -> ComposeResult:
+        """Yield the widgets."""
+        with VerticalScroll(can_focus=False):
+            yield Static(text_of(*self._lines), id="text")
+        yield Footer(show_command_palette=False, compact=True)
+
+    def action_scroll(self, lines: int) -> None:
+        """Scroll by so many lines."""
+        area = self.query_one(VerticalScroll)
+        area.scroll_to(y=area.scroll_offset.y + lines, animate=False)

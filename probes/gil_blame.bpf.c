@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+//
+// Blame: which stack kept which stack waiting, and for how long.
+//
+//   slice = the part of a wait from one look at the holder to the next, or to the wait's end
+//   edge  = what the slices of one waiter's stack behind one holder's stack add up to
+//
+// The holder is looked at when a wait begins, at each time-out of it, and whenever the lock has
+// changed hands meanwhile: the GIL's mutex is held there, so `last_holder` is who holds it. The
+// part of a wait before the first look is that holder's too. A wait that ends without any look,
+// because the lock was free again by then, is put down to who had taken it last.
+//
+// The edges of a process add up to the time that its threads have lost. What is not known is put
+// down to STACK_UNKNOWN.
+
+static __always_inline struct settings *current_settings(void)
+{
+    u32 zero = 0;
+
+    return settings.lookup(&zero);
+}
+
+static __always_inline struct blame *current_blame(u32 tgid, u32 tid)
+{
+    struct blame *blame = blames.lookup(&tid);
+
+    if (blame && blame->tgid == tgid)
+        return blame;
+    if (blame)
+        blames.delete(&tid); // of a thread whose end was not seen
+    u32 zero = 0;
+    struct blame *empty = empty_blame.lookup(&zero);
+
+    if (!empty)
+        return 0;
+    blame = blames.lookup_or_try_init(&tid, empty);
+    if (blame)
+        blame->tgid = tgid;
+    else
+        lose(tgid, LOST_TABLE_FULL);
+    return blame;
+}
+
+static __always_inline void charge(u32 tgid, u32 kind, u64 waiter, u64 holder, u64 ns,
+                                   u64 stretches)
+{
+    struct settings *common = current_settings();
+    struct edge_key key = {
+        .waiter = waiter ? waiter : STACK_UNKNOWN,
+        .holder = holder ? holder : STACK_UNKNOWN,
+        .tgid = tgid,
+        .kind = kind,
+        .generation = common ? common->generation : 0,
+    };
+    struct edge *edge = edges.lookup(&key);
+
+    if (!edge) {
+        struct edge zero = {};
+
+        edge = edges.lookup_or_try_init(&key, &zero);
+        if (!edge) {
+            lose(tgid, LOST_EDGE);
+            return;
+        }
+    }
+    __sync_fetch_and_add(&edge->wait_ns, ns);
+    __sync_fetch_and_add(&edge->stretches, stretches);
+}
+
+static __always_inline void charge_kept(struct blame *blame, u32 kind)
+{
+#pragma clang loop unroll(disable)
+    for (u32 at = 0; at < MAX_SLICES; at++) {
+        if (!blame->slice_holders[at])
+            break;
+        charge(blame->tgid, kind, blame->waiter, blame->slice_holders[at], blame->slice_ns[at],
+               blame->slice_stretches[at]);
+        blame->slice_holders[at] = 0;
+        blame->slice_ns[at] = 0;
+        blame->slice_stretches[at] = 0;
+    }
+}
+
+// Keeps a slice until its wait has shown what kind it is of.
+static __always_inline void keep_slice(struct blame *blame, u64 ns)
+{
+    u64 holder = blame->holder;
+    u32 place = MAX_SLICES - 1;
+
+#pragma clang loop unroll(disable)
+    for (u32 at = 0; at < MAX_SLICES; at++) {
+        if (!blame->slice_holders[at] || blame->slice_holders[at] == holder) {
+            place = at & (MAX_SLICES - 1);
+            break;
+        }
+    }
+    if (blame->slice_holders[place] && blame->slice_holders[place] != holder) {
+        // More holders within a switch interval than there is room for.
+        lose(blame->tgid, LOST_STACK_UNKNOWN);
+        holder = STACK_UNKNOWN;
+    }
+    blame->slice_holders[place] = holder;
+    blame->slice_ns[place] += ns;
+    blame->slice_stretches[place] += blame->is_new_holder;
+}
+
+static __always_inline u32 kind_of_wait(u32 cause, u64 interval_ns, u64 ns)
+{
+    return cause == AFTER_BLOCKING_CALL && interval_ns && ns >= interval_ns ? CONVOY : cause;
+}
+
+// Ends the slice of the holder that has been blamed so far.
+static __always_inline void end_slice(const struct thread *thread, struct blame *blame, u64 now)
+{
+    u64 ns = now > blame->slice_began_ns ? now - blame->slice_began_ns : 0;
+    u32 kind = kind_of_wait(blame->cause, thread->interval_ns, now - blame->wait_started_ns);
+
+    keep_slice(blame, ns);
+    if (kind != AFTER_BLOCKING_CALL)
+        charge_kept(blame, kind);
+    blame->slice_began_ns = now;
+    blame->is_new_holder = 0;
+}
+
+// A wait has begun. *tstate* is the state of the thread that runs this, 0 if it has to be searched
+// for. What its stack is, and who holds the lock, is found out by walk_stack.
+static __always_inline struct blame *begin_blame(u32 tgid, u32 tid, u64 tstate, u64 started_ns,
+                                                 u32 cause)
+{
+    struct blame *blame = current_blame(tgid, tid);
+
+    if (!blame)
+        return 0;
+    if (tstate)
+        blame->tstate = tstate;
+    BEGIN_CHANGE(blame);
+    blame->wait_started_ns = started_ns;
+    blame->slice_began_ns = started_ns;
+    blame->cause = cause;
+    blame->waiter = STACK_NONE;
+    blame->holder = STACK_NONE;
+    blame->holder_tstate = 0;
+    // What a wait has left that was never seen to end.
+    __builtin_memset(blame->slice_holders, 0, sizeof(blame->slice_holders));
+    __builtin_memset(blame->slice_ns, 0, sizeof(blame->slice_ns));
+    __builtin_memset(blame->slice_stretches, 0, sizeof(blame->slice_stretches));
+    blame->wants_holder = 0;
+    blame->ends_yield = 0;
+    blame->has_searched = 0;
+    END_CHANGE(blame);
+    return blame;
+}
+
+// Asks for a look at who holds the lock, unless that has just been done.
+static __always_inline void want_holder(const struct thread *thread, struct blame *blame,
+                                        const struct gil_state *state, u64 now)
+{
+    if (blame->holder && state->last_holder == blame->holder_tstate &&
+        state->switch_number == blame->switch_number &&
+        now - blame->looked_ns < thread->interval_ns / 2)
+        return;
+    blame->holder_tstate = state->last_holder;
+    blame->switch_number = state->switch_number;
+    blame->looked_ns = now;
+    blame->wants_holder = 1;
+}
+
+// A thread is about to wait, or to wait on, for the lock whose state is given, and whose mutex it
+// holds.
+static __always_inline void blame_holder(const struct thread *thread, u32 tid,
+                                         const struct gil_state *state, u64 now)
+{
+    u32 tgid = thread->tgid;
+    struct blame *blame = blames.lookup(&tid);
+
+    if (!blame || blame->tgid != tgid || blame->wait_started_ns != thread->wait_started_ns)
+        blame = begin_blame(tgid, tid, 0, thread->wait_started_ns, thread->cause);
+    if (!blame)
+        return;
+    blame->cause = thread->cause;
+    want_holder(thread, blame, state, now);
+}
+
+// A thread that has waited is about to take the lock at *key*, whose mutex it holds.
+static __always_inline void note_taker(struct gil_key *key, u32 tid, u64 now)
+{
+    struct gil *gil = gils.lookup(key);
+    struct blame *blame = blames.lookup(&tid);
+
+    if (gil && blame) {
+        gil->taker = blame->waiter;
+        gil->taken_ns = now;
+    }
+}
+
+// The wait that began at *started_ns* is over.
+static __always_inline void end_blame(const struct thread *thread, const struct gil *gil, u32 tid,
+                                      u64 started_ns, u64 ended_ns, u32 kind)
+{
+    struct blame *blame = blames.lookup(&tid);
+
+    if (!blame || blame->tgid != thread->tgid || blame->wait_started_ns != started_ns) {
+        charge(thread->tgid, kind, STACK_UNKNOWN, STACK_UNKNOWN, ended_ns - started_ns, 1);
+        send_wait(thread, tid, started_ns, ended_ns, kind, STACK_UNKNOWN, STACK_UNKNOWN);
+        return;
+    }
+    BEGIN_CHANGE(blame);
+    if (!blame->holder) {
+        // Nobody held it any more when this thread came to look. Who has taken it meanwhile, after
+        // a wait of its own, held it where it had waited.
+        blame->holder = gil->taken_ns >= started_ns ? gil->taker : STACK_UNKNOWN;
+        blame->first_holder = blame->holder;
+        blame->is_new_holder = 1;
+    }
+    keep_slice(blame, ended_ns > blame->slice_began_ns ? ended_ns - blame->slice_began_ns : 0);
+    charge_kept(blame, kind);
+    blame->wait_started_ns = 0;
+    END_CHANGE(blame);
+    send_wait(thread, tid, started_ns, ended_ns, kind, blame->waiter, blame->first_holder);
+}
+
+static __always_inline void note_culprit(u32 tgid, u64 holder, u64 ns)
+{
+    struct settings *common = current_settings();
+
+    if (!common || ns < common->slow_drop_ns)
+        return;
+    struct culprit_key key = {
+        .holder = holder ? holder : STACK_UNKNOWN,
+        .tgid = tgid,
+        .generation = common->generation,
+    };
+    struct culprit zero = {};
+    struct culprit *culprit = culprits.lookup_or_try_init(&key, &zero);
+
+    if (!culprit) {
+        lose(tgid, LOST_EDGE);
+        return;
+    }
+    __sync_fetch_and_add(&culprit->drop_latency_ns, ns);
+    __sync_fetch_and_add(&culprit->requests, 1);
+    if (ns > culprit->longest_ns)
+        culprit->longest_ns = ns;
+}

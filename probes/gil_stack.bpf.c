@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+//
+// Python stacks: of the thread that runs the program, and of the one that holds the GIL.
+//
+// The first does not change while it is read. The second runs on another CPU meanwhile: it cannot
+// let the GIL go while its mutex is held here, but it calls and returns. A chain of frames is taken
+// for true only if it ends where a thread's first frame is; frames at its inner end that were other
+// ones when they were read again are left out. User space checks that each is a code object's.
+
+#define MAX_STEPS 48            // frames, with those between that C code has put there
+#define WALK_NS 20000           // a walk that takes longer was interrupted
+#define STR_HASH 24             // struct PyASCIIObject
+#define BYTES_CONTENT 32        // struct PyBytesObject
+#define BYTES_READ 2            // of it, in words: so much memory every bytes object has
+#define CHECK_AGAIN_NS 10000000 // after this the code objects of a stack are looked at again
+#define MAX_SEARCHED 128        // threads that are looked at to find one's own state
+#define MAX_WALKS 5
+#define TSTATE_INTERPRETER 16
+#define TSTATE_PREVIOUS 0 // struct _ts begins with prev, next, interp in CPython 3.8 to 3.15
+#define OWNER_GENERATOR 1
+#define OWNER_WITHOUT_CODE 3 // from this value on a frame's owner is C code
+#define REFERENCE_FLAGS 7    // the low bits of a _PyStackRef (3.14)
+// What is counted while frames are read is kept in the thread's record: of a number in a register
+// the verifier follows every value by itself.
+#define ID_OF_READ_STACK (1ULL << 63)
+
+static __always_inline int read_u64(u64 *value, u64 address)
+{
+    return bpf_probe_read_user(value, sizeof(*value), (void *)address);
+}
+
+static __always_inline u64 mixed(u64 hash, u64 value)
+{
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
+    return hash ^ hash >> 32;
+}
+
+// The verifier wants to see the bound at each use, where the compiler knows better and drops it.
+static __always_inline u32 place_in_stack(u32 place)
+{
+    asm volatile("" : "+r"(place));
+    return place & (STACK_DEPTH - 1);
+}
+
+// The masks below keep offsets inside the copy of a frame, which the verifier cannot know.
+static __always_inline u64 frame_u64(const struct blame *blame, u32 offset)
+{
+    return *(const u64 *)&blame->frame[offset & (MAX_FRAME_SIZE - 8)];
+}
+
+static __always_inline u32 frame_u32(const struct blame *blame, u32 offset)
+{
+    return *(const u32 *)&blame->frame[offset & (MAX_FRAME_SIZE - 4)];
+}
+
+static __always_inline int read_frame(struct blame *blame, const struct python *python, u64 address)
+{
+    return bpf_probe_read_user(blame->frame, python->frame_size & (MAX_FRAME_SIZE - 1),
+                               (void *)address);
+}
+
+static __always_inline u64 frame_code(const struct blame *blame, const struct python *python)
+{
+    return frame_u64(blame, python->frame_code) & ~(u64)REFERENCE_FLAGS;
+}
+
+static __always_inline u32 frame_instruction(const struct blame *blame, const struct python *python)
+{
+    if (!python->instruction_is_pointer)
+        return frame_u32(blame, python->frame_instruction);
+    return frame_u64(blame, python->frame_instruction) - frame_code(blame, python);
+}
+
+static __always_inline u32 frame_owner(const struct blame *blame, const struct python *python)
+{
+    return python->frame_owner ? blame->frame[python->frame_owner & (MAX_FRAME_SIZE - 1)] : 0;
+}
+
+static __always_inline int innermost_frame(u64 *address, const struct python *python, u64 tstate)
+{
+    if (read_u64(address, tstate + python->tstate_frame))
+        return -1;
+    if (python->has_cframe && read_u64(address, *address + python->cframe_frame))
+        return -1;
+    return 0;
+}
+
+enum walk {
+    WALK_DONE,
+    WALK_NO_PYTHON,
+    WALK_GENERATOR, // the chain ends in a generator, which is about to be entered or has been left
+    WALK_FAULT,     // unreadable
+    WALK_TORN,      // the chain does not lead to a thread's first frame
+    WALK_CHANGED,   // it is another one by now
+};
+
+static __always_inline enum walk walk_once(struct blame *blame, const struct python *python,
+                                           u64 tstate)
+{
+    struct stack *stack = &blame->stack;
+    u64 address = 0;
+    u32 root = 0, owner = 0;
+
+    blame->walk_began_ns = bpf_ktime_get_ns();
+    stack->state = STACK_WHOLE;
+    stack->depth = 0;
+    if (innermost_frame(&address, python, tstate))
+        return WALK_FAULT;
+    if (!address)
+        return WALK_NO_PYTHON;
+    blame->innermost = address;
+#pragma clang loop unroll(disable)
+    for (int step = 0; step < MAX_STEPS; step++) {
+        if (!address) {
+            if (owner == OWNER_GENERATOR && stack->depth) {
+                stack->state = STACK_CUT;
+                return WALK_GENERATOR;
+            }
+            if (!(python->frame_root_marks >> (root & 31) & 1))
+                return WALK_TORN;
+            return stack->depth ? WALK_DONE : WALK_NO_PYTHON;
+        }
+        if (stack->depth >= STACK_DEPTH)
+            break;
+        if (read_frame(blame, python, address))
+            return WALK_FAULT;
+        u64 caller = frame_u64(blame, python->frame_previous);
+
+        root = blame->frame[python->frame_root & (MAX_FRAME_SIZE - 1)];
+        owner = frame_owner(blame, python);
+        if (owner < OWNER_WITHOUT_CODE) {
+            u64 code = frame_code(blame, python);
+            u32 at = place_in_stack(stack->depth);
+
+            if (!code)
+                return WALK_TORN;
+            blame->addresses[at] = address;
+            stack->codes[at] = code;
+            stack->instructions[at] = frame_instruction(blame, python);
+            stack->depth++;
+        }
+        address = caller;
+    }
+    stack->state = STACK_CUT;
+    return stack->depth ? WALK_DONE : WALK_TORN;
+}
+
+// Whether the thread still is where it was when the walk began.
+static __always_inline int is_still_there(struct blame *blame, const struct python *python,
+                                          u64 tstate)
+{
+    struct stack *stack = &blame->stack;
+    u64 address = 0;
+
+    // A program that calls the same function again and again may be caught in it twice, with its
+    // caller further on in between; not four times in turn.
+#pragma clang loop unroll(disable)
+    for (int turn = 0; turn < 2; turn++) {
+        if (stack->depth > 1 && (read_frame(blame, python, blame->addresses[1]) ||
+                                 frame_instruction(blame, python) != stack->instructions[1]))
+            return 0;
+        if (innermost_frame(&address, python, tstate) || address != blame->innermost)
+            return 0;
+    }
+    if (bpf_ktime_get_ns() - blame->walk_began_ns > WALK_NS)
+        return 0;
+    return !read_frame(blame, python, blame->addresses[0]) &&
+           frame_code(blame, python) == stack->codes[0];
+}
+
+// Whether this walk has come by the same frames as the last one.
+static __always_inline int is_same_walk(const struct blame *blame)
+{
+    const struct stack *stack = &blame->stack;
+
+    if (stack->depth != blame->last_depth)
+        return 0;
+#pragma clang loop unroll(disable)
+    for (u32 at = 0; at < STACK_DEPTH; at++) {
+        if (at >= stack->depth)
+            break;
+        u32 place = place_in_stack(at);
+
+        if (blame->addresses[place] != blame->last_addresses[place] ||
+            stack->codes[place] != blame->last_codes[place] ||
+            (at && stack->instructions[place] != blame->last_instructions[place]))
+            return 0;
+    }
+    return 1;
+}
+
+static __always_inline void remember_walk(struct blame *blame)
+{
+    __builtin_memcpy(blame->last_addresses, blame->addresses, sizeof(blame->addresses));
+    __builtin_memcpy(blame->last_codes, blame->stack.codes, sizeof(blame->stack.codes));
+    __builtin_memcpy(blame->last_instructions, blame->stack.instructions,
+                     sizeof(blame->stack.instructions));
+    blame->last_depth = blame->stack.depth;
+    blame->last_state = blame->stack.state;
+}
+
+// Leaves of the stack only those frames that are the same in the last walk: an inner frame that was
+// left meanwhile may stand where another one has come to stand since, and then leads into it.
+static __always_inline void keep_common(struct blame *blame)
+{
+    struct stack *stack = &blame->stack;
+    u64 outermost = blame->last_addresses[place_in_stack(blame->last_depth - 1)];
+
+    blame->here = stack->depth;
+    blame->there = blame->last_depth;
+#pragma clang loop unroll(disable)
+    for (u32 at = 0; at < STACK_DEPTH; at++) {
+        // Two that were cut off may not end at the same one.
+        if (at < stack->depth && blame->addresses[at] == outermost)
+            blame->here = at + 1;
+        if (at < blame->last_depth &&
+            blame->last_addresses[at] == blame->addresses[place_in_stack(stack->depth - 1)])
+            blame->there = at + 1;
+    }
+    blame->common = 0;
+#pragma clang loop unroll(disable)
+    for (u32 step = 0; step < STACK_DEPTH; step++) {
+        u32 here = place_in_stack(blame->here - 1 - step);
+        u32 there = place_in_stack(blame->there - 1 - step);
+
+        if (step >= blame->here || step >= blame->there ||
+            blame->addresses[here] != blame->last_addresses[there] ||
+            stack->codes[here] != blame->last_codes[there])
+            break;
+        // The innermost frame of a walk is the first to be left: its caller may have gone on before
+        // it was read, both times.
+        if (step + 1 == blame->here || step + 1 == blame->there)
+            break;
+        blame->common = step + 1;
+        // It has gone on since: whatever it has called is another call.
+        if (stack->instructions[here] != blame->last_instructions[there])
+            break;
+    }
+    u32 first = blame->here - blame->common;
+
+#pragma clang loop unroll(disable)
+    for (u32 at = 0; at < STACK_DEPTH; at++) {
+        u32 to = place_in_stack(at), from = place_in_stack(at + first);
+
+        if (at >= blame->common)
+            break;
+        stack->codes[to] = stack->codes[from];
+        stack->instructions[to] = stack->instructions[from];
+    }
+    stack->depth = blame->common;
+    stack->state = STACK_TORN;
+}
+
+// What tells a code object from one that gets its memory later: where its names and its line table
+// are, and some of what is in them. User space reads the names later, and checks this first.
+static __always_inline int code_identity(u32 *identity, struct blame *blame,
+                                         const struct python *python, u64 code)
+{
+    u64 hash = 0, name = 0, line_table = 0, content[BYTES_READ] = {};
+    u32 size = python->code_pointers_size;
+
+    blame->pointers[MAX_CODE_POINTERS - 1] = 0;
+    if (size > sizeof(blame->pointers) ||
+        bpf_probe_read_user(blame->pointers, size, (void *)(code + python->code_pointers)) ||
+        read_u64(&name, code + python->code_name) ||
+        read_u64(&line_table, code + python->code_line_table))
+        return -1;
+    for (u32 at = 0; at < MAX_CODE_POINTERS; at++)
+        hash = mixed(hash, blame->pointers[at]);
+    if (bpf_probe_read_user(content, sizeof(content), (void *)(line_table + BYTES_CONTENT)))
+        return -1;
+    for (u32 at = 0; at < BYTES_READ; at++)
+        hash = mixed(hash, content[at]);
+    if (read_u64(&name, name + STR_HASH))
+        return -1;
+    *identity = mixed(hash, (u32)name);
+    return 0;
+}
+
+static __always_inline int identify_codes(struct blame *blame, const struct python *python)
+{
+    struct stack *stack = &blame->stack;
+
+    stack->id = 0;
+#pragma clang loop unroll(disable)
+    for (u32 at = 0; at < STACK_DEPTH; at++) {
+        u32 place = place_in_stack(at);
+
+        if (at >= stack->depth)
+            break;
+        if (code_identity(&stack->identities[place], blame, python, stack->codes[place]))
+            return -1;
+        stack->id = mixed(stack->id, stack->identities[place]);
+    }
+    return 0;
+}
+
+// Gives the stack its id, and sends it to user space unless that has been done.
+static __always_inline u64 noted_stack(struct blame *blame, const struct python *python)
+{
+    struct stack *stack = &blame->stack;
+    u32 tgid = blame->tgid;
+    u64 now = bpf_ktime_get_ns();
+    u64 id = mixed(stack->depth, stack->state);
+
+#pragma clang loop unroll(disable)
+    for (u32 at = 0; at < STACK_DEPTH; at++) {
+        if (at >= stack->depth)
+            break;
+        id = mixed(mixed(id, stack->codes[at]), stack->instructions[at]);
+    }
+    struct stack_key key = {.id = id, .tgid = tgid, .attachment = python->attachment};
+    struct sent_stack *known = sent_stacks.lookup(&key);
+
+    if (known && now - known->checked_ns < CHECK_AGAIN_NS)
+        return known->id;
+    if (identify_codes(blame, python)) {
+        lose(tgid, LOST_STACK_TORN);
+        return STACK_UNKNOWN;
+    }
+    struct sent_stack sent = {.id = mixed(id, stack->id) | ID_OF_READ_STACK, .checked_ns = now};
+
+    if (known && known->id == sent.id) {
+        known->checked_ns = now;
+        return sent.id;
+    }
+    stack->id = sent.id;
+    stack->tgid = tgid;
+    if (stacks.ringbuf_output(stack, sizeof(*stack), 0))
+        lose(tgid, LOST_STACK_UNSENT);
+    else
+        sent_stacks.update(&key, &sent);
+    return sent.id;
+}
+
+// The id of the stack of the thread with the state *tstate*, which *may_run* meanwhile.
+static __always_inline u64 stack_of(struct blame *blame, const struct python *python, u64 tstate,
+                                    int may_run)
+{
+    enum walk walk = WALK_FAULT;
+
+    blame->last_depth = 0;
+#pragma clang loop unroll(disable)
+    for (int attempt = 0; attempt < MAX_WALKS; attempt++) {
+        walk = walk_once(blame, python, tstate);
+        if (!may_run || walk == WALK_NO_PYTHON)
+            break;
+        // Whoever has lost the CPU just then stays there.
+        if (walk == WALK_GENERATOR && is_still_there(blame, python, tstate))
+            break;
+        if (walk != WALK_DONE)
+            continue;
+        if (is_same_walk(blame) && is_still_there(blame, python, tstate))
+            break;
+        walk = WALK_CHANGED;
+        if (blame->last_depth && attempt >= MAX_WALKS / 2 && blame->stack.state == STACK_WHOLE &&
+            blame->last_state == STACK_WHOLE)
+            // The thread moves on all the time. What two walks have in common will do.
+            break;
+        // What lacks its outer end, and then its inner one too, would say too little.
+        remember_walk(blame);
+    }
+    if (walk == WALK_NO_PYTHON)
+        return STACK_NO_PYTHON;
+    if (walk == WALK_CHANGED) {
+        if (blame->last_depth && blame->stack.state == STACK_WHOLE &&
+            blame->last_state == STACK_WHOLE)
+            keep_common(blame);
+        else
+            blame->stack.depth = 0;
+    }
+    if (walk == WALK_GENERATOR && may_run && !is_still_there(blame, python, tstate))
+        blame->stack.depth = 0;
+    if (walk == WALK_FAULT || walk == WALK_TORN || !blame->stack.depth) {
+        lose(blame->tgid, LOST_STACK_TORN);
+        return STACK_UNKNOWN;
+    }
+    return noted_stack(blame, python);
+}
+
+// The thread's id in the pid namespace of its process, which is how its Python knows it.
+static __always_inline u32 own_tid(const struct python *python, u32 tid)
+{
+    struct bpf_pidns_info ids = {};
+
+    if (!python->namespace_inode)
+        return tid;
+    if (bpf_get_ns_current_pid_tgid(python->namespace_device, python->namespace_inode, &ids,
+                                    sizeof(ids)))
+        return 0;
+    return ids.pid;
+}
+
+static __always_inline int is_of_thread(const struct python *python, u64 tstate, u32 tid)
+{
+    u64 descriptor = 0, id = 0;
+    u32 kernel_id = 0;
+
+    if (python->native_thread_id)
+        return !read_u64(&id, tstate + python->native_thread_id) && id == tid;
+    return !read_u64(&descriptor, tstate + python->thread_id) &&
+           !bpf_probe_read_user(&kernel_id, sizeof(kernel_id),
+                                (void *)(descriptor + python->descriptor_tid)) &&
+           kernel_id == tid;
+}
+
+static __always_inline int has_lock(const struct python *python, u64 interpreter, u64 cond)
+{
+    u64 gil = 0;
+
+    if (!python->gil_pointer)
+        return 1;
+    return !read_u64(&gil, interpreter + python->gil_pointer) && gil + python->gil_cond == cond;
+}
+
+// Whether *tstate* is in the list of an interpreter that uses the lock: memory that was given back
+// looks the same.
+static __always_inline int is_listed(const struct python *python, u64 tstate, u64 cond)
+{
+    u64 links[3] = {}; // previous, next, interpreter
+    u64 pointer = 0;
+
+    if (bpf_probe_read_user(links, sizeof(links), (void *)(tstate + TSTATE_PREVIOUS)))
+        return 0;
+    pointer = links[0] ? links[0] + python->tstate_next : links[2] + python->threads_head;
+    return !read_u64(&pointer, pointer) && pointer == tstate && has_lock(python, links[2], cond);
+}
+
+// Searches for the state of the thread *tid*, from where the last search has stopped. A thread may
+// have states in several interpreters that share a lock: the newest one with frames is where it
+// runs.
+static __always_inline u64 searched_tstate(struct blame *blame, const struct python *python,
+                                           u64 cond, u32 tid)
+{
+    u64 interpreter = python->interpreters - python->interpreter_next;
+    u64 tstate = 0, found = 0, frame = 0;
+
+    if (blame->search_from && is_listed(python, blame->search_from, cond) &&
+        !read_u64(&interpreter, blame->search_from + TSTATE_INTERPRETER))
+        tstate = blame->search_from;
+    blame->search_from = 0;
+#pragma clang loop unroll(disable)
+    for (int step = 0; step < MAX_SEARCHED; step++) {
+        if (!tstate) {
+            if (read_u64(&interpreter, interpreter + python->interpreter_next) || !interpreter)
+                return found;
+            if (has_lock(python, interpreter, cond) &&
+                read_u64(&tstate, interpreter + python->threads_head))
+                return found;
+            continue;
+        }
+        if (is_of_thread(python, tstate, tid)) {
+            if (!innermost_frame(&frame, python, tstate) && frame)
+                return tstate;
+            found = tstate;
+        }
+        if (read_u64(&tstate, tstate + python->tstate_next))
+            return found;
+    }
+    if (!found)
+        blame->search_from = tstate;
+    return found;
+}
+
+// The state of the thread that runs this, as far as it is known to be still right; or 0.
+static __always_inline u64 known_tstate(const struct blame *blame, const struct python *python,
+                                        u64 cond, u32 tid)
+{
+    if (blame->tstate && is_of_thread(python, blame->tstate, own_tid(python, tid)) &&
+        is_listed(python, blame->tstate, cond))
+        return blame->tstate;
+    return 0;
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+//
+// The timeline: each wait and each hold by itself as it ends, where it was asked for (TIMELINE).
+//
+// The one thing that streams. A span that finds the ring full is dropped and counted: nothing ever
+// waits for user space.
+
+#ifdef TIMELINE
+
+#if !defined(SPAN_PAGES)
+#error "the size of the ring must be given"
+#endif
+
+#define SPAN_IS_HOLD KINDS // in place of a wait's kind
+#define RING_HEADER 8      // bytes that the ring puts before each record
+#define PAGE_BYTES 4096
+
+struct span {
+    u64 cond;
+    u64 began_ns;
+    u64 ended_ns;
+    u64 waiter; // stacks; a hold has none
+    u64 holder;
+    u32 tgid;
+    u32 tid;
+    u32 kind;
+    u32 padding;
+};
+
+// struct span
+BPF_RINGBUF_OUTPUT(spans, SPAN_PAGES);
+// How many spans there have been, dropped ones included.
+BPF_ARRAY(sent_spans, u64, 1);
+
+static __always_inline void send_span(const struct span *span)
+{
+    u32 zero = 0;
+    u64 *sent = sent_spans.lookup(&zero);
+
+    if (spans.ringbuf_output((void *)span, sizeof(*span), BPF_RB_NO_WAKEUP))
+        lose(span->tgid, LOST_SPAN);
+    if (!sent)
+        return; // never; the verifier wants it
+    __sync_fetch_and_add(sent, 1);
+    // Spans wake nobody. A notice does, whenever a quarter of the ring may have filled.
+    if (*sent % (SPAN_PAGES * PAGE_BYTES / 4 / (sizeof(*span) + RING_HEADER)) == 0)
+        give_notice(NOTICE_SPANS, span->tgid, span->tid);
+}
+
+static __always_inline void send_wait(const struct thread *thread, u32 tid, u64 began_ns,
+                                      u64 ended_ns, u32 kind, u64 waiter, u64 holder)
+{
+    struct span span = {
+        .cond = thread->cond,
+        .began_ns = began_ns,
+        .ended_ns = ended_ns,
+        .waiter = waiter,
+        .holder = holder,
+        .tgid = thread->tgid,
+        .tid = tid,
+        .kind = kind,
+    };
+
+    send_span(&span);
+}
+
+static __always_inline void send_hold(const struct lock *lock, u32 tid, u64 began_ns, u64 held_ns)
+{
+    struct span span = {
+        .cond = lock->cond,
+        .began_ns = began_ns,
+        .ended_ns = began_ns + held_ns,
+        .tgid = lock->tgid,
+        .tid = tid,
+        .kind = SPAN_IS_HOLD,
+    };
+
+    send_span(&span);
+}
+
+#else
+
+#define send_wait(thread, tid, began_ns, ended_ns, kind, waiter, holder)
+#define send_hold(lock, tid, began_ns, held_ns)
+
+#endif

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+//
+// The second half of the programs that see a wait begin or go on: it reads the stacks that they
+// want.
+//
+// They jump to walk_stack, and these jump to each other: one program has 512 bytes of stack only,
+// and what the verifier has to look at multiplies.
+
+#define SEARCH_AGAIN_NS 1000000000
+#define SEARCH_ON_NS 10000000
+
+// Searches for the state of the thread that runs this.
+int find_thread(struct pt_regs *ctx)
+{
+    u64 ids = current_ids();
+    u32 tgid = ids >> 32, tid = ids;
+    struct blame *blame = blames.lookup(&tid);
+    struct python *python = pythons.lookup(&tgid);
+    struct thread *thread = threads.lookup(&tid);
+
+    if (!blame || !python || !thread)
+        return 0;
+    tid = own_tid(python, tid);
+    blame->tstate = tid ? searched_tstate(blame, python, thread->cond, tid) : 0;
+    // Not yet at the end of a long list, it goes on with the next wait.
+    blame->search_ns = bpf_ktime_get_ns() + (blame->search_from ? SEARCH_ON_NS : SEARCH_AGAIN_NS);
+    blame->has_searched = 1;
+    next_program.call(ctx, WALK_STACK);
+    return 0;
+}
+
+// Reads the waiter's stack, or the holder's if the waiter's is known already.
+int walk_stack(struct pt_regs *ctx)
+{
+    u64 now = bpf_ktime_get_ns();
+    u64 ids = current_ids();
+    u32 tgid = ids >> 32, tid = ids;
+    struct blame *blame = blames.lookup(&tid);
+    struct python *python = pythons.lookup(&tgid);
+    struct thread *thread = threads.lookup(&tid);
+
+    if (!blame || !thread || (blame->waiter && !blame->wants_holder))
+        return 0;
+    u64 tstate = blame->holder_tstate, frame = 0;
+    int may_run = blame->waiter != STACK_NONE;
+
+    blame->found = STACK_UNKNOWN;
+    if (python && !may_run) {
+        tstate = known_tstate(blame, python, thread->cond, tid);
+        // One that has no frames may be the wrong one of several.
+        if (now >= blame->search_ns && !blame->has_searched &&
+            (!tstate || innermost_frame(&frame, python, tstate) || !frame)) {
+            next_program.call(ctx, FIND_THREAD);
+        }
+    }
+    blame->has_searched = 0;
+    if (python && tstate)
+        blame->found = stack_of(blame, python, tstate, may_run);
+    else if (python)
+        lose(tgid, LOST_STACK_UNKNOWN);
+    next_program.call(ctx, USE_STACK);
+    return 0;
+}
+
+// Gives the stack that was found to the wait.
+int use_stack(struct pt_regs *ctx)
+{
+    u64 ids = current_ids();
+    u32 tgid = ids >> 32, tid = ids;
+    struct blame *blame = blames.lookup(&tid);
+    struct thread *thread = threads.lookup(&tid);
+
+    if (!blame || !thread)
+        return 0;
+    if (!blame->waiter) {
+        blame->waiter = blame->found;
+        if (!thread->stack)
+            thread->stack = blame->found;
+        if (blame->wants_holder)
+            next_program.call(ctx, WALK_STACK);
+        return 0;
+    }
+    struct gil_key key = {.cond = thread->cond, .tgid = tgid};
+    struct drop_request *pending = drop_requests.lookup(&key);
+
+    blame->wants_holder = 0;
+    BEGIN_CHANGE(blame);
+    if (blame->holder != blame->found) {
+        if (blame->holder)
+            end_slice(thread, blame, blame->looked_ns);
+        else
+            blame->first_holder = blame->found;
+        blame->holder = blame->found;
+        blame->is_new_holder = 1;
+    }
+    END_CHANGE(blame);
+    if (pending && !pending->holder && pending->switch_number == blame->switch_number)
+        pending->holder = blame->holder;
+    if (blame->ends_yield && thread->yield_started_ns)
+        finish_wait(thread, tid, thread->yield_started_ns, blame->looked_ns, AFTER_PREEMPTION);
+    blame->ends_yield = 0;
+    return 0;
+}

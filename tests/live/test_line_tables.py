@@ -1,0 +1,47 @@
+"""Decodes the line tables of every interpreter, against the interpreter's own decoder."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gilscope.elf import ElfImage
+from gilscope.gil.interpreter import identify
+from gilscope.gil.layout import layout_for
+from gilscope.gil.line_table import LineTableForm, line_at
+from interpreters import ALL_INTERPRETERS, Interpreter
+
+pytestmark = pytest.mark.live
+
+_WORKLOAD = Path(__file__).parents[1] / "workloads" / "code_lines.py"
+_UNIT = 2
+
+
+@pytest.mark.parametrize("interpreter", ALL_INTERPRETERS)
+def test_every_instruction_has_the_line_that_python_gives_it(interpreter: Interpreter) -> None:
+    """
+    In a large part of the standard library no instruction is given another line, or one too many.
+    """
+    form = layout_for(identify(ElfImage(interpreter.elf.read_bytes()))).line_table_form
+    done = subprocess.run(
+        interpreter.command(str(_WORKLOAD)),
+        env=interpreter.environment(),
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    codes = json.loads(done.stdout)
+    wrong = []
+    for code in codes:
+        table = bytes.fromhex(code["table"])
+        found = [
+            line_at(form, table, code["first_line"], number * _UNIT)
+            for number in range(len(code["lines"]))
+        ]
+        if found != code["lines"]:
+            wrong.append((code["name"], code["first_line"]))
+
+    assert [] == wrong
+    has_none = any(None in code["lines"] for code in codes)
+    assert has_none == (form is not LineTableForm.INCREMENTS)
