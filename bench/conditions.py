@@ -23,6 +23,7 @@ __all__ = [
     "DEFAULT",
     "FULL",
     "GILSCOPE",
+    "NO_STACKS",
     "PY_SPY",
     "THREE_PROBES",
     "Condition",
@@ -58,11 +59,15 @@ class Condition:
         return self.counts == "takes"
 
 
-def gilscope_command(*targets: str, mode: str, budget: float | None = None) -> list[str]:
+def gilscope_command(
+    *targets: str, mode: str, budget: float | None = None, stacks: bool = True
+) -> list[str]:
     """Return the command that serves figures about *targets*, given as options."""
     options = ["--mode", mode, "--listen", "127.0.0.1:0"]
     if budget is not None:
         options += ["--overhead-budget", _per_cent(budget)]
+    if not stacks:
+        options.append("--no-stacks")
     return [sys.executable, "-m", "gilscope", "serve", *options, *targets]
 
 
@@ -88,11 +93,18 @@ def _gilscope(mode: str, budget: float | None = None) -> Condition:
 BASELINE = Condition("none", "nothing")
 AGAIN = Condition("none-again", "nothing, again (the noise floor)")
 CONTENTION = _gilscope("contention")
+NO_STACKS = Condition(
+    key="contention-no-stacks",
+    title="gilscope, contention without stacks",
+    command=lambda pid, _: gilscope_command("--pid", str(pid), mode="contention", stacks=False),
+    marker="Serving ",
+    counts="waits",
+)
 AUTO = tuple(_gilscope("auto", budget) for budget in (0.005, 0.01, 0.02))
 DEFAULT = AUTO[1]
 """What `gilscope serve` does without options."""
 FULL = _gilscope("full")
-GILSCOPE = (CONTENTION, *AUTO, FULL)
+GILSCOPE = (NO_STACKS, CONTENTION, *AUTO, FULL)
 THREE_PROBES = Condition(
     "three-probes",
     "BCC, three probes",

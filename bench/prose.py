@@ -69,6 +69,8 @@ How much of the time it followed every hold, and how many holds it saw in a run 
 CONTENDED = """\
 A wait passes two probes for each of its sleeps, one before it and one behind it.
 They run in a thread that is about to sleep or has just slept, not in the one that works.
+The first reads two Python stacks, its own and the holder's, unless `--no-stacks` says not to: \
+that is the difference between contention mode with stacks and without.
 Where the instructions are of the usual kind, the kernel emulates them and neither probe costs a \
 single step.
 """
@@ -100,7 +102,8 @@ counted from the attach on.
 
 ATTACH = """\
 From the start of `gilscope serve` to its line "Serving", when the probes are in place.
-Cold: the GIL's code in this interpreter has to be found first; warm: it is remembered.
+Cold: the GIL's code in this interpreter has to be found and the probes compiled first; warm: both \
+are remembered.
 The kernel's page cache is warm in both.
 """
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.conditions import AGAIN, AUTO, CONTENTION, DEFAULT, FULL, Condition
+from bench.conditions import AGAIN, AUTO, CONTENTION, DEFAULT, FULL, NO_STACKS, Condition
 
 __all__ = [
     "CPU",
@@ -122,6 +122,6 @@ FIGHT_OFTEN = Work(
     between_s=0.7,
     run_s=2.0,
     auto_s=3.5,
-    only=(AGAIN, CONTENTION, DEFAULT, FULL),
+    only=(AGAIN, NO_STACKS, CONTENTION, DEFAULT, FULL),
 )
 WORKS = (TIGHT, MIXED, FIGHT, CPU, HTTP, FIGHT_OFTEN)
