@@ -192,7 +192,8 @@ TARGET_OVERHEAD_RATIO = _of_process(
     "gauge",
     "Estimated cost of tracing this process in the last minute, by the CPU time that it used "
     "itself.",
-    "In auto mode it stays below the overhead budget; 0.01 is one percent.",
+    "In auto mode it stays below the overhead budget, unless waits alone cost more; 0.01 is one "
+    "percent.",
 )
 TARGET_OVERHEAD = _of_process(
     "gilscope_target_overhead_seconds_total",

@@ -19,7 +19,6 @@ __all__ = [
     "parse_status",
     "read_cgroup",
     "read_command_line",
-    "read_cwd",
     "read_maps",
     "read_status",
 ]
@@ -151,14 +150,6 @@ def read_command_line(pid: int) -> tuple[str, ...]:
     """Return the arguments of *pid*, which may have rewritten them; raises OSError."""
     raw = (_PROC / str(pid) / "cmdline").read_bytes()
     return tuple(os.fsdecode(part) for part in raw.rstrip(b"\0").split(b"\0")) if raw else ()
-
-
-def read_cwd(pid: int) -> str | None:
-    """Return the working directory of *pid* as it sees it, or None."""
-    try:
-        return str((_PROC / str(pid) / "cwd").readlink())
-    except OSError:
-        return None
 
 
 def read_cgroup(pid: int) -> tuple[str | None, str | None]:

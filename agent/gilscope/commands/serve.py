@@ -2,7 +2,6 @@
 
 import argparse
 import logging
-import re
 import signal
 import sys
 import threading
@@ -15,8 +14,9 @@ from gilscope.commands.options import (
     add_stacks_option,
     chosen_method,
 )
+from gilscope.commands.targets import add_target_options, chosen_targets
 from gilscope.descriptors import allow_many
-from gilscope.discovery import Choice, Discovery, choose_all, choose_matching, choose_pids
+from gilscope.discovery import Discovery
 from gilscope.gil.full_mode import ObservationPlan
 from gilscope.gil.probe import GilProbe
 from gilscope.gil.request import begin_loading
@@ -53,24 +53,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         metavar="HOST:PORT",
         help="address to serve on (default: 127.0.0.1:9845); port 0 lets the kernel choose",
     )
-    targets = parser.add_mutually_exclusive_group(required=True)
-    targets.add_argument(
-        "-p",
-        "--pid",
-        type=int,
-        action="append",
-        metavar="PID",
-        help="trace process PID and its children; may be given several times",
-    )
-    targets.add_argument(
-        "--match",
-        type=_pattern,
-        metavar="REGEX",
-        help="trace the Pythons whose command line matches REGEX, present and future ones",
-    )
-    targets.add_argument(
-        "--all", action="store_true", help="trace every Python on this host, future ones too"
-    )
+    add_target_options(parser, required=True)
     add_mode_option(parser, Mode.AUTO, Mode.CONTENTION, Mode.FULL)
     parser.add_argument(
         "--overhead-budget",
@@ -127,7 +110,7 @@ def _serve(
     for pid in pids:
         # A process that was named must be traceable; what is only looked for may be absent.
         tracer.attach(pid)
-    discovery = Discovery(tracer, _choice(arguments), pids, probe.bcc_version)
+    discovery = Discovery(tracer, chosen_targets(arguments), pids, probe.bcc_version)
     _attempt(discovery.look)
     pulse = Pulse()
     # Both may take their time, and windows of full mode must end on time whatever they do.
@@ -170,14 +153,6 @@ def _attempt(work: Callable[[], None]) -> bool:
     return True
 
 
-def _choice(arguments: argparse.Namespace) -> Choice:
-    if arguments.pid:
-        return choose_pids()
-    if arguments.match is not None:
-        return choose_matching(arguments.match)
-    return choose_all()
-
-
 def _address(text: str) -> Address:
     try:
         return parse_address(text)
@@ -201,10 +176,3 @@ def _number(text: str) -> int:
     if not text.isascii() or not text.isdigit():
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 upwards")
     return int(text)
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text)
-    except re.error as error:
-        raise argparse.ArgumentTypeError(f"not a regular expression: {error}") from error

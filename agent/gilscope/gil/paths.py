@@ -15,12 +15,11 @@ def is_standard_library(path: str) -> bool:
     return _STANDARD_LIBRARY.match(path) is not None and _PACKAGES.match(path) is None
 
 
-def short_path(path: str, cwd: str | None = None) -> str:
-    """Return the name by which people know a source file.
+def short_path(path: str) -> str:
+    """Return the name by which people know a source file, wherever the program was started.
 
-    A module of a library is named from where `import` finds it, a file below the process' working
-    directory from there, any other by its last component. Names that are no path, such as
-    ``<string>`` or ``<frozen runpy>``, stay as they are.
+    A module of a library is named from where `import` finds it, any other file by its last
+    component. Names that are no path, such as ``<string>`` or ``<frozen runpy>``, stay as they are.
     """
     for library in (_PACKAGES, _STANDARD_LIBRARY):
         match = library.match(path)
@@ -28,8 +27,4 @@ def short_path(path: str, cwd: str | None = None) -> str:
             return path[match.end() :]
     if not path.startswith("/"):
         return re.sub(r"^(?:\./+)+", "", path)
-    # With the root directory as cwd everything would be below it.
-    below = f"{cwd.rstrip('/')}/" if cwd and cwd != "/" else None
-    if below and path.startswith(below):
-        return path[len(below) :]
     return path.rsplit("/", 1)[-1]

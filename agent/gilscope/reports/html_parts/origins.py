@@ -2,7 +2,8 @@
 
 from enum import IntEnum
 
-from gilscope.gil.paths import is_standard_library, short_path
+from gilscope.gil.paths import is_standard_library
+from gilscope.gil.roles import is_threading
 from gilscope.model import Frame
 
 __all__ = ["Origin", "origin_of"]
@@ -25,12 +26,8 @@ def origin_of(frame: Frame) -> Origin:
     """Return whose code *frame* is, by its file and function."""
     file = frame.file
     is_standard = is_standard_library(file) or file.startswith("<frozen ")
-    # Its own source may be named without a folder, as that of a Python that was built so.
-    is_threading = short_path(file, None) == "threading.py" and (
-        is_standard or file == "threading.py"
-    )
-    if is_threading and frame.function.rpartition(".")[2] in _BOOTSTRAP_FUNCTIONS:
+    if is_threading(frame) and frame.function.rpartition(".")[2] in _BOOTSTRAP_FUNCTIONS:
         return Origin.BOOTSTRAP
-    if is_standard or is_threading or any(folder in file for folder in _PACKAGE_FOLDERS):
+    if is_standard or is_threading(frame) or any(folder in file for folder in _PACKAGE_FOLDERS):
         return Origin.LIBRARY
     return Origin.APPLICATION
