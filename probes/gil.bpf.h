@@ -103,8 +103,9 @@ struct gil_state {
 
 struct target {
     u64 load_bias;
-    u64 cond;  // the one lock that its threads have waited for so far; 0: none, or MANY_LOCKS
-    u64 traps; // of the programs on the contended path
+    u64 cond;       // the one lock that its threads have waited for so far; 0: none, or MANY_LOCKS
+    u64 traps;      // of the programs on the contended path
+    u64 walking_ns; // the time that these have spent on stacks
     u32 file_id;
     u32 flags;
     u32 slot; // of its first lock in `locks`, and of its window
@@ -217,6 +218,7 @@ struct blame {
     u32 common;
     u32 more_padding;
     u64 found; // the stack that was read last
+    u64 walking_since_ns;
     u8 frame[MAX_FRAME_SIZE];
     struct stack stack;
 };

@@ -7,6 +7,7 @@
 // and what the verifier has to look at multiplies.
 
 #define SEARCH_AGAIN_NS 1000000000
+#define MOST_WALKING_NS 100000
 #define SEARCH_ON_NS 10000000
 
 // Searches for the state of the thread that runs this.
@@ -41,6 +42,8 @@ int walk_stack(struct pt_regs *ctx)
 
     if (!blame || !thread || (blame->waiter && !blame->wants_holder))
         return 0;
+    if (!blame->walking_since_ns)
+        blame->walking_since_ns = now;
     u64 tstate = blame->holder_tstate, frame = 0;
     int may_run = blame->waiter != STACK_NONE;
 
@@ -62,6 +65,20 @@ int walk_stack(struct pt_regs *ctx)
     return 0;
 }
 
+// What it costs to read stacks differs from program to program, so it is not estimated.
+static __always_inline void note_walking_time(struct blame *blame, u32 tgid)
+{
+    struct target *target = targets.lookup(&tgid);
+    u64 ns = bpf_ktime_get_ns() - blame->walking_since_ns;
+
+    // It was interrupted, and another thread had the CPU.
+    if (ns > MOST_WALKING_NS)
+        ns = MOST_WALKING_NS;
+    if (target && blame->walking_since_ns)
+        __sync_fetch_and_add(&target->walking_ns, ns);
+    blame->walking_since_ns = 0;
+}
+
 // Gives the stack that was found to the wait.
 int use_stack(struct pt_regs *ctx)
 {
@@ -78,6 +95,7 @@ int use_stack(struct pt_regs *ctx)
             thread->stack = blame->found;
         if (blame->wants_holder)
             next_program.call(ctx, WALK_STACK);
+        note_walking_time(blame, tgid);
         return 0;
     }
     struct gil_key key = {.cond = thread->cond, .tgid = tgid};
@@ -99,5 +117,6 @@ int use_stack(struct pt_regs *ctx)
     if (blame->ends_yield && thread->yield_started_ns)
         finish_wait(thread, tid, thread->yield_started_ns, blame->looked_ns, AFTER_PREEMPTION);
     blame->ends_yield = 0;
+    note_walking_time(blame, tgid);
     return 0;
 }

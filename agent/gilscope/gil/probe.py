@@ -139,7 +139,7 @@ class GilProbe:
         self._closing: dict[int, list[Future[None]]] = defaultdict(list)
         self._counted: dict[str, int] = {}
         self._attachments = 0
-        self._traps: dict[int, Entry] = {}
+        self._entries: dict[tuple[int, str], Entry] = {}
         """Where the traps of a process are read, which is done often."""
         for number, program in enumerate(NEXT_PROGRAMS):
             # In place before any program that jumps there is attached.
@@ -265,7 +265,8 @@ class GilProbe:
         """Remove whatever the maps hold of *pid*."""
         if pid not in self._slot_of:
             return
-        self._traps.pop(pid, None)
+        for field in ("traps", "walking_ns"):
+            self._entries.pop((pid, field), None)
         self._slots.give_back(self._slot_of.pop(pid))
         for slot in self._other_slots.pop(pid, ()):
             self._slots.give_back(slot)
@@ -364,9 +365,16 @@ class GilProbe:
 
     def traps(self, pid: int) -> int:
         """Return how often *pid* has run into a probe on the contended path so far."""
-        if pid not in self._traps:
-            self._traps[pid] = self._table("targets").entry({"value": pid}, "traps")
-        return self._traps[pid].read() or 0
+        return self._of_target(pid, "traps")
+
+    def walking_ns(self, pid: int) -> int:
+        """Return the time for which these probes have read stacks in *pid* so far."""
+        return self._of_target(pid, "walking_ns")
+
+    def _of_target(self, pid: int, field: str) -> int:
+        if (pid, field) not in self._entries:
+            self._entries[pid, field] = self._table("targets").entry({"value": pid}, field)
+        return self._entries[pid, field].read() or 0
 
     def _whole_thread(self, key: dict[str, int], record: dict[str, int]) -> dict[str, int] | None:
         # The thread writes its record while it is copied; a torn copy shows two versions.

@@ -65,6 +65,7 @@ class CostAccount:
     usage: Usage
     window_traps: int = 0
     waiting_traps: int = 0
+    walking_ns: int = 0
     _samples: deque[Usage] = field(default_factory=deque)
     """Of the last minute, oldest first."""
 
@@ -85,7 +86,10 @@ class CostAccount:
         unseen = self._unseen_traps(now_ns)
         window_ns = int((window_traps - self.window_traps + unseen) * self.prices.full_ns(crowd))
         waiting_ns = int((waiting_traps - self.waiting_traps) * self.prices.contention_ns(crowd))
+        walking_ns = probe.walking_ns(traced.pid)
+        waiting_ns += walking_ns - self.walking_ns
         self.window_traps, self.waiting_traps = window_traps, waiting_traps
+        self.walking_ns = walking_ns
         cpu_ns = process_cpu_ns(traced.pid)
         self.usage = Usage(
             at_ns=now_ns,

@@ -62,6 +62,7 @@ class _Probe:
     def __init__(self, process: Process) -> None:
         self.process = process
         self.contention_traps = 0
+        self.spent_on_stacks_ns = 0
         self.sites: WindowSites | None = None
         self.awaited: list[Future[None]] = []
         self.refusal: Exception | None = None
@@ -70,6 +71,10 @@ class _Probe:
         assert (PID, self.process) == (pid, reader)
         self.sites = sites
         return self.process.window
+
+    def walking_ns(self, pid: int) -> int:
+        assert PID == pid
+        return self.spent_on_stacks_ns
 
     def traps(self, pid: int) -> int:
         assert PID == pid
@@ -454,6 +459,19 @@ def test_the_cost_is_that_of_all_traps(setting: _Setting) -> None:
     assert expected_ns / (_S - expected_ns) == pytest.approx(cost.recent_ratio)
 
 
+def test_time_that_is_spent_on_stacks_is_told_as_it_is(setting: _Setting) -> None:
+    """
+    It is measured, not estimated, and comes on top of the traps.
+    """
+    mode = setting.begun(_FULL)
+    setting.works(1000, holds=500, contention_traps=30)
+    setting.probe.spent_on_stacks_ns = 77_000
+    cost = mode.cost(setting.traced)
+
+    assert cost is not None
+    assert _price(1000, 1000) + _price(30, 2000, _CONTENDED) + 77_000 == cost.overhead_ns
+
+
 def test_every_trap_is_dear_where_calls_go_through_slots(setting: _Setting) -> None:
     """
     The kernel has to single-step them all.
@@ -633,6 +651,10 @@ class _Crowd:
 
     def window(self, _pid: int, _sites: WindowSites, _reader: object) -> _StubWindow:
         return next(self._left)
+
+    def walking_ns(self, _pid: int) -> int:
+        """Nobody reads stacks here."""
+        return 0
 
     def traps(self, pid: int) -> int:
         return 10 * (pid + 1)
