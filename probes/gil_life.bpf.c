@@ -30,14 +30,14 @@ int on_thread_exit(void *ctx)
         blames.delete(&tid);
         return 0;
     }
-    if (thread->wait_started_ns) {
+    u32 cause = thread->wait_started_ns ? thread->cause : AFTER_PREEMPTION;
+    u64 started_ns = thread->wait_started_ns;
+
+    if (!started_ns)
+        started_ns = thread->forced_drop_ns ? thread->forced_drop_ns : thread->yield_started_ns;
+    if (started_ns) {
         lose(tgid, LOST_ABANDONED);
-        finish_wait(thread, tid, thread->wait_started_ns, now, thread->cause);
-    } else if (thread->forced_drop_ns || thread->yield_started_ns) {
-        lose(tgid, LOST_ABANDONED);
-        finish_wait(thread, tid,
-                    thread->forced_drop_ns ? thread->forced_drop_ns : thread->yield_started_ns, now,
-                    AFTER_PREEMPTION);
+        finish_wait(thread, tid, started_ns, now, cause);
     }
     thread->exited_ns = now;
     blames.delete(&tid);

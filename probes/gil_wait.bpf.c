@@ -266,20 +266,20 @@ int on_wait_return(struct pt_regs *ctx)
     if (!thread->wait_started_ns)
         return 0; // its beginning was lost, and counted as that
     struct gil_key key = {.cond = thread->cond, .tgid = tgid};
+    u32 result = PT_REGS_RC(ctx);
 
     if (read_gil(key.cond, &state)) {
         // Whether the wait is over is not known. What it has lasted so far is; if it goes on, the
         // rest counts as another one.
         lose(tgid, LOST_READ_FAULT);
-        finish_wait(thread, tid, thread->wait_started_ns, now, thread->cause);
-        return 0;
+        state.locked = 0;
+    } else {
+        // A wait that did not time out was woken by a release, whoever has taken the GIL since.
+        answer_drop_request(&key, state.switch_number, state.locked == 0 || result == 0, now);
+        if (state.locked == 0)
+            note_taker(&key, tid, now);
     }
-    // A wait that did not time out was woken by a release, whoever has taken the GIL since.
-    u32 result = PT_REGS_RC(ctx);
-
-    answer_drop_request(&key, state.switch_number, state.locked == 0 || result == 0, now);
     if (state.locked == 0) {
-        note_taker(&key, tid, now);
         finish_wait(thread, tid, thread->wait_started_ns, now, thread->cause);
         return 0;
     }
