@@ -6,7 +6,7 @@
 // They jump to walk_stack, and these jump to each other: one program has 512 bytes of stack only,
 // and what the verifier has to look at multiplies.
 
-#define SEARCH_AGAIN_NS 1000000000
+#define SEARCH_AGAIN_NS 50000000
 #define MOST_WALKING_NS 100000
 #define SEARCH_ON_NS 10000000
 
@@ -23,8 +23,10 @@ int find_thread(struct pt_regs *ctx)
         return 0;
     tid = own_tid(python, tid);
     blame->tstate = tid ? searched_tstate(blame, python, thread->cond, tid) : 0;
-    // Not yet at the end of a long list, it goes on with the next wait.
-    blame->search_ns = bpf_ktime_get_ns() + (blame->search_from ? SEARCH_ON_NS : SEARCH_AGAIN_NS);
+    // Not yet at the end of a long list, it goes on with a later wait. Of a list that has changed
+    // meanwhile the next search may see more.
+    blame->search_ns =
+        bpf_ktime_get_ns() + (blame->tstate || blame->search_from ? SEARCH_ON_NS : SEARCH_AGAIN_NS);
     blame->has_searched = 1;
     next_program.call(ctx, WALK_STACK);
     return 0;

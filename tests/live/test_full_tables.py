@@ -138,6 +138,7 @@ def test_short_lived_threads_leave_their_numbers_and_nothing_else(
     for seen in (kept, added):
         (gil,) = seen.totals.gils
         assert total(gil.waits.values()).count == waits_of(seen)
-        assert {} == seen.totals.lost_events
+        # A thread that is just ending holds the lock without being in any list.
+        assert {"stack_unknown"} >= set(seen.totals.lost_events)
     # Of three hundred threads the kernel has forgotten all but the one that lives.
     assert [set(), set()] == [tids - {process.pid} for tids in held]
