@@ -200,7 +200,7 @@ struct blame {
     u32 cause;
     u32 is_new_holder; // no slice of this wait has been put down to it yet
     u32 wants_holder;  // holder_tstate is to be looked at
-    u32 ends_yield;    // and then the wait is over
+    u32 ends_wait;     // and then the wait is over
     u32 has_searched;  // for `tstate`, just now
     u64 version_begin;
     // Working space. It must be the thread's own: a program may be interrupted by another thread's.

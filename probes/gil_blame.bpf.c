@@ -145,7 +145,7 @@ static __always_inline struct blame *begin_blame(u32 tgid, u32 tid, u64 tstate, 
     __builtin_memset(blame->slice_ns, 0, sizeof(blame->slice_ns));
     __builtin_memset(blame->slice_stretches, 0, sizeof(blame->slice_stretches));
     blame->wants_holder = 0;
-    blame->ends_yield = 0;
+    blame->ends_wait = 0;
     blame->has_searched = 0;
     END_CHANGE(blame);
     return blame;

@@ -227,9 +227,9 @@ static __always_inline void keep_common(struct blame *blame)
             blame->addresses[here] != blame->last_addresses[there] ||
             stack->codes[here] != blame->last_codes[there])
             break;
-        // The innermost frame of a walk is the first to be left: its caller may have gone on before
+        // The innermost frame of both is the first to be left: its caller may have gone on before
         // it was read, both times.
-        if (step + 1 == blame->here || step + 1 == blame->there)
+        if (step + 1 == blame->here && step + 1 == blame->there)
             break;
         blame->common = step + 1;
         // It has gone on since: whatever it has called is another call.

@@ -292,6 +292,12 @@ int on_wait_return(struct pt_regs *ctx)
             __sync_fetch_and_add(&gil->drop_requests, 1);
         drop_requests.insert(&key, &request); // keeps the first one that is unanswered
     }
+    if (result == TIMED_OUT) {
+        // The holder is looked at now: as soon as it has been asked to let go, which comes next, it
+        // wants the lock's mutex, and must not find it taken.
+        blame_holder(thread, tid, &state, now);
+        next_program.call(ctx, WALK_STACK);
+    }
     return 0;
 }
 
@@ -322,10 +328,9 @@ int on_forced_drop(struct pt_regs *ctx)
     thread->forced_drop_ns = now;
     END_CHANGE(thread);
     // The thread still holds the lock, so `last_holder` is its own state.
-    if (key.cond && !read_gil(key.cond, &state)) {
+    // What the thread stands in is read later, when it keeps nobody waiting.
+    if (key.cond && !read_gil(key.cond, &state))
         begin_blame(tgid, tid, state.last_holder, now, AFTER_PREEMPTION);
-        next_program.call(ctx, WALK_STACK);
-    }
     return 0;
 }
 
@@ -341,6 +346,13 @@ int on_forced_take(struct pt_regs *ctx)
     trapped(ids >> 32);
     if (!thread || !thread->forced_drop_ns)
         return 0;
+    struct blame *blame = blames.lookup(&tid);
+
+    if (blame && blame->wait_started_ns == thread->forced_drop_ns && !blame->waiter) {
+        blame->looked_ns = now;
+        blame->ends_wait = 1;
+        next_program.call(ctx, WALK_STACK);
+    }
     finish_wait(thread, tid, thread->forced_drop_ns, now, AFTER_PREEMPTION);
     return 0;
 }
@@ -411,7 +423,7 @@ int on_yield_return(struct pt_regs *ctx)
     if (blame && blame->wait_started_ns && !blame->holder && !read_gil(thread->cond, &state) &&
         state.locked == 1 && state.last_holder != blame->tstate) {
         want_holder(thread, blame, &state, now);
-        blame->ends_yield = thread->yield_started_ns != 0;
+        blame->ends_wait = thread->yield_started_ns != 0;
         next_program.call(ctx, WALK_STACK);
     }
     if (thread->yield_started_ns)

@@ -81,6 +81,27 @@ static __always_inline void note_walking_time(struct blame *blame, u32 tgid)
     blame->walking_since_ns = 0;
 }
 
+// Puts what comes from now on down to the holder that was found.
+static __always_inline void take_holder(const struct thread *thread, struct blame *blame)
+{
+    struct gil_key key = {.cond = thread->cond, .tgid = thread->tgid};
+    struct drop_request *pending = drop_requests.lookup(&key);
+
+    blame->wants_holder = 0;
+    BEGIN_CHANGE(blame);
+    if (blame->holder != blame->found) {
+        if (blame->holder)
+            end_slice(thread, blame, blame->looked_ns);
+        else
+            blame->first_holder = blame->found;
+        blame->holder = blame->found;
+        blame->is_new_holder = 1;
+    }
+    END_CHANGE(blame);
+    if (pending && !pending->holder && pending->switch_number == blame->switch_number)
+        pending->holder = blame->holder;
+}
+
 // Gives the stack that was found to the wait.
 int use_stack(struct pt_regs *ctx)
 {
@@ -97,28 +118,17 @@ int use_stack(struct pt_regs *ctx)
             thread->stack = blame->found;
         if (blame->wants_holder)
             next_program.call(ctx, WALK_STACK);
-        note_walking_time(blame, tgid);
-        return 0;
+    } else {
+        take_holder(thread, blame);
     }
-    struct gil_key key = {.cond = thread->cond, .tgid = tgid};
-    struct drop_request *pending = drop_requests.lookup(&key);
+    if (blame->ends_wait) {
+        u64 started_ns =
+            thread->yield_started_ns ? thread->yield_started_ns : thread->forced_drop_ns;
 
-    blame->wants_holder = 0;
-    BEGIN_CHANGE(blame);
-    if (blame->holder != blame->found) {
-        if (blame->holder)
-            end_slice(thread, blame, blame->looked_ns);
-        else
-            blame->first_holder = blame->found;
-        blame->holder = blame->found;
-        blame->is_new_holder = 1;
+        blame->ends_wait = 0;
+        if (started_ns)
+            finish_wait(thread, tid, started_ns, blame->looked_ns, AFTER_PREEMPTION);
     }
-    END_CHANGE(blame);
-    if (pending && !pending->holder && pending->switch_number == blame->switch_number)
-        pending->holder = blame->holder;
-    if (blame->ends_yield && thread->yield_started_ns)
-        finish_wait(thread, tid, thread->yield_started_ns, blame->looked_ns, AFTER_PREEMPTION);
-    blame->ends_yield = 0;
     note_walking_time(blame, tgid);
     return 0;
 }

@@ -13,7 +13,14 @@ from gilscope.gil.tracer import Tracer
 from gilscope.model import Observation
 from interpreters import Interpreter
 
-__all__ = ["command_of", "looked_after", "observation_of", "probe", "tracer"]
+__all__ = [
+    "command_of",
+    "looked_after",
+    "missed_events",
+    "observation_of",
+    "probe",
+    "tracer",
+]
 
 _TICK_S = 0.02
 
@@ -22,6 +29,12 @@ def command_of(interpreter: Interpreter) -> list[str]:
     """Return a command line that also carries the environment; the pid stays the same."""
     settings = [f"{name}={value}" for name, value in interpreter.env.items()]
     return ["env", *settings, *interpreter.argv] if settings else list(interpreter.argv)
+
+
+def missed_events(observation: Observation) -> dict[str, int]:
+    """Return what was lost of waits and holds, by reason; an unknown stack is no loss of either."""
+    lost = observation.totals.lost_events
+    return {reason: count for reason, count in lost.items() if not reason.startswith("stack_")}
 
 
 @contextmanager

@@ -27,7 +27,7 @@ _BUSY = "blame_busy.py"
 _INTERPRETERS = "blame_interpreters.py"
 _SCENARIOS = ("convoy", "calls", "encode", "pool")
 
-_KNOWN = {"calls": 0.95}
+_KNOWN = {"calls": 0.9}
 """Share of the waiting time of which both ends are known, at least; 0.99 but for `calls`.
 
 The calls of that one end within the microsecond in which they are looked at.
@@ -36,7 +36,7 @@ _KNOWN_OTHERWISE = 0.99
 _IMPOSSIBLE = 0.01
 """Share that may be put down to stacks that are marked as torn and cannot be, at most."""
 _MOST = 0.9
-_MUCH = 0.6
+_MUCH = 0.5
 
 _FIRST_WITH_OWN_GILS = (3, 12)
 

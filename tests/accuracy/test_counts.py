@@ -1,5 +1,7 @@
 """Programs with an exactly known number of waits, also the number zero."""
 
+from collections import Counter
+
 import pytest
 
 from accuracy.truth import ExactCounts, exact_counts, started, thread_truths
@@ -7,7 +9,7 @@ from gilscope.gil.tracer import Tracer
 from gilscope.histogram import slot_of, total
 from gilscope.model import Cause, Kind, Observation
 from interpreters import ALL_INTERPRETERS, ONE_PER_MINOR, Interpreter
-from tracing import command_of, looked_after, observation_of
+from tracing import command_of, looked_after, missed_events, observation_of
 
 pytestmark = pytest.mark.live
 
@@ -28,17 +30,21 @@ def test_twenty_three_waits_are_twenty_three(interpreter: Interpreter, tracer: T
     assert truth.is_exact, "the machine stalled in every run; this proves nothing"
     (gil,) = observation.totals.gils
     (waiter,) = [thread for thread in observation.totals.threads if thread.tid == truth.waiter.tid]
+    # On a busy machine the main thread may have to wait as well, and nobody counts that but gilscope.
+    others = [thread for thread in observation.totals.threads if thread is not waiter]
 
     assert 23 == truth.waits == waiter.waits
     assert 16 == waiter.lost[Kind.BLOCKING_CALL].count
-    assert 7 == truth.convoy_waits == waiter.convoy_waits == gil.convoy_waits
+    assert 7 == truth.convoy_waits == waiter.convoy_waits
+    assert gil.convoy_waits == 7 + sum(thread.convoy_waits for thread in others)
     assert 0 == waiter.forced_switches
-    assert 7 == truth.drop_requests == gil.drop_latency.count
-    assert waiter.drop_requests == gil.drop_requests
+    assert 7 == truth.drop_requests
+    assert 7 <= gil.drop_latency.count <= 7 + sum(thread.drop_requests for thread in others)
+    assert gil.drop_requests == waiter.drop_requests + sum(each.drop_requests for each in others)
     if truth.timeouts_are_exact:
-        # That many fit into the waits; one that is late on a busy CPU leaves room for one less.
-        assert truth.timeouts - 2 <= waiter.drop_requests <= truth.timeouts
-    assert {} == observation.totals.lost_events
+        # That many fit into the waits; those that are late on a busy CPU leave room for less.
+        assert 0.75 * truth.timeouts <= waiter.drop_requests <= truth.timeouts
+    assert {} == missed_events(observation)
     # Each wait lies in the slot of its length, or in the next one if it is that close to the bound.
     expected = [slot_of(ns) for ns in truth.wait_ns]
     counted = [
@@ -46,7 +52,14 @@ def test_twenty_three_waits_are_twenty_three(interpreter: Interpreter, tracer: T
         for slot, count in enumerate(gil.waits[Cause.BLOCKING_CALL].slots)
         for _ in range(count)
     ]
-    assert sorted(expected) == counted
+    assert Counter() == Counter(expected) - Counter(counted)
+    more = sum(
+        tally.count
+        for thread in others
+        for kind, tally in thread.lost.items()
+        if kind in (Kind.BLOCKING_CALL, Kind.CONVOY)
+    )
+    assert len(expected) + more == len(counted)
 
 
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
@@ -69,7 +82,7 @@ def test_foreign_condition_variables_are_not_the_gil(
 
         assert () == observation.totals.threads, method
         assert 0 == total(observation.totals.gils[0].waits.values()).count
-        assert {} == observation.totals.lost_events
+        assert {} == missed_events(observation)
         assert "" == observation.invalid
 
 
@@ -91,7 +104,7 @@ def test_five_hundred_threads_are_all_counted(tracer: Tracer) -> None:
     }
 
     assert dict.fromkeys(waiters, 3) == counted
-    assert {} == observation.totals.lost_events
+    assert {} == missed_events(observation)
     assert 400 == len({thread.tid for thread in observation.totals.threads} & waiters)
 
 

@@ -29,10 +29,16 @@ _TOLERANCE = 0.01
 
 _SECOND_NS = 1_000_000_000
 
+_WAKING_NS = 150_000
+"""What waking another thread takes on a slow virtual machine; 20 µs are usual."""
+
+_TRAPS_NS = 5_000
+"""How far the time of the two traps inside a hold may differ from a practice lock's there."""
+
 _ENDS_NS = 50_000
 """What may come between an event and the note of it, at each end of a hold."""
 
-_WAIT_SLACK_NS = 20_000_000
+_WAIT_SLACK_NS = 40_000_000
 """As much as a hundredth of two seconds."""
 
 _MISSED_YIELDS = 3
@@ -73,14 +79,16 @@ def test_holds_of_each_thread_are_right_to_one_percent(
         seen = thread_of(observation, thread.tid)
         missed = _missed_yields(thread, is_undisturbed=is_undisturbed)
         assert thread.hold_ns > _SECOND_NS
-        assert held_by(seen).ns == pytest.approx(thread.hold_ns, rel=_TOLERANCE), thread.name
+        held_ns = held_by(seen).ns
+        assert held_ns >= (1 - _TOLERANCE) * thread.hold_ns, thread.name
+        assert held_ns <= (1 + _TOLERANCE) * thread.hold_ns + _unseen_ns(thread), thread.name
         assert thread.holds <= held_by(seen).count <= thread.holds + missed, thread.name
         if is_undisturbed:
             _assert_waits_agree(thread, seen)
     # The main thread has needed it for an instant; the rest of the time is accounted for.
-    assert holds_of(gil).held_ns == pytest.approx(
-        sum(thread.hold_ns for thread in truth), rel=_TOLERANCE
-    )
+    held_ns, truth_ns = holds_of(gil).held_ns, sum(thread.hold_ns for thread in truth)
+    assert (1 - _TOLERANCE) * truth_ns <= held_ns
+    assert held_ns <= (1 + _TOLERANCE) * truth_ns + sum(map(_unseen_ns, truth))
     assert observed_ns(observation) <= observation.totals.at_ns - observation.since_ns
 
 
@@ -98,7 +106,8 @@ def test_short_holds_are_right_to_one_percent(interpreter: Interpreter, tracer: 
     assert_sound(observation)
     assert truth.hold_ns > _SECOND_NS
     assert truth.holds == held.count
-    assert held.ns == pytest.approx(truth.hold_ns, rel=_TOLERANCE)
+    slack_ns = _TOLERANCE * truth.hold_ns + _TRAPS_NS * held.count
+    assert held.ns == pytest.approx(truth.hold_ns, abs=slack_ns)
 
 
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
@@ -170,6 +179,13 @@ def _missed_yields(thread: ThreadTruth, *, is_undisturbed: bool) -> int:
     if thread.kernel is None:
         return 0
     return _MISSED_YIELDS + (0 if is_undisturbed else int(thread.holds * _MISSED_YIELDS_SHARE))
+
+
+def _unseen_ns(thread: ThreadTruth) -> int:
+    """Return how much longer a thread may have had the GIL than it has seen itself."""
+    # One that is made to yield wakes up the next holder while it still has the GIL, in a call
+    # between two looks at its own clock.
+    return _WAKING_NS * thread.holds if thread.name.startswith("yielder") else 0
 
 
 def _assert_waits_agree(truth: ThreadTruth, seen: ThreadTotals) -> None:

@@ -9,6 +9,7 @@ from gilscope.gil.probe import GilProbe
 from gilscope.gil.site_cache import SiteCache
 from gilscope.gil.tracer import Tracer
 from gilscope.model import GilTotals, HoldTotals, Mode, Observation, Tally, ThreadTotals
+from tracing import missed_events
 
 __all__ = [
     "assert_adds_up",
@@ -53,7 +54,7 @@ def observed_ns(observation: Observation) -> int:
 def assert_sound(observation: Observation) -> None:
     """Assert that all checks of the probes have passed and that nothing was lost."""
     assert "" == observation.invalid
-    assert {} == observation.totals.lost_events
+    assert {} == missed_events(observation)
 
 
 def assert_adds_up(observation: Observation) -> None:

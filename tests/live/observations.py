@@ -3,7 +3,7 @@
 from accuracy.truth import Workload, exact_counts
 from gilscope.gil.tracer import Tracer
 from gilscope.model import Observation, ThreadTotals
-from tracing import looked_after, observation_of
+from tracing import looked_after, missed_events, observation_of
 
 __all__ = ["assert_counts_exactly", "thread_of", "waits_of"]
 
@@ -21,7 +21,7 @@ def assert_counts_exactly(tracer: Tracer, workload: Workload) -> None:
     observation = observation_of(tracer, workload.pid)
 
     assert "" == observation.invalid
-    assert {} == observation.totals.lost_events
+    assert {} == missed_events(observation)
     assert 23 == thread_of(observation, truth.waiter.tid).waits
 
 

@@ -25,7 +25,7 @@ from live.gilscope_command import eventually
 from live.kernel_tables import held_of, threads_held_of
 from live.observations import assert_counts_exactly, thread_of, waits_of
 from live.service import serving
-from tracing import command_of, looked_after, observation_of
+from tracing import command_of, looked_after, missed_events, observation_of
 
 pytestmark = pytest.mark.live
 
@@ -145,7 +145,7 @@ def test_wait_that_never_ends_is_counted_up_to_the_threads_death(tracer: Tracer)
     assert 0 == waiter.waiting_ns
     assert (1, 1) == (waiter.waits, waiter.convoy_waits)
     assert 200_000_000 < waiter.wait_ns < 10_000_000_000
-    assert {"abandoned": 1} == first.totals.lost_events
+    assert {"abandoned": 1} == missed_events(first)
     # It is over: nothing grows any more.
     assert first.totals.threads == second.totals.threads
     (gil,) = first.totals.gils
@@ -192,7 +192,7 @@ def test_interpreter_that_ends_while_threads_wait(interpreter: Interpreter, trac
     threads, (gil,) = observation.totals.threads, observation.totals.gils
 
     assert "" == observation.invalid
-    assert {"began_unseen", "abandoned", "lock_unknown"} >= set(observation.totals.lost_events)
+    assert {"began_unseen", "abandoned", "lock_unknown"} >= set(missed_events(observation))
     assert waits_of(observation) == total(gil.waits.values()).count
     assert 0 == sum(thread.waiting_ns for thread in threads)
     assert sum(thread.wait_ns for thread in threads) == total(gil.waits.values()).sum_ns

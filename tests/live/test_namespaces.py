@@ -18,7 +18,7 @@ from gilscope.model import Observation, ThreadTotals
 from live.builds import build
 from live.gilscope_command import eventually, gilscope, gilscope_started
 from live.service import serving
-from tracing import command_of, looked_after, observation_of
+from tracing import command_of, looked_after, missed_events, observation_of
 
 pytestmark = pytest.mark.live
 
@@ -101,7 +101,7 @@ def _assert_right(observation: Observation, truth: ExactCounts) -> None:
     assert (23, truth.waiter.convoy_waits) == (waiter.waits, waiter.convoy_waits)
     assert waiter.wait_ns == pytest.approx(truth.waiter.total.wait_ns, rel=0.02)
     assert "" == observation.invalid
-    assert {} == observation.totals.lost_events
+    assert {} == missed_events(observation)
 
 
 def test_interpreter_that_only_the_target_can_see(tracer: Tracer, tmp_path: Path) -> None:
