@@ -7,13 +7,13 @@
 // for true only if it ends where a thread's first frame is; frames at its inner end that were other
 // ones when they were read again are left out. User space checks that each is a code object's.
 
-#define MAX_STEPS 48            // frames, with those between that C code has put there
-#define WALK_NS 20000           // a walk that takes longer was interrupted
-#define STR_HASH 24             // struct PyASCIIObject
-#define BYTES_CONTENT 32        // struct PyBytesObject
-#define BYTES_READ 2            // of it, in words: so much memory every bytes object has
-#define CHECK_AGAIN_NS 10000000 // after this the code objects of a stack are looked at again
-#define MAX_SEARCHED 128        // threads that are looked at to find one's own state
+#define MAX_STEPS 48           // frames, with those between that C code has put there
+#define WALK_NS 20000          // a walk that takes longer was interrupted
+#define STR_HASH 24            // struct PyASCIIObject
+#define BYTES_CONTENT 32       // struct PyBytesObject
+#define BYTES_READ 2           // of it, in words: so much memory every bytes object has
+#define CHECK_AGAIN_NS 1000000 // after this the code objects of a stack are looked at again
+#define MAX_SEARCHED 128       // threads that are looked at to find one's own state
 #define MAX_WALKS 5
 #define TSTATE_INTERPRETER 16
 #define TSTATE_PREVIOUS 0 // struct _ts begins with prev, next, interp in CPython 3.8 to 3.15

@@ -30,7 +30,7 @@ def test_twenty_three_waits_are_twenty_three(interpreter: Interpreter, tracer: T
     assert truth.is_exact, "the machine stalled in every run; this proves nothing"
     (gil,) = observation.totals.gils
     (waiter,) = [thread for thread in observation.totals.threads if thread.tid == truth.waiter.tid]
-    # On a busy machine the main thread may have to wait as well, and nobody counts that but gilscope.
+    # On a busy machine the main thread may have to wait as well, and only gilscope counts that.
     others = [thread for thread in observation.totals.threads if thread is not waiter]
 
     assert 23 == truth.waits == waiter.waits

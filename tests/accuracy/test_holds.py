@@ -29,7 +29,7 @@ _TOLERANCE = 0.01
 
 _SECOND_NS = 1_000_000_000
 
-_WAKING_NS = 150_000
+_WAKING_NS = 75_000
 """What waking another thread takes on a slow virtual machine; 20 µs are usual."""
 
 _TRAPS_NS = 5_000
@@ -39,7 +39,7 @@ _ENDS_NS = 50_000
 """What may come between an event and the note of it, at each end of a hold."""
 
 _WAIT_SLACK_NS = 40_000_000
-"""As much as a hundredth of two seconds."""
+"""As much as a hundredth of four seconds."""
 
 _MISSED_YIELDS = 3
 _MISSED_YIELDS_SHARE = 0.1
@@ -82,7 +82,7 @@ def test_holds_of_each_thread_are_right_to_one_percent(
         held_ns = held_by(seen).ns
         assert held_ns >= (1 - _TOLERANCE) * thread.hold_ns, thread.name
         assert held_ns <= (1 + _TOLERANCE) * thread.hold_ns + _unseen_ns(thread), thread.name
-        assert thread.holds <= held_by(seen).count <= thread.holds + missed, thread.name
+        assert thread.holds <= held_by(seen).count <= thread.holds + missed + 1, thread.name
         if is_undisturbed:
             _assert_waits_agree(thread, seen)
     # The main thread has needed it for an instant; the rest of the time is accounted for.
@@ -183,9 +183,10 @@ def _missed_yields(thread: ThreadTruth, *, is_undisturbed: bool) -> int:
 
 def _unseen_ns(thread: ThreadTruth) -> int:
     """Return how much longer a thread may have had the GIL than it has seen itself."""
-    # One that is made to yield wakes up the next holder while it still has the GIL, in a call
-    # between two looks at its own clock.
-    return _WAKING_NS * thread.holds if thread.name.startswith("yielder") else 0
+    # It wakes up others while it has it: the one that was made to yield when it takes it, and if it
+    # is made to yield itself, the next one, both between two looks at its own clock.
+    times = 2 if thread.name.startswith("yielder") else 1
+    return times * _WAKING_NS * thread.holds
 
 
 def _assert_waits_agree(truth: ThreadTruth, seen: ThreadTotals) -> None:

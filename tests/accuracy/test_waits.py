@@ -15,6 +15,10 @@ _SECONDS = 6
 
 _TOLERANCE = 0.01
 
+_WAKING_NS = 75_000
+"""At the ends of a wait the thread wakes up another one, in the calls that its own clock counts:
+20 µs are usual, more on a slow virtual machine."""
+
 _SLACK_NS = 20_000_000
 """For a cause that makes up next to nothing of a thread's waits: 20 ms of 6 s."""
 
@@ -43,7 +47,8 @@ def test_waits_of_each_thread_are_right_to_one_percent(
         _assert_agrees(thread, thread.total, Tally(seen.wait_ns, seen.waits))
         _assert_agrees(thread, thread.preemption, seen.lost[Kind.PREEMPTION])
         _assert_agrees(thread, thread.blocking_call, _after_blocking_call(seen))
-        assert seen.convoy_waits == pytest.approx(thread.convoy_waits, abs=2)
+        # A wait that is as long as the interval to some µs may be told apart differently.
+        assert seen.convoy_waits == pytest.approx(thread.convoy_waits, rel=0.03, abs=2)
         assert thread.role is not None
         assert _base(thread.role) == _base(seen.role or "")
 
@@ -81,6 +86,7 @@ def _assert_agrees(thread: ThreadTruth, truth: Waits, seen: Tally) -> None:
     upper_ns = truth.wait_ns + _SLACK_NS
     if truth.wait_ns > 1_000_000_000:
         lower_ns = int(truth.wait_ns * (1 - _TOLERANCE)) - thread.uncertain_ns
+        lower_ns -= _WAKING_NS * truth.waits
         upper_ns = int(truth.wait_ns * (1 + _TOLERANCE))
     assert lower_ns <= seen.ns <= upper_ns, (thread.name, truth, seen)
 
