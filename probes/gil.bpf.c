@@ -8,6 +8,8 @@
 
 #include "gil_stack.bpf.c"
 
+#include "gil_thread.bpf.c"
+
 #include "gil_blame.bpf.c"
 
 #include "gil_wait.bpf.c"

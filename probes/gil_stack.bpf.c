@@ -13,10 +13,7 @@
 #define BYTES_CONTENT 32       // struct PyBytesObject
 #define BYTES_READ 2           // of it, in words: so much memory every bytes object has
 #define CHECK_AGAIN_NS 1000000 // after this the code objects of a stack are looked at again
-#define MAX_SEARCHED 128       // threads that are looked at to find one's own state
 #define MAX_WALKS 5
-#define TSTATE_INTERPRETER 16
-#define TSTATE_PREVIOUS 0 // struct _ts begins with prev, next, interp in CPython 3.8 to 3.15
 #define OWNER_GENERATOR 1
 #define OWNER_WITHOUT_CODE 3 // from this value on a frame's owner is C code
 #define REFERENCE_FLAGS 7    // the low bits of a _PyStackRef (3.14)
@@ -376,98 +373,4 @@ static __always_inline u64 stack_of(struct blame *blame, const struct python *py
         return STACK_UNKNOWN;
     }
     return noted_stack(blame, python);
-}
-
-// The thread's id in the pid namespace of its process, which is how its Python knows it.
-static __always_inline u32 own_tid(const struct python *python, u32 tid)
-{
-    struct bpf_pidns_info ids = {};
-
-    if (!python->namespace_inode)
-        return tid;
-    if (bpf_get_ns_current_pid_tgid(python->namespace_device, python->namespace_inode, &ids,
-                                    sizeof(ids)))
-        return 0;
-    return ids.pid;
-}
-
-static __always_inline int is_of_thread(const struct python *python, u64 tstate, u32 tid)
-{
-    u64 descriptor = 0, id = 0;
-    u32 kernel_id = 0;
-
-    if (python->native_thread_id)
-        return !read_u64(&id, tstate + python->native_thread_id) && id == tid;
-    return !read_u64(&descriptor, tstate + python->thread_id) &&
-           !bpf_probe_read_user(&kernel_id, sizeof(kernel_id),
-                                (void *)(descriptor + python->descriptor_tid)) &&
-           kernel_id == tid;
-}
-
-static __always_inline int has_lock(const struct python *python, u64 interpreter, u64 cond)
-{
-    u64 gil = 0;
-
-    if (!python->gil_pointer)
-        return 1;
-    return !read_u64(&gil, interpreter + python->gil_pointer) && gil + python->gil_cond == cond;
-}
-
-// Whether *tstate* is in the list of an interpreter that uses the lock: memory that was given back
-// looks the same.
-static __always_inline int is_listed(const struct python *python, u64 tstate, u64 cond)
-{
-    u64 links[3] = {}; // previous, next, interpreter
-    u64 pointer = 0;
-
-    if (bpf_probe_read_user(links, sizeof(links), (void *)(tstate + TSTATE_PREVIOUS)))
-        return 0;
-    pointer = links[0] ? links[0] + python->tstate_next : links[2] + python->threads_head;
-    return !read_u64(&pointer, pointer) && pointer == tstate && has_lock(python, links[2], cond);
-}
-
-// Searches for the state of the thread *tid*, from where the last search has stopped. A thread may
-// have states in several interpreters that share a lock: the newest one with frames is where it
-// runs.
-static __always_inline u64 searched_tstate(struct blame *blame, const struct python *python,
-                                           u64 cond, u32 tid)
-{
-    u64 interpreter = python->interpreters - python->interpreter_next;
-    u64 tstate = 0, found = 0, frame = 0;
-
-    if (blame->search_from && is_listed(python, blame->search_from, cond) &&
-        !read_u64(&interpreter, blame->search_from + TSTATE_INTERPRETER))
-        tstate = blame->search_from;
-    blame->search_from = 0;
-#pragma clang loop unroll(disable)
-    for (int step = 0; step < MAX_SEARCHED; step++) {
-        if (!tstate) {
-            if (read_u64(&interpreter, interpreter + python->interpreter_next) || !interpreter)
-                return found;
-            if (has_lock(python, interpreter, cond) &&
-                read_u64(&tstate, interpreter + python->threads_head))
-                return found;
-            continue;
-        }
-        if (is_of_thread(python, tstate, tid)) {
-            if (!innermost_frame(&frame, python, tstate) && frame)
-                return tstate;
-            found = tstate;
-        }
-        if (read_u64(&tstate, tstate + python->tstate_next))
-            return found;
-    }
-    if (!found)
-        blame->search_from = tstate;
-    return found;
-}
-
-// The state of the thread that runs this, as far as it is known to be still right; or 0.
-static __always_inline u64 known_tstate(const struct blame *blame, const struct python *python,
-                                        u64 cond, u32 tid)
-{
-    if (blame->tstate && is_of_thread(python, blame->tstate, own_tid(python, tid)) &&
-        is_listed(python, blame->tstate, cond))
-        return blame->tstate;
-    return 0;
 }
