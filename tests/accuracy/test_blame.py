@@ -44,10 +44,7 @@ _SEVERAL_WAITERS = ((_HOLDERS, "three_waiters"), (_STACKS, "recursion"))
 _RIVALS = 0.1
 """Of three that wait at the same time, the last one waits for the other two at its end."""
 
-_KNOWN = 0.95
-
-_SLICE_NS = 5_150_000
-"""From one look at the holder to the next, a switch interval later."""
+_KNOWN = 0.99
 
 _TOLERANCE = 0.01
 _PROPORTION = 0.02
@@ -224,10 +221,7 @@ def test_code_that_is_gone_is_never_given_another_name(stage: Stage) -> None:
         possible = [each for holder, each in truth.items() if _may_be(edge.holder, holder)]
         assert possible, told([edge])
         if len(possible) == 1:
-            # On 3.8, which uses the memory of code again at once, one look in a hundred may come
-            # between two of these, and is taken for one of the former.
-            looks = (0, _SLICE_NS) if stage.interpreter.minor == (3, 8) else (0,)
-            assert any(possible[0].agrees_with(edge.lost.ns - ns) for ns in looks), told([edge])
+            assert possible[0].agrees_with(edge.lost.ns), told([edge])
 
 
 def _may_be(seen: Stack, true: Stack) -> bool:

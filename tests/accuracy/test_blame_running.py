@@ -27,10 +27,10 @@ _BUSY = "blame_busy.py"
 _INTERPRETERS = "blame_interpreters.py"
 _SCENARIOS = ("convoy", "calls", "encode", "pool")
 
-_KNOWN = {"calls": 0.9, "duel": 0.95}
-"""Share of the waiting time of which both ends are known, at least; 0.99 but for these.
+_KNOWN = {"calls": 0.9}
+"""Share of the waiting time of which both ends are known, at least; 0.99 but for `calls`.
 
-Their calls end within the microsecond in which they are looked at.
+The calls of that one end within the microsecond in which they are looked at.
 """
 _KNOWN_OTHERWISE = 0.99
 _IMPOSSIBLE = 0.01
@@ -182,7 +182,7 @@ def test_interpreters_with_their_own_gil_are_kept_apart(stage: Stage) -> None:
             assert set() == others, edge
         assert lost_by(behind).ns >= _MOST * lost_by(own).ns
         assert lost_by(behind).ns > 100_000_000
-    assert known_share(edges) >= _KNOWN["duel"]
+    assert known_share(edges) >= _KNOWN_OTHERWISE
 
 
 def _of_waiter(edges: tuple[Edge, ...], function: str, file: str) -> list[Edge]:

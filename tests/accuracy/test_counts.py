@@ -7,7 +7,7 @@ from gilscope.gil.tracer import Tracer
 from gilscope.histogram import slot_of, total
 from gilscope.model import Cause, Kind, Observation
 from interpreters import ALL_INTERPRETERS, ONE_PER_MINOR, Interpreter
-from tracing import command_of, looked_after, observation_of
+from tracing import command_of, looked_after, missed_events, observation_of
 
 pytestmark = pytest.mark.live
 
@@ -38,7 +38,7 @@ def test_twenty_three_waits_are_twenty_three(interpreter: Interpreter, tracer: T
     if truth.timeouts_are_exact:
         # That many fit into the waits; one that is late on a busy CPU leaves room for one less.
         assert truth.timeouts - 2 <= waiter.drop_requests <= truth.timeouts
-    assert {} == observation.totals.lost_events
+    assert {} == missed_events(observation)
     # Each wait lies in the slot of its length, or in the next one if it is that close to the bound.
     expected = [slot_of(ns) for ns in truth.wait_ns]
     counted = [
@@ -69,7 +69,7 @@ def test_foreign_condition_variables_are_not_the_gil(
 
         assert () == observation.totals.threads, method
         assert 0 == total(observation.totals.gils[0].waits.values()).count
-        assert {} == observation.totals.lost_events
+        assert {} == missed_events(observation)
         assert "" == observation.invalid
 
 
@@ -91,7 +91,7 @@ def test_five_hundred_threads_are_all_counted(tracer: Tracer) -> None:
     }
 
     assert dict.fromkeys(waiters, 3) == counted
-    assert {} == observation.totals.lost_events
+    assert {} == missed_events(observation)
     assert 400 == len({thread.tid for thread in observation.totals.threads} & waiters)
 
 

@@ -6,7 +6,7 @@ from accuracy.truth import ThreadTruth, Waits, known_waits, started
 from gilscope.gil.tracer import Tracer
 from gilscope.model import Cause, Kind, Tally, ThreadTotals
 from interpreters import ALL_INTERPRETERS, Interpreter, find_interpreter
-from tracing import command_of, looked_after, observation_of
+from tracing import command_of, looked_after, missed_events, observation_of
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
@@ -35,7 +35,7 @@ def test_waits_of_each_thread_are_right_to_one_percent(
     found = {thread.tid: thread for thread in observation.totals.threads}
 
     assert "sites" == target.process.method
-    assert {} == observation.totals.lost_events
+    assert {} == missed_events(observation)
     assert "" == observation.invalid
     for thread in truth.threads:
         seen = found[thread.tid]
@@ -68,7 +68,7 @@ def test_libc_method_agrees_once_it_has_learned(name: str, tracer: Tracer) -> No
     found = {thread.tid: thread for thread in observation.totals.threads}
 
     assert "libc" == target.process.method
-    assert {"began_unseen", "return_unknown"} >= set(observation.totals.lost_events)
+    assert {"began_unseen", "return_unknown"} >= set(missed_events(observation))
     assert observation.totals.gils[0].waits[Cause.BLOCKING_CALL].count == 0
     for thread in truth.threads:
         # Until the first wait of each kind has shown where it returns, waits are lost and counted.
