@@ -9,6 +9,7 @@ from typing import Protocol
 
 from gilscope.gil.account import Holding, RawLock
 from gilscope.gil.uprobes import Hook, Uprobes
+from gilscope.kernel.entry import Change
 from gilscope.kernel.table import Table
 from gilscope.model import Record
 
@@ -177,8 +178,11 @@ class Window:
             _UNLIMITED if allowed_traps is None else self._traps_before + allowed_traps
         )
         self._last_look.clear()
-        self._bounds = _Bounds(time.monotonic_ns(), _NEVER_NS)
-        self._write(counts_begun=True)
+        begin = self._change(_Bounds(0, _NEVER_NS), "from_ns", counts_begun=True)
+        # Nothing may come between: what is taken until the kernel knows of the window is missed.
+        from_ns = time.monotonic_ns()
+        begin.make(from_ns)
+        self._bounds = _Bounds(from_ns, _NEVER_NS)
         self._is_open = True
         self._coverage = (self._coverage[0], self._bounds.from_ns)
         for cond, before in locks.items():
@@ -204,10 +208,13 @@ class Window:
         # time. If it is let go before the end is written, the probes still count that.
         untouched = {cond: lock for cond, lock in self._locks() if self._is_untouched(lock)}
         holders = {cond: self._look(cond) for cond in untouched}
-        until_ns = min(self._current_bounds().until_ns, time.monotonic_ns())
-        self._bounds = _Bounds(self._bounds.from_ns, until_ns)
+        bounds = self._current_bounds()
+        end = self._change(bounds, "until_ns", counts_begun=False)
+        # As above: what is taken until the kernel knows of the end still counts.
+        until_ns = min(bounds.until_ns, time.monotonic_ns())
+        end.make(until_ns)
+        self._bounds = _Bounds(bounds.from_ns, until_ns)
         self._is_open = False
-        self._write(counts_begun=False)
         self._closing += self._kernel.uprobes.close(self._acquire_probes)
         self._acquire_probes = []
         covered_ns = until_ns - self._bounds.from_ns
@@ -341,7 +348,11 @@ class Window:
 
     def _write(self, *, counts_begun: bool) -> None:
         bounds = self._current_bounds()
-        self._kernel.windows.put(
+        self._change(bounds, "from_ns", counts_begun=counts_begun).make(bounds.from_ns)
+
+    def _change(self, bounds: _Bounds, name: str, *, counts_begun: bool) -> Change:
+        """Return what tells the kernel of *bounds* once their field *name* is known."""
+        return self._kernel.windows.change(
             {"value": self._slot},
             {
                 "from_ns": bounds.from_ns,
@@ -351,4 +362,5 @@ class Window:
                 "counts_begun": int(counts_begun),
                 "has_other_locks": int(bool(self._other_slots)),
             },
+            name,
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gilscope.kernel import syscalls
-from gilscope.kernel.entry import Entry
+from gilscope.kernel.entry import Change, Entry
 from gilscope.kernel.statistics import map_statistics
 from gilscope.model import Record
 
@@ -114,6 +114,11 @@ class Table:
     def put(self, key: Record, value: Record) -> None:
         """Store *value* under *key*; raises OSError, E2BIG where the map is full."""
         syscalls.map_update(self._fd, self._key.pack(key), self._value.pack(value))
+
+    def change(self, key: Record, value: Record, name: str) -> Change:
+        """Return what stores *value* under *key* once field *name*, which is no array, is known."""
+        packed = self._value.pack(value)
+        return Change(self._fd, self._key.pack(key), packed, *self._value.place(name))
 
     def delete(self, key: Record) -> bool:
         """Remove *key* and return whether it was there."""

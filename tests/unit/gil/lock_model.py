@@ -42,6 +42,10 @@ class _Array:
         """Return what reads one field."""
         return _Entry(self, key, name)
 
+    def change(self, key: dict[str, int], value: dict[str, Any], name: str) -> "_Change":
+        """Return what replaces the record once one field is known."""
+        return _Change(self, key, value, name)
+
     def put(self, key: dict[str, int], value: dict[str, Any]) -> None:
         """Replace the record; what is not given is zero."""
         if self._before_write is not None:
@@ -58,6 +62,17 @@ class _Entry:
     def read(self) -> int:
         number: int = self.array.get(self.key)[self.name]
         return number
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    array: _Array
+    key: dict[str, int]
+    value: dict[str, Any]
+    name: str
+
+    def make(self, number: int) -> None:
+        self.array.put(self.key, {**self.value, self.name: number})
 
 
 def _no_window() -> dict[str, Any]:
