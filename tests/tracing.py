@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.gil.calibration import TrapCosts
 from gilscope.gil.probe import GilProbe
 from gilscope.gil.site_cache import SiteCache
 from gilscope.gil.tracer import Tracer
+from gilscope.gil.trap_costs import measure_trap_costs
 from gilscope.model import Observation
 from interpreters import Interpreter
 
@@ -20,6 +22,7 @@ __all__ = [
     "observation_of",
     "probe",
     "tracer",
+    "trap_costs",
 ]
 
 _TICK_S = 0.02
@@ -72,6 +75,12 @@ def probe() -> Iterator[GilProbe]:
     """The compiled probes; compiling them takes a second, so all tests share them."""
     with GilProbe() as loaded:
         yield loaded
+
+
+@pytest.fixture(scope="session")
+def trap_costs(probe: GilProbe) -> TrapCosts:
+    """What a trap costs here; every command measures that before it traces."""
+    return measure_trap_costs(probe)
 
 
 @pytest.fixture

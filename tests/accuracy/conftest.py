@@ -1,5 +1,5 @@
 """What the accuracy tests share."""
 
-from tracing import probe, tracer
+from tracing import probe, tracer, trap_costs
 
-__all__ = ["probe", "tracer"]
+__all__ = ["probe", "tracer", "trap_costs"]

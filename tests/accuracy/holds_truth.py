@@ -6,6 +6,7 @@ import os
 import struct
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -17,6 +18,7 @@ __all__ = [
     "Hold",
     "Holds",
     "Switch",
+    "Wait",
     "Witness",
     "assert_same_lengths",
     "held_ns",
@@ -85,12 +87,33 @@ class Switch:
 
 
 @dataclass(frozen=True, slots=True)
+class Wait:
+    """From where a thread asks libc to wait to where it goes on, whatever woke it in between."""
+
+    cond: int
+    tid: int
+    from_ns: int
+    until_ns: int
+    is_yield: bool
+    """It waited to hear that another thread has taken the lock that it had just let go."""
+    calls: int
+    """How often it has asked libc: once more each time that it was woken and could not go on."""
+
+    @property
+    def ns(self) -> int:
+        """The length."""
+        return self.until_ns - self.from_ns
+
+
+@dataclass(frozen=True, slots=True)
 class Holds:
     """All holds of one process, and what lay between them."""
 
     finished: tuple[Hold, ...]
     open: tuple[Hold, ...]
     switches: tuple[Switch, ...]
+    waits: tuple[Wait, ...]
+    """Those that are over."""
 
     @property
     def all(self) -> tuple[Hold, ...]:
@@ -112,6 +135,7 @@ class Holds:
             tuple(hold for hold in self.finished if hold.from_ns >= at_ns),
             tuple(hold for hold in self.open if hold.from_ns >= at_ns),
             tuple(switch for switch in self.switches if switch.released_ns >= at_ns),
+            tuple(wait for wait in self.waits if wait.from_ns >= at_ns),
         )
 
 
@@ -207,13 +231,28 @@ def _holds(notes: Sequence[_Note]) -> Holds:
     switches: list[Switch] = []
     opened: dict[int, Hold] = {}
     released: dict[int, _Note] = {}
+    waits: list[Wait] = []
     waits_since_ns: dict[tuple[int, int], int] = {}
+    woken_ns: dict[tuple[int, int], int] = {}
+    calls: Counter[tuple[int, int]] = Counter()
     for note in notes:
-        if note.kind == _Kind.WAITS and note.cond in gils:
-            waits_since_ns.setdefault((note.cond, note.tid), note.at_ns)
+        waiter = (note.cond, note.tid)
+        if note.kind == _Kind.WAITS and note.cond in gils | switch_conds:
+            # After a time-out the same wait goes on.
+            waits_since_ns.setdefault(waiter, note.at_ns)
+            calls[waiter] += 1
+        elif note.kind == _Kind.WOKEN and note.cond in gils:
+            woken_ns[waiter] = note.at_ns
+        elif note.kind == _Kind.WOKEN and note.cond in switch_conds:
+            cond, since_ns = note.cond - _SWITCH_COND_OFFSET, waits_since_ns.pop(waiter)
+            waits.append(Wait(cond, note.tid, since_ns, note.at_ns, True, calls.pop(waiter)))
         elif note.kind == _Kind.SIGNALLED and note.cond in switch_conds:
             cond = note.cond - _SWITCH_COND_OFFSET
             since_ns = waits_since_ns.pop((cond, note.tid), None)
+            if since_ns:
+                taker = (cond, note.tid)
+                until_ns = woken_ns[taker]
+                waits.append(Wait(*taker, since_ns, until_ns, False, calls.pop(taker)))
             opened[cond] = Hold(cond, note.tid, note.at_ns, None)
             last = released.get(cond)
             if last and last.tid != note.tid and since_ns and since_ns < last.at_ns:
@@ -224,4 +263,4 @@ def _holds(notes: Sequence[_Note]) -> Holds:
             if begun is not None:
                 assert begun.tid == note.tid, "released by a thread that did not hold it"
                 finished.append(Hold(begun.cond, begun.tid, begun.from_ns, note.at_ns))
-    return Holds(tuple(finished), tuple(opened.values()), tuple(switches))
+    return Holds(tuple(finished), tuple(opened.values()), tuple(switches), tuple(waits))

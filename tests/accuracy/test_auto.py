@@ -11,6 +11,7 @@ import pytest
 
 from accuracy.holds_truth import Hold, Holds, Witness, assert_same_lengths, held_ns
 from accuracy.truth import Answer, started, thread_truths
+from gilscope.gil.calibration import TrapCosts
 from gilscope.gil.full_mode import ObservationPlan
 from gilscope.gil.probe import GilProbe
 from gilscope.gil.tracer import Tracer
@@ -45,16 +46,16 @@ _MS = 1_000_000
     ("name", "seconds"), [("debian-3.11", 60), ("pyenv-3.8", 20), ("debian-3.14", 20)]
 )
 def test_held_time_and_waits_are_right_to_five_percent(
-    name: str, seconds: int, probe: GilProbe, tmp_path: Path
+    name: str, seconds: int, probe: GilProbe, trap_costs: TrapCosts, tmp_path: Path
 ) -> None:
     """
     With windows for a part of the time, all held time and all waits come out right.
     """
     witness = Witness(tmp_path)
     command = witness.command(command_of(find_interpreter(name)))
-    arguments = ["--seconds", str(seconds), "--threads", "mixed,mixed,brisk"]
+    arguments = ["--seconds", str(seconds), "--threads", "mixed,brisk"]
     with (
-        tracing(probe, tmp_path, ObservationPlan(Mode.AUTO)) as tracer,
+        tracing(probe, tmp_path, ObservationPlan(Mode.AUTO, costs=trap_costs)) as tracer,
         started(command, "held_known.py", *arguments) as workload,
     ):
         tracer.attach(workload.pid)

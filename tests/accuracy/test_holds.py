@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from accuracy.holds_truth import Witness, assert_same_lengths
-from accuracy.truth import Answer, ThreadTruth, started, thread_truths
+from accuracy.holds_truth import Holds, Witness, assert_same_lengths
+from accuracy.truth import Answer, ThreadTruth, Workload, started, thread_truths
+from gilscope.gil.calibration import TrapCosts
+from gilscope.gil.full_mode import ObservationPlan
 from gilscope.gil.probe import GilProbe
 from gilscope.gil.tracer import Tracer
 from gilscope.histogram import total
-from gilscope.model import Observation, ThreadTotals
+from gilscope.model import Mode, Observation, ThreadTotals
 from interpreters import ALL_INTERPRETERS, ONE_PER_MINOR, Interpreter
 from live.holds import (
     assert_adds_up,
@@ -35,70 +37,72 @@ _ENDS_NS = 50_000
 _WAIT_SLACK_NS = 20_000_000
 """As much as a hundredth of two seconds."""
 
-_MISSED_YIELDS = 3
-_MISSED_YIELDS_SHARE = 0.1
-"""A thread of Python sees its yields as jumps of its clock, and may miss a short one: some more of
-them where other processes come between."""
-
 _BOOKKEEPING = 0.03
 """Of a thread's time its clock may spend on reading what the scheduler says."""
 
 
 @pytest.fixture
-def tracer(probe: GilProbe, tmp_path: Path) -> Iterator[Tracer]:
-    """A tracer in full mode."""
-    with tracing(probe, tmp_path) as made:
+def tracer(probe: GilProbe, trap_costs: TrapCosts, tmp_path: Path) -> Iterator[Tracer]:
+    """A tracer in full mode, as users have it: it knows what its own probes add to a hold."""
+    with tracing(probe, tmp_path, ObservationPlan(Mode.FULL, costs=trap_costs)) as made:
         yield made
 
 
-# Against the clocks of the threads.
+# Against two clocks: of the threads, which begins a little late and ends a little early, and of a
+# witness inside the target. A thread that has just taken the GIL first wakes another that waits to
+# hear of it, which takes some 50 µs on virtual machines: only the witness sees that as a part of
+# the hold.
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("interpreter", ALL_INTERPRETERS)
 def test_holds_of_each_thread_are_right_to_one_percent(
-    interpreter: Interpreter, tracer: Tracer
+    interpreter: Interpreter, tracer: Tracer, tmp_path: Path
 ) -> None:
     """
-    Each thread's time with the GIL agrees with its own clock; holds and waits are right as well.
+    Each thread's time with the GIL agrees with both clocks; holds and waits are right as well.
     """
     arguments = ["--seconds", "5", "--threads", "hog,worker,yielder"]
-    answer, observation = _known_holds(command_of(interpreter), tracer, *arguments)
-    truth, is_undisturbed = thread_truths(answer), answer["policy"] == "rr"
+    answer, observation, truth = _witnessed_holds(
+        command_of(interpreter), tracer, tmp_path, *arguments
+    )
+    threads, is_undisturbed = thread_truths(answer), answer["policy"] == "rr"
     (gil,) = observation.totals.gils
 
     assert_sound(observation)
     assert_adds_up(observation)
-    for thread in truth:
+    for thread in threads:
         seen = thread_of(observation, thread.tid)
-        missed = _missed_yields(thread, is_undisturbed=is_undisturbed)
         assert thread.hold_ns > _SECOND_NS
-        assert held_by(seen).ns == pytest.approx(thread.hold_ns, rel=_TOLERANCE), thread.name
-        assert thread.holds <= held_by(seen).count <= thread.holds + missed, thread.name
+        _assert_holds_agree(thread, seen, truth)
         if is_undisturbed:
             _assert_waits_agree(thread, seen)
     # The main thread has needed it for an instant; the rest of the time is accounted for.
     assert holds_of(gil).held_ns == pytest.approx(
-        sum(thread.hold_ns for thread in truth), rel=_TOLERANCE
+        sum(hold.ns for hold in truth.finished), rel=_TOLERANCE
     )
     assert observed_ns(observation) <= observation.totals.at_ns - observation.since_ns
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
-def test_short_holds_are_right_to_one_percent(interpreter: Interpreter, tracer: Tracer) -> None:
+def test_short_holds_are_right_to_one_percent(
+    interpreter: Interpreter, tracer: Tracer, tmp_path: Path
+) -> None:
     """
     Some thousand holds of 0.2 ms a second are all counted, and the probes add little to them.
     """
     arguments = ["--seconds", "2.5", "--threads", "quick"]
-    answer, observation = _known_holds(command_of(interpreter), tracer, *arguments)
-    (truth,) = thread_truths(answer)
-    held = held_by(thread_of(observation, truth.tid))
+    answer, observation, truth = _witnessed_holds(
+        command_of(interpreter), tracer, tmp_path, *arguments
+    )
+    (thread,) = thread_truths(answer)
+    seen = thread_of(observation, thread.tid)
 
     assert_sound(observation)
-    assert truth.hold_ns > _SECOND_NS
-    assert truth.holds == held.count
-    assert held.ns == pytest.approx(truth.hold_ns, rel=_TOLERANCE)
+    assert thread.hold_ns > _SECOND_NS
+    assert thread.holds == held_by(seen).count
+    _assert_holds_agree(thread, seen, truth)
 
 
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
@@ -144,15 +148,31 @@ def _known_holds(
 ) -> tuple[Answer, Observation]:
     """Return what the threads of held_known.py know of themselves, and what has been seen."""
     with started(command, "held_known.py", *arguments) as workload:
-        tracer.attach(workload.pid)
-        with looked_after(tracer):
-            answer = workload.run()
-            workload.await_rest()
-        observation = observation_of(tracer, workload.pid)
+        answer, observation = _observed(workload, tracer)
         workload.finish()
+    return answer, observation
+
+
+def _witnessed_holds(
+    command: Sequence[str], tracer: Tracer, folder: Path, *arguments: str
+) -> tuple[Answer, Observation, Holds]:
+    """Return the same, and what a witness knows."""
+    witness = Witness(folder)
+    with started(witness.command(command), "held_known.py", *arguments) as workload:
+        answer, observation = _observed(workload, tracer)
+        truth = witness.holds(workload.pid).since(observation.since_ns)
+        workload.finish()
+    return answer, observation, truth
+
+
+def _observed(workload: Workload, tracer: Tracer) -> tuple[Answer, Observation]:
+    tracer.attach(workload.pid)
+    with looked_after(tracer):
+        answer = workload.run()
+        workload.await_rest()
     for thread in answer["threads"]:
         _assert_accounts_for_its_time(thread)
-    return answer, observation
+    return answer, observation_of(tracer, workload.pid)
 
 
 def _assert_accounts_for_its_time(thread: Answer) -> None:
@@ -165,11 +185,13 @@ def _assert_accounts_for_its_time(thread: Answer) -> None:
     assert thread["wall_ns"] * (1 - slack) <= known_ns <= thread["wall_ns"], thread["name"]
 
 
-def _missed_yields(thread: ThreadTruth, *, is_undisturbed: bool) -> int:
-    """Return how many holds more than it knows of a thread may have had."""
-    if thread.kernel is None:
-        return 0
-    return _MISSED_YIELDS + (0 if is_undisturbed else int(thread.holds * _MISSED_YIELDS_SHARE))
+def _assert_holds_agree(thread: ThreadTruth, seen: ThreadTotals, truth: Holds) -> None:
+    """Assert that *seen* has the thread's holds, each once, and their time, and no more."""
+    held, holds = held_by(seen), truth.of(thread.tid)
+
+    assert thread.holds <= len(holds) == held.count, thread.name
+    assert held.ns == pytest.approx(sum(hold.ns for hold in holds), rel=_TOLERANCE), thread.name
+    assert thread.hold_ns * (1 - _TOLERANCE) <= held.ns, thread.name
 
 
 def _assert_waits_agree(truth: ThreadTruth, seen: ThreadTotals) -> None:
