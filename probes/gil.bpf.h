@@ -158,10 +158,8 @@ struct python {
     u32 frame_owner;            // 0: there is none
     u32 frame_root;
     u32 frame_root_marks; // bit k: frame_root is k in the first frame of a thread
-    u32 code_pointers;    // in a code object: the first of some pointers in a row, among them
+    u32 code_pointers;    // in a code object: those from file and name to line table, in a row
     u32 code_pointers_size;
-    u32 code_name; // that to its plain name
-    u32 code_line_table;
     u32 attachment; // what an earlier one of the same number has been sent does not count
 };
 
@@ -224,14 +222,9 @@ struct blame {
 };
 
 struct stack_key {
-    u64 id; // less what its code objects say
+    u64 id;
     u32 tgid;
     u32 attachment;
-};
-
-struct sent_stack {
-    u64 id;
-    u64 checked_ns; // when its code objects were found to be the same
 };
 
 struct edge_key {
@@ -393,7 +386,7 @@ BPF_F_TABLE("hash", u32, struct blame, blames, MAX_BLAMES, TABLE_FLAGS);
 BPF_ARRAY(empty_blame, struct blame, 1);
 BPF_ARRAY(empty_histogram, struct histogram, 1);
 // The stacks that user space has been sent; one that falls out is sent again.
-BPF_TABLE("lru_hash", struct stack_key, struct sent_stack, sent_stacks, MAX_STACKS);
+BPF_TABLE("lru_hash", struct stack_key, u8, sent_stacks, MAX_STACKS);
 BPF_F_TABLE("hash", struct edge_key, struct edge, edges, MAX_EDGES, TABLE_FLAGS);
 BPF_F_TABLE("hash", struct culprit_key, struct culprit, culprits, MAX_EDGES, TABLE_FLAGS);
 BPF_ARRAY(settings, struct settings, 1);

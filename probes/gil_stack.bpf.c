@@ -7,12 +7,12 @@
 // for true only if it ends where a thread's first frame is; frames at its inner end that were other
 // ones when they were read again are left out. User space checks that each is a code object's.
 
-#define MAX_STEPS 48           // frames, with those between that C code has put there
-#define WALK_NS 20000          // a walk that takes longer was interrupted
-#define STR_HASH 24            // struct PyASCIIObject
-#define BYTES_CONTENT 32       // struct PyBytesObject
-#define BYTES_READ 2           // of it, in words: so much memory every bytes object has
-#define CHECK_AGAIN_NS 1000000 // after this the code objects of a stack are looked at again
+#define MAX_STEPS 48     // frames, with those between that C code has put there
+#define WALK_NS 20000    // a walk that takes longer was interrupted
+#define STR_HASH 24      // struct PyASCIIObject
+#define CODE_NAME 1      // its place in the row of pointers
+#define BYTES_CONTENT 32 // struct PyBytesObject
+#define BYTES_READ 2     // of it, in words: so much memory every bytes object has
 #define MAX_WALKS 5
 #define OWNER_GENERATOR 1
 #define OWNER_WITHOUT_CODE 3 // from this value on a frame's owner is C code
@@ -253,32 +253,33 @@ static __always_inline void keep_common(struct blame *blame)
 static __always_inline int code_identity(u32 *identity, struct blame *blame,
                                          const struct python *python, u64 code)
 {
-    u64 hash = 0, name = 0, line_table = 0, content[BYTES_READ] = {};
+    u64 hash = 0, name_hash = 0, content[BYTES_READ] = {};
     u32 size = python->code_pointers_size;
 
     blame->pointers[MAX_CODE_POINTERS - 1] = 0;
     if (size > sizeof(blame->pointers) ||
-        bpf_probe_read_user(blame->pointers, size, (void *)(code + python->code_pointers)) ||
-        read_u64(&name, code + python->code_name) ||
-        read_u64(&line_table, code + python->code_line_table))
+        bpf_probe_read_user(blame->pointers, size, (void *)(code + python->code_pointers)))
         return -1;
     for (u32 at = 0; at < MAX_CODE_POINTERS; at++)
         hash = mixed(hash, blame->pointers[at]);
-    if (bpf_probe_read_user(content, sizeof(content), (void *)(line_table + BYTES_CONTENT)))
+    u64 line_table = blame->pointers[(size / sizeof(u64) - 1) & (MAX_CODE_POINTERS - 1)];
+
+    if (bpf_probe_read_user(content, sizeof(content), (void *)(line_table + BYTES_CONTENT)) ||
+        read_u64(&name_hash, blame->pointers[CODE_NAME] + STR_HASH))
         return -1;
     for (u32 at = 0; at < BYTES_READ; at++)
         hash = mixed(hash, content[at]);
-    if (read_u64(&name, name + STR_HASH))
-        return -1;
-    *identity = mixed(hash, (u32)name);
+    *identity = mixed(hash, (u32)name_hash);
     return 0;
 }
 
-static __always_inline int identify_codes(struct blame *blame, const struct python *python)
+// Gives the stack its id. Where a program drops code all the time, another function may stand at
+// the same addresses in the next instant, so no id is taken for known before this.
+static __always_inline int identify(struct blame *blame, const struct python *python)
 {
     struct stack *stack = &blame->stack;
 
-    stack->id = 0;
+    stack->id = mixed(stack->depth, stack->state);
 #pragma clang loop unroll(disable)
     for (u32 at = 0; at < STACK_DEPTH; at++) {
         u32 place = place_in_stack(at);
@@ -287,47 +288,34 @@ static __always_inline int identify_codes(struct blame *blame, const struct pyth
             break;
         if (code_identity(&stack->identities[place], blame, python, stack->codes[place]))
             return -1;
+        stack->id = mixed(mixed(stack->id, stack->codes[place]), stack->instructions[place]);
         stack->id = mixed(stack->id, stack->identities[place]);
     }
+    stack->id |= ID_OF_READ_STACK;
     return 0;
 }
 
-// Gives the stack its id, and sends it to user space unless that has been done.
+// The id of the stack that was read; it is sent to user space unless that has been done.
 static __always_inline u64 noted_stack(struct blame *blame, const struct python *python)
 {
     struct stack *stack = &blame->stack;
     u32 tgid = blame->tgid;
-    u64 now = bpf_ktime_get_ns();
-    u64 id = mixed(stack->depth, stack->state);
+    u8 sent = 1;
 
-#pragma clang loop unroll(disable)
-    for (u32 at = 0; at < STACK_DEPTH; at++) {
-        if (at >= stack->depth)
-            break;
-        id = mixed(mixed(id, stack->codes[at]), stack->instructions[at]);
-    }
-    struct stack_key key = {.id = id, .tgid = tgid, .attachment = python->attachment};
-    struct sent_stack *known = sent_stacks.lookup(&key);
-
-    if (known && now - known->checked_ns < CHECK_AGAIN_NS)
-        return known->id;
-    if (identify_codes(blame, python)) {
+    if (identify(blame, python)) {
         lose(tgid, LOST_STACK_TORN);
         return STACK_UNKNOWN;
     }
-    struct sent_stack sent = {.id = mixed(id, stack->id) | ID_OF_READ_STACK, .checked_ns = now};
+    struct stack_key key = {.id = stack->id, .tgid = tgid, .attachment = python->attachment};
 
-    if (known && known->id == sent.id) {
-        known->checked_ns = now;
-        return sent.id;
-    }
-    stack->id = sent.id;
+    if (sent_stacks.lookup(&key))
+        return key.id;
     stack->tgid = tgid;
     if (stacks.ringbuf_output(stack, sizeof(*stack), 0))
         lose(tgid, LOST_STACK_UNSENT);
     else
         sent_stacks.update(&key, &sent);
-    return sent.id;
+    return key.id;
 }
 
 // The id of the stack of the thread with the state *tstate*, which *may_run* meanwhile.

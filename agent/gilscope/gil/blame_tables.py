@@ -80,8 +80,9 @@ class BlameTables:
 
     def send_again(self, pid: int, stack_ids: Collection[int]) -> None:
         """Have the probes send these stacks again when they meet them."""
-        for key, record in self._sent_stacks.items():
-            if key["tgid"] == pid and record["id"] in stack_ids:
+        keys = [key for key, _ in self._sent_stacks.items()]
+        for key in keys:
+            if key["tgid"] == pid and key["id"] in stack_ids:
                 self._sent_stacks.delete(key)
 
     def _read_edges(self, processes: dict[int, RawProcess], counted: Counter[str]) -> None:

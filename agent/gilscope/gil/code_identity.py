@@ -7,10 +7,10 @@ from the memory of the process; the program may have dropped the code by then an
 import struct
 
 from gilscope.gil.layout import Layout
-from gilscope.gil.memory import TornRead, read_bytes, read_int, read_pointer
+from gilscope.gil.memory import TornRead, read_bytes, read_int
 from gilscope.gil.runtime import Runtime
 
-__all__ = ["code_pointers", "is_code", "plain_name"]
+__all__ = ["code_pointers", "is_code"]
 
 _POINTER = 8
 _POINTERS_SIZE = 4 * _POINTER
@@ -21,12 +21,6 @@ _STR_HASH = 24
 _NOT_HASHED = (1 << 32) - 1
 _HALF, _WHOLE = (1 << 32) - 1, (1 << 64) - 1
 _MULTIPLIER = 0x9E3779B97F4A7C15
-
-
-def plain_name(layout: Layout) -> int:
-    """Return the offset, in a code object, of the pointer to its name without any qualification."""
-    # From the file name on: plain name, since 3.11 qualified name, line table.
-    return layout.code_file + _POINTER
 
 
 def code_pointers(layout: Layout) -> tuple[int, int]:
@@ -40,9 +34,9 @@ def is_code(runtime: Runtime, code: int, identity: int) -> bool:
     offset, size = code_pointers(layout)
     try:
         pointers = read_bytes(memory, code + offset, size)
-        line_table = read_pointer(memory, code + layout.code_line_table)
+        # From the file name on: plain name, since 3.11 qualified name, line table.
+        _, name, *_, line_table = struct.unpack(f"<{size // _POINTER}Q", pointers)
         content = read_bytes(memory, line_table + layout.bytes_content, _CONTENT_SIZE)
-        name = read_pointer(memory, code + plain_name(layout))
         name_hash = read_int(memory, name + _STR_HASH, 8) & _HALF
     except (TornRead, OSError):
         return False

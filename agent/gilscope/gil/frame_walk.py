@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from gilscope.gil.code_identity import code_pointers, plain_name
+from gilscope.gil.code_identity import code_pointers
 from gilscope.gil.runtime import PTHREAD_TID, Runtime
 from gilscope.model import Record
 
@@ -51,8 +51,6 @@ def frame_walk(pid: int, runtime: Runtime) -> Record:
         "frame_root_marks": sum(1 << mark for mark in layout.frame_root_marks),
         "code_pointers": pointers,
         "code_pointers_size": pointers_size,
-        "code_name": plain_name(layout),
-        "code_line_table": layout.code_line_table,
     }
 
 

@@ -9,7 +9,7 @@ import pytest
 from gilscope.gil import blame as blame_module
 from gilscope.gil.account import RawEdge, RawProcess, RawStack, Taken, Waiting
 from gilscope.gil.blame import Blame
-from gilscope.gil.code_identity import code_pointers, plain_name
+from gilscope.gil.code_identity import code_pointers
 from gilscope.model import UNKNOWN_STACK, Culprit, Edge, Frame, Kind, Stack, StackState, Tally
 from unit.gil.python_in_memory import PythonInMemory
 
@@ -76,7 +76,8 @@ class _Process:
                 instructions=_INSTRUCTIONS,
             )
             name = self.python.text(frame.function)
-            self.python.put_int(code + plain_name(self.python.layout), name)
+            # Behind the file's.
+            self.python.put_int(code + self.python.layout.code_file + 8, name)
         return self._codes[frame]
 
     def blame(self, *known: int, keep_callers: bool = True) -> Blame:

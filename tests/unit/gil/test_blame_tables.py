@@ -311,8 +311,10 @@ def test_stacks_that_are_to_be_sent_again(probes: _Probes) -> None:
     """
     Those of this process leave the list of sent ones, and no others.
     """
-    for at, (pid, stack) in enumerate([(_PID, _SERVING), (_PID, _CRUNCHING), (_PID + 1, _SERVING)]):
-        probes.tables["sent_stacks"].put({"id": at, "tgid": pid}, {"id": stack})
+    sent = [(_PID, _SERVING), (_PID, _CRUNCHING), (_PID + 1, _SERVING)]
+    for pid, stack in sent:
+        probes.tables["sent_stacks"].put({"id": stack, "tgid": pid}, {"value": 1})
     probes.blame.send_again(_PID, {_SERVING})
 
-    assert [1, 2] == [dict(key)["id"] for key in probes.tables["sent_stacks"].records]
+    left = [dict(key) for key in probes.tables["sent_stacks"].records]
+    assert sent[1:] == [(key["tgid"], key["id"]) for key in left]

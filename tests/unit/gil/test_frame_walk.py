@@ -53,13 +53,16 @@ def test_members_lie_where_the_probes_can_take_them_from(version: str) -> None:
 @every_version
 def test_pointers_of_a_code_object_fit(version: str) -> None:
     """
-    What tells code objects apart are three or four pointers in a row, its name's among them.
+    What tells code objects apart are three or four pointers in a row: file, names, line table.
     """
-    _, walk = _walk(version)
+    python, walk = _walk(version)
     first, size = walk["code_pointers"], walk["code_pointers_size"]
 
+    assert python.layout.code_file == first
+    # The plain name is the second; what is shown is the qualified one where there is one.
+    assert python.layout.code_name == first + size - 16
+    assert python.layout.code_line_table == first + size - 8
     assert size in {24, 32}
-    assert first <= walk["code_name"] <= first + size - 8
 
 
 @every_version
