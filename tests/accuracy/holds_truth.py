@@ -6,7 +6,7 @@ import os
 import struct
 import subprocess
 import tempfile
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -231,28 +231,13 @@ def _holds(notes: Sequence[_Note]) -> Holds:
     switches: list[Switch] = []
     opened: dict[int, Hold] = {}
     released: dict[int, _Note] = {}
-    waits: list[Wait] = []
     waits_since_ns: dict[tuple[int, int], int] = {}
-    woken_ns: dict[tuple[int, int], int] = {}
-    calls: Counter[tuple[int, int]] = Counter()
     for note in notes:
-        waiter = (note.cond, note.tid)
-        if note.kind == _Kind.WAITS and note.cond in gils | switch_conds:
-            # After a time-out the same wait goes on.
-            waits_since_ns.setdefault(waiter, note.at_ns)
-            calls[waiter] += 1
-        elif note.kind == _Kind.WOKEN and note.cond in gils:
-            woken_ns[waiter] = note.at_ns
-        elif note.kind == _Kind.WOKEN and note.cond in switch_conds:
-            cond, since_ns = note.cond - _SWITCH_COND_OFFSET, waits_since_ns.pop(waiter)
-            waits.append(Wait(cond, note.tid, since_ns, note.at_ns, True, calls.pop(waiter)))
+        if note.kind == _Kind.WAITS and note.cond in gils:
+            waits_since_ns.setdefault((note.cond, note.tid), note.at_ns)
         elif note.kind == _Kind.SIGNALLED and note.cond in switch_conds:
             cond = note.cond - _SWITCH_COND_OFFSET
             since_ns = waits_since_ns.pop((cond, note.tid), None)
-            if since_ns:
-                taker = (cond, note.tid)
-                until_ns = woken_ns[taker]
-                waits.append(Wait(*taker, since_ns, until_ns, False, calls.pop(taker)))
             opened[cond] = Hold(cond, note.tid, note.at_ns, None)
             last = released.get(cond)
             if last and last.tid != note.tid and since_ns and since_ns < last.at_ns:
@@ -263,4 +248,29 @@ def _holds(notes: Sequence[_Note]) -> Holds:
             if begun is not None:
                 assert begun.tid == note.tid, "released by a thread that did not hold it"
                 finished.append(Hold(begun.cond, begun.tid, begun.from_ns, note.at_ns))
-    return Holds(tuple(finished), tuple(opened.values()), tuple(switches), tuple(waits))
+    return Holds(tuple(finished), tuple(opened.values()), tuple(switches), _waits(notes, gils))
+
+
+def _waits(notes: Sequence[_Note], gils: set[int]) -> tuple[Wait, ...]:
+    """Return the waits for the locks *gils* that the notes of one program tell of."""
+    switch_conds = {cond + _SWITCH_COND_OFFSET for cond in gils}
+    waits: list[Wait] = []
+    # By condition variable and thread.
+    calls_ns: dict[tuple[int, int], list[int]] = defaultdict(list)
+    woken_ns: dict[tuple[int, int], int] = {}
+    for note in notes:
+        waiter = (note.cond, note.tid)
+        if note.kind == _Kind.WAITS:
+            calls_ns[waiter].append(note.at_ns)
+        elif note.kind == _Kind.WOKEN and note.cond in switch_conds:
+            calls = calls_ns.pop(waiter)
+            cond = note.cond - _SWITCH_COND_OFFSET
+            waits.append(Wait(cond, note.tid, calls[0], note.at_ns, True, len(calls)))
+        elif note.kind == _Kind.WOKEN:
+            # It may have been the time that has run out. Then the same wait goes on.
+            woken_ns[waiter] = note.at_ns
+        elif note.kind == _Kind.SIGNALLED and note.cond in switch_conds:
+            waiter = (note.cond - _SWITCH_COND_OFFSET, note.tid)
+            if calls := calls_ns.pop(waiter, []):
+                waits.append(Wait(*waiter, calls[0], woken_ns[waiter], False, len(calls)))
+    return tuple(waits)

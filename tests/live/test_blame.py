@@ -19,7 +19,7 @@ from gilscope.gil.request import Features, Limits, begin_loading
 from gilscope.gil.site_cache import SiteCache
 from gilscope.gil.tracer import Tracer
 from gilscope.histogram import total
-from gilscope.model import Edge, Kind, Observation, Stack, Tally
+from gilscope.model import Edge, Kind, Observation, Stack, StackState, Tally
 from live.builds import build
 from live.gilscope_command import eventually, gilscope
 from tracing import command_of, looked_after, observation_of
@@ -28,7 +28,8 @@ pytestmark = pytest.mark.live
 
 _PYTHON = "/usr/bin/python3.11"
 _NO_HOLDER = {"stack_unknown"}
-"""A thread that ends still holds the lock when it is not listed any more."""
+"""A thread that ends still holds the lock, and may be made to yield it, when it is not listed any
+more."""
 _DEPTHS = 24
 # Each round waits once in every depth of a recursion, behind a thread that never waits itself.
 _ROUNDS = f"""\
@@ -255,12 +256,17 @@ def test_full_ring_of_stacks_is_made_up_for(tmp_path: Path) -> None:
             rounds.begin(2)
             rounds.await_end()
         observation = _final(tracer, rounds.pid)
-    unknown = [edge for edge in observation.totals.edges if not edge.waiter.frames]
+    # Where somebody waits only once, as in a thread's first instant, nothing is met again.
+    unknown = sum(
+        edge.lost.count
+        for edge in observation.totals.edges
+        if edge.kind is not Kind.PREEMPTION and not edge.waiter.frames
+    )
 
     assert {"stack_unsent"} == set(observation.totals.lost_events) - _NO_HOLDER
     assert _DEPTHS // 2 <= observation.totals.lost_events["stack_unsent"]
     assert set(range(_DEPTHS)) == _depths(observation.totals.edges)
-    assert [] == unknown
+    assert unknown < _DEPTHS // 4
     assert _lost_by_kind(observation) == _blamed_by_kind(observation)
 
 
@@ -331,10 +337,11 @@ def test_process_that_replaces_its_program(tracer: Tracer) -> None:
         with looked_after(tracer):
             workload.run()
         after = _final(tracer, workload.pid)
+    # A thread that begins waits for the lock before it runs any Python, which is known too.
     unknown_ns = sum(
         edge.lost.ns
         for edge in after.totals.edges
-        if not (edge.waiter.frames and edge.holder.frames)
+        if StackState.UNKNOWN in (edge.waiter.state, edge.holder.state)
     )
 
     assert [workload.pid] == replaced
