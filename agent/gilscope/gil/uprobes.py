@@ -1,11 +1,13 @@
 """Puts uprobes into processes and takes them out again, without anybody waiting for that."""
 
+import errno
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
+from gilscope import procfs
 from gilscope.descriptors import RESERVED, most_descriptors
 from gilscope.errors import KernelOrBccMissing, NotPermitted
 from gilscope.kernel import syscalls
@@ -92,8 +94,9 @@ def _leave_some(opened: Sequence[int], pid: int) -> None:
 
 
 def _refusal(error: OSError, pid: int, path: str, offsets: Sequence[int]) -> Exception:
-    if isinstance(error, ProcessLookupError):
-        return error
+    # Of a process that has ended, the files that it had are not there any more either.
+    if isinstance(error, ProcessLookupError) or not procfs.is_alive(pid):
+        return ProcessLookupError(errno.ESRCH, os.strerror(errno.ESRCH))
     if isinstance(error, PermissionError):
         return NotPermitted(f"the kernel refused uprobes in process {pid} ({error.strerror})")
     shown = ", ".join(f"{offset:#x}" for offset in offsets)

@@ -8,6 +8,7 @@ from concurrent.futures import wait
 
 import pytest
 
+from gilscope import procfs
 from gilscope.errors import KernelOrBccMissing, NotPermitted
 from gilscope.gil.uprobes import Hook, Uprobes
 from gilscope.kernel import syscalls
@@ -29,6 +30,7 @@ class _Kernel:
         self.descriptors: list[int] = []
         self.refusal: OSError | None = None
         self.refuses_from = 0
+        self.has_process = True
 
     def open_uprobes(
         self, path: str, offsets: Sequence[int], program: int, pid: int, cookie: int
@@ -63,6 +65,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> _Kernel:
     made = _Kernel()
     monkeypatch.setattr(syscalls, "open_uprobes", made.open_uprobes)
     monkeypatch.setattr(syscalls, "open_uprobe", made.open_uprobe)
+    monkeypatch.setattr(procfs, "is_alive", lambda _: made.has_process)
     return made
 
 
@@ -159,6 +162,17 @@ def test_a_refusal_is_named(
     with pytest.raises(expected) as refused:
         linked.open(4711, _HOOKS, 7)
     assert message in str(refused.value)
+
+
+def test_files_of_a_process_that_has_ended(kernel: _Kernel, linked: Uprobes) -> None:
+    """
+    Its folder below /proc goes with it: a file that is not found there is no fault of the probes.
+    """
+    kernel.refusal = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    kernel.has_process = False
+
+    with pytest.raises(ProcessLookupError):
+        linked.open(4711, _HOOKS, 7)
 
 
 def test_closing_is_not_waited_for(linked: Uprobes, monkeypatch: pytest.MonkeyPatch) -> None:
