@@ -11,9 +11,9 @@ PROCESS_LABELS = ("process", "pid", "container_id", "pod_uid")
 """On every series about a traced process; empty where unknown."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Family:
-    """One exported family of time series."""
+    """One exported family of time series. There is one object for each."""
 
     name: str
     """As Prometheus stores it, without _bucket, _sum and _count."""

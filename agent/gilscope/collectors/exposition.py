@@ -29,8 +29,10 @@ _BUCKETS = "".join(
 """The buckets of a histogram, without their counts."""
 
 _SHARED = len(PROCESS_LABELS)
-_REMEMBERED = 256
-"""Processes whose labels are not written anew for each line."""
+_PROCESSES = 256
+"""Whose labels are not written anew for each line."""
+_VALUES = 8192
+"""Of labels that are not escaped anew for each line: a site is part of many pairs."""
 
 _IN_LABELS = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 _IN_HELP = str.maketrans({"\\": r"\\", "\n": r"\n"})
@@ -73,14 +75,17 @@ def _head(family: Family, *, is_open: bool) -> str:
 
 def _value_lines(series: Series) -> Iterator[str]:
     name, names = series.family.name, series.family.labels
-    for values, value in series.values:
-        yield f"{name}{{{_labels(names, values)}}} {value!r}\n" if values else f"{name} {value!r}\n"
+    if not names:
+        return (f"{name} {value!r}\n" for _, value in series.values)
+    form = f"{name}{{{_form(names)}}} %r\n"
+    return (form % (*_parts(names, values), value) for values, value in series.values)
 
 
 def _histogram_lines(series: Series) -> Iterator[str]:
     name, names = series.family.name, series.family.labels
+    form = _form(names)
     for values, histogram in series.histograms:
-        yield _histogram(name, _labels(names, values), histogram)
+        yield _histogram(name, form % _parts(names, values), histogram)
 
 
 def _histogram(name: str, labels: str, histogram: Histogram) -> str:
@@ -95,20 +100,31 @@ def _histogram(name: str, labels: str, histogram: Histogram) -> str:
     )
 
 
-def _labels(names: Labels, values: Labels) -> str:
+def _form(names: Labels) -> str:
+    """Return what labels with these *names* look like, without their `_parts`."""
     # Most lines tell of a process, and nearly all of a scrape about the same few.
-    shared = _SHARED if names[:_SHARED] == PROCESS_LABELS else 0
-    if not shared:
-        return _pairs(names, values)
-    begin = _process_pairs(values[:shared])
-    return f"{begin},{_pairs(names[shared:], values[shared:])}" if names[shared:] else begin
+    if names[:_SHARED] != PROCESS_LABELS:
+        return _pairs(names)
+    return ",".join(("%s", _pairs(names[_SHARED:]))) if names[_SHARED:] else "%s"
 
 
-@lru_cache(_REMEMBERED)
+def _parts(names: Labels, values: Labels) -> tuple[str, ...]:
+    if names[:_SHARED] != PROCESS_LABELS:
+        return tuple(map(_escaped, values))
+    return (_process_pairs(values[:_SHARED]), *map(_escaped, values[_SHARED:]))
+
+
+@lru_cache(_PROCESSES)
 def _process_pairs(values: Labels) -> str:
-    return _pairs(PROCESS_LABELS, values)
+    return _pairs(PROCESS_LABELS) % tuple(map(_escaped, values))
 
 
-def _pairs(names: Labels, values: Labels) -> str:
-    pairs = zip(names, values, strict=True)
-    return ",".join([f'{name}="{value.translate(_IN_LABELS)}"' for name, value in pairs])
+def _pairs(names: Labels) -> str:
+    return ",".join([f'{name}="%s"' for name in names])
+
+
+@lru_cache(_VALUES)
+def _escaped(value: str) -> str:
+    escaped = value.translate(_IN_LABELS)
+    # Not kept twice.
+    return value if escaped == value else escaped
