@@ -29,7 +29,7 @@ trap of each, so that with these a trap costs about twice what it does alone."""
 _TURN_NS = 10 * _S
 """So long a window may last where others are waiting for their turn."""
 
-_BEAT_NS = (_S // 8, 3 * _S // 8)
+_BEAT_NS = (_S // 4, 3 * _S // 4)
 """Between two looks at whatever may wait, drawn anew each time. A wake-up costs much more than a
 look, so that all processes share them; what ends a window does not wait."""
 
@@ -228,6 +228,7 @@ class FullMode:
     def _ask(self, watched: _Watched, window: Window, governor: Governor) -> None:
         account, file = watched.account, watched.file
         crowd = file.crowd
+        governor.processes_per_window = max(1.0, crowd.targets / _MOST_WINDOWS)
         if crowd.windows >= _MOST_WINDOWS and watched.traced.pid not in file.open_in:
             file.refused_ns = time.monotonic_ns()
             account.update(watched.traced, self._probe, crowd)

@@ -43,6 +43,10 @@ _MS: Final = 1_000_000
 _PAUSE_NS: Final = 4 * _S
 """From the end of a window to the next opportunity, on average. Changing the probes costs the
 agent itself CPU time, so that it must not happen too often in many processes."""
+_LONGEST_PAUSE_NS: Final = 12 * _S
+"""The same where there is hardly a chance: many others share the room for windows, or the
+contention probes cost more than the budget. Later, what a purse has got before would be too old to
+be spent."""
 _JITTER: Final = (0.5, 1.5)
 """The pause by its mean. As wide as the mean, it makes all phases of such a period equally likely
 in one step; shorter periods are met evenly anyway, longer ones after some steps."""
@@ -95,6 +99,9 @@ class Governor:
 
     def __init__(self, budget: Budget, random: Random) -> None:
         """Keep to *budget*; *random* draws the lots."""
+        self.processes_per_window = 1.0
+        """How many processes share the room for one window. Without room, more of them make each
+        ask the less often."""
         self._budget = budget
         self._random = random
         self._purse: Purse | None = None
@@ -154,7 +161,8 @@ class Governor:
         self._purse.update(usage)
         self._judge(usage, self._purse)
         self._window = None
-        self._draw_due(usage, _PAUSE_NS)
+        mean_ns = int(_PAUSE_NS * self.processes_per_window)
+        self._draw_due(usage, min(mean_ns, _LONGEST_PAUSE_NS))
 
     def _judge(self, usage: Usage, purse: Purse) -> None:
         # Both ways only after a minute, so that what goes up and down is not told each time.
@@ -176,7 +184,8 @@ class Governor:
             window = _Window(usage, usage.at_ns + _FIRST_NS, credit_ns=_FIRST_NS)
         purse.save_for(need_ns)
         if purse.held_ns < need_ns:
-            self._draw_due(usage, _PAUSE_NS)
+            is_hopeless = purse.earning < 0
+            self._draw_due(usage, _LONGEST_PAUSE_NS if is_hopeless else _PAUSE_NS)
             return None
         self._least_ns = self._random.uniform(*_LEAST_NS)
         self._window = window

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from random import Random
 from types import SimpleNamespace
-from typing import cast
+from typing import ClassVar, cast
 
 import pytest
 
@@ -43,6 +43,7 @@ class _Governor:
     def __init__(self) -> None:
         self.due_ns = 0
         self.is_over_budget = False
+        self.processes_per_window = 1.0
         self.decisions: list[Grant | None] = []
         self.asked: list[tuple[Usage, bool]] = []
         self.budget: Budget | None = None
@@ -604,9 +605,10 @@ class _Willing:
 
     due_ns = 0
     is_over_budget = False
+    processes_per_window = 0.0
 
     def __init__(self, _budget: Budget, _random: Random) -> None:
-        pass
+        _Crowd.governors.append(self)
 
     def step(self, _usage: Usage, *, is_open: bool) -> Grant | None:
         del is_open
@@ -619,8 +621,12 @@ class _Willing:
 class _Crowd:
     """Processes in auto mode, whose windows are opened whenever there is room."""
 
+    governors: ClassVar[list[_Willing]] = []
+    """Of the last crowd."""
+
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *inodes: int) -> None:
         self.now_ns = _S
+        self.governors.clear()
         self.windows = [_StubWindow() for _ in inodes]
         self._left = iter(self.windows)
         for module in (full_mode_module, tracing_cost):
@@ -688,6 +694,16 @@ def test_who_waits_for_a_window_gets_a_turn(monkeypatch: pytest.MonkeyPatch) -> 
         has_been_open = [was or now for was, now in zip(has_been_open, is_open, strict=True)]
 
     assert [True] * 8 == has_been_open
+
+
+def test_governors_know_how_many_share_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Eight processes of one file share six windows, two of another need not.
+    """
+    crowd = _Crowd(monkeypatch, *[2] * 8, *[3] * 2)
+    crowd.step()
+
+    assert [8 / 6] * 8 + [1.0] * 2 == [each.processes_per_window for each in crowd.governors]
 
 
 def test_nobody_makes_room_where_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -432,3 +432,42 @@ def test_a_window_that_there_is_no_room_for_waits_for_the_next_lot() -> None:
         at_ns = governor.due_ns
 
     assert governor.step(Usage(at_ns, at_ns, 0, 0), is_open=False) is not None
+
+
+@pytest.mark.parametrize(("processes", "mean_s"), [(1, 4), (2, 8), (3, 12), (30, 12)])
+def test_where_many_share_the_room_each_asks_the_less_often(processes: int, mean_s: int) -> None:
+    """
+    All of them together ask as often as one would, but a purse must not forget what it has got.
+    """
+    governor = _governor()
+    governor.processes_per_window = processes
+    governor.step(Usage(0, 0, 0, 0), is_open=False)
+    at_ns = governor.due_ns
+    assert S // 2 <= at_ns <= S + S // 2
+    pauses_ns = []
+    for _ in range(400):
+        governor.postpone(Usage(at_ns, at_ns, 0, 0))
+        pauses_ns.append(governor.due_ns - at_ns)
+        at_ns = governor.due_ns
+
+    assert mean_s * S // 2 <= min(pauses_ns)
+    assert mean_s * S * 3 // 2 >= max(pauses_ns)
+    assert mean_s * S == pytest.approx(sum(pauses_ns) / 400, rel=0.06)
+
+
+def test_a_process_whose_waits_are_too_dear_asks_less_often() -> None:
+    """
+    Its contention probes alone cost 5 %, and only 1 % is granted: there is nothing to pay with.
+    """
+    governor = _governor()
+    governor.step(Usage(0, 0, 0, 0), is_open=False)
+    pauses_ns = []
+    for _ in range(400):
+        at_ns = governor.due_ns
+        usage = Usage(at_ns, at_ns, at_ns // 20, 0)
+        assert governor.step(usage, is_open=False) is None
+        pauses_ns.append(governor.due_ns - at_ns)
+
+    assert 6 * S <= min(pauses_ns)
+    assert 18 * S >= max(pauses_ns)
+    assert 12 * S == pytest.approx(sum(pauses_ns) / 400, rel=0.06)
