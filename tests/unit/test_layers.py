@@ -14,6 +14,7 @@ _BASE_MODULES = {"", "errors", "histogram", "metrics", "model"}
 # Whatever is not listed here or found in a package below is pure.
 _IO_MODULES = {
     "agent_reader",
+    "allocation",
     "assets",
     "births",
     "cache_folder",

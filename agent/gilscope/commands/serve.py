@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable
 
+from gilscope.allocation import share_one_arena
 from gilscope.blame_book import DEFAULT_PAIRS
 from gilscope.commands.options import (
     add_method_option,
@@ -78,6 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM and return the exit code; raises GilscopeError."""
     logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
     allow_many()
+    share_one_arena()
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
