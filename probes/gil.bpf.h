@@ -87,6 +87,9 @@ enum stack_id {
 #define WALK_STACK 0
 #define USE_STACK 1
 #define FIND_THREAD 2
+#define END_WAIT 3
+#define ON_WAIT 4
+#define ON_YIELD 5
 
 enum target_flag {
     TARGET_KNOWS_CALLERS = 1, // `callers` has rules for this file
@@ -275,8 +278,12 @@ struct thread {
     u64 hold_ns; // finished holds, as far as they lie in windows
     u64 holds;   // those that began in one
     u64 last_hold_began_ns;
-    u64 stack;     // in which it has waited for the first time
-    u64 exited_ns; // 0: alive
+    u64 stack;           // in which it has waited for the first time
+    u64 exited_ns;       // 0: alive
+    u64 ending_since_ns; // for the program that ends a wait: when that began, when it is over,
+    u64 ending_ns;       // and what it comes after
+    u32 ending_cause;
+    u32 padding;
     u32 tgid;
     u32 cause; // of the wait in flight
     u64 version_begin;
@@ -390,7 +397,7 @@ BPF_TABLE("lru_hash", struct stack_key, u8, sent_stacks, MAX_STACKS);
 BPF_F_TABLE("hash", struct edge_key, struct edge, edges, MAX_EDGES, TABLE_FLAGS);
 BPF_F_TABLE("hash", struct culprit_key, struct culprit, culprits, MAX_EDGES, TABLE_FLAGS);
 BPF_ARRAY(settings, struct settings, 1);
-BPF_PROG_ARRAY(next_program, 3);
+BPF_PROG_ARRAY(next_program, 6);
 // struct stack
 BPF_RINGBUF_OUTPUT(stacks, STACK_PAGES);
 // struct notice

@@ -110,6 +110,31 @@ static __always_inline void finish_wait(struct thread *thread, u32 tid, u64 star
     end_blame(thread, gil, tid, started_ns, ended_ns, kind);
 }
 
+// Ends the wait of the thread that runs this, in a program of its own: there are many places where
+// a wait may end. Does not return.
+static __always_inline void end_wait_in_program(struct pt_regs *ctx, struct thread *thread,
+                                                u64 started_ns, u64 ended_ns, u32 cause)
+{
+    thread->ending_since_ns = started_ns;
+    thread->ending_ns = ended_ns;
+    thread->ending_cause = cause;
+    next_program.call(ctx, END_WAIT);
+}
+
+int end_wait(struct pt_regs *ctx)
+{
+    u32 tid = current_ids();
+    struct thread *thread = threads.lookup(&tid);
+
+    if (thread && thread->ending_since_ns) {
+        u64 started_ns = thread->ending_since_ns;
+
+        thread->ending_since_ns = 0;
+        finish_wait(thread, tid, started_ns, thread->ending_ns, thread->ending_cause);
+    }
+    return 0;
+}
+
 static __always_inline void begin_wait(struct thread *thread, u64 cond, u64 started_ns, u32 cause)
 {
     BEGIN_CHANGE(thread);
@@ -175,9 +200,16 @@ static __always_inline void note_lock(struct target *target, u64 cond)
         target->cond = MANY_LOCKS;
 }
 
-static __always_inline int wait_called(struct pt_regs *ctx, struct target *target, u64 ids, u64 now)
+// call pthread_cond_timedwait(cond, mutex, deadline) in take_gil
+int on_wait(struct pt_regs *ctx)
 {
+    u64 now = bpf_ktime_get_ns();
+    u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
+    struct target *target = trapped(tgid);
+
+    if (!target)
+        return 0; // between an exec and its notice
     struct gil_key key = {.cond = PT_REGS_PARM1(ctx), .tgid = tgid};
     struct gil_state state = {};
 
@@ -217,32 +249,17 @@ static __always_inline int wait_called(struct pt_regs *ctx, struct target *targe
     return 0;
 }
 
-// call pthread_cond_timedwait(cond, mutex, deadline) in take_gil
-int on_wait(struct pt_regs *ctx)
-{
-    u64 now = bpf_ktime_get_ns();
-    u64 ids = current_ids();
-    u32 tgid = ids >> 32;
-    struct target *target = trapped(tgid);
-
-    if (!target)
-        return 0; // between an exec and its notice
-    return wait_called(ctx, target, ids, now);
-}
-
 // The entry of pthread_cond_timedwait itself, where the call in take_gil could not be found: the
 // GILs are known from the interpreter's own structures, and any other condition variable is none.
 int on_libc_wait(struct pt_regs *ctx)
 {
-    u64 now = bpf_ktime_get_ns();
     u64 ids = current_ids();
-    u32 tgid = ids >> 32;
-    struct gil_key key = {.cond = PT_REGS_PARM1(ctx), .tgid = tgid};
-    struct target *target = trapped(tgid);
+    struct gil_key key = {.cond = PT_REGS_PARM1(ctx), .tgid = ids >> 32};
 
-    if (!target || !gils.lookup(&key) || !returns_to_probe(ctx, tgid, ids, 0))
-        return 0;
-    return wait_called(ctx, target, ids, now);
+    if (gils.lookup(&key) && returns_to_probe(ctx, key.tgid, ids, 0))
+        next_program.call(ctx, ON_WAIT);
+    trapped(key.tgid);
+    return 0;
 }
 
 // The jump behind that call: eax is its result, the GIL's mutex is held again.
@@ -280,7 +297,7 @@ int on_wait_return(struct pt_regs *ctx)
             note_taker(&key, tid, now);
     }
     if (state.locked == 0) {
-        finish_wait(thread, tid, thread->wait_started_ns, now, thread->cause);
+        end_wait_in_program(ctx, thread, thread->wait_started_ns, now, thread->cause);
         return 0;
     }
     if (result == TIMED_OUT && state.switch_number == thread->saved_switch_number) {
@@ -353,27 +370,7 @@ int on_forced_take(struct pt_regs *ctx)
         blame->ends_wait = 1;
         next_program.call(ctx, WALK_STACK);
     }
-    finish_wait(thread, tid, thread->forced_drop_ns, now, AFTER_PREEMPTION);
-    return 0;
-}
-
-static __always_inline int yield_called(struct pt_regs *ctx, struct gil_key *key, u64 ids, u64 now)
-{
-    u32 tgid = ids >> 32, tid = ids;
-    struct thread *thread = current_thread(tgid, tid);
-
-    if (!thread)
-        return 0;
-    answer_drop_request(key, 0, 1, now);
-    BEGIN_CHANGE(thread);
-    thread->cond = key->cond;
-    if (!thread->forced_drop_ns)
-        thread->yield_started_ns = now;
-    END_CHANGE(thread);
-    if (!thread->forced_drop_ns) {
-        begin_blame(tgid, tid, 0, now, AFTER_PREEMPTION);
-        next_program.call(ctx, WALK_STACK);
-    }
+    end_wait_in_program(ctx, thread, thread->forced_drop_ns, now, AFTER_PREEMPTION);
     return 0;
 }
 
@@ -382,6 +379,7 @@ int on_yield(struct pt_regs *ctx)
 {
     u64 now = bpf_ktime_get_ns();
     u64 ids = current_ids();
+    u32 tid = ids;
     struct gil_key key = {.cond = PT_REGS_PARM1(ctx) - GIL_SWITCH_COND_OFFSET, .tgid = ids >> 32};
 
     if (!trapped(key.tgid))
@@ -390,19 +388,33 @@ int on_yield(struct pt_regs *ctx)
     // waited, so a GIL that is not known by now is not one.
     if (!gils.lookup(&key))
         return 0;
-    return yield_called(ctx, &key, ids, now);
+    struct thread *thread = current_thread(key.tgid, tid);
+
+    if (!thread)
+        return 0;
+    answer_drop_request(&key, 0, 1, now);
+    BEGIN_CHANGE(thread);
+    thread->cond = key.cond;
+    if (!thread->forced_drop_ns)
+        thread->yield_started_ns = now;
+    END_CHANGE(thread);
+    if (!thread->forced_drop_ns) {
+        begin_blame(key.tgid, tid, 0, now, AFTER_PREEMPTION);
+        next_program.call(ctx, WALK_STACK);
+    }
+    return 0;
 }
 
 // The entry of pthread_cond_wait itself.
 int on_libc_yield(struct pt_regs *ctx)
 {
-    u64 now = bpf_ktime_get_ns();
     u64 ids = current_ids();
     struct gil_key key = {.cond = PT_REGS_PARM1(ctx) - GIL_SWITCH_COND_OFFSET, .tgid = ids >> 32};
 
-    if (!trapped(key.tgid) || !gils.lookup(&key) || !returns_to_probe(ctx, key.tgid, ids, 1))
-        return 0;
-    return yield_called(ctx, &key, ids, now);
+    if (gils.lookup(&key) && returns_to_probe(ctx, key.tgid, ids, 1))
+        next_program.call(ctx, ON_YIELD);
+    trapped(key.tgid);
+    return 0;
 }
 
 // The jump behind that call: another thread has taken the lock, and most likely still has it. What
@@ -427,6 +439,6 @@ int on_yield_return(struct pt_regs *ctx)
         next_program.call(ctx, WALK_STACK);
     }
     if (thread->yield_started_ns)
-        finish_wait(thread, tid, thread->yield_started_ns, now, AFTER_PREEMPTION);
+        end_wait_in_program(ctx, thread, thread->yield_started_ns, now, AFTER_PREEMPTION);
     return 0;
 }

@@ -121,14 +121,14 @@ int use_stack(struct pt_regs *ctx)
     } else {
         take_holder(thread, blame);
     }
+    note_walking_time(blame, tgid);
     if (blame->ends_wait) {
         u64 started_ns =
             thread->yield_started_ns ? thread->yield_started_ns : thread->forced_drop_ns;
 
         blame->ends_wait = 0;
         if (started_ns)
-            finish_wait(thread, tid, started_ns, blame->looked_ns, AFTER_PREEMPTION);
+            end_wait_in_program(ctx, thread, started_ns, blame->looked_ns, AFTER_PREEMPTION);
     }
-    note_walking_time(blame, tgid);
     return 0;
 }
