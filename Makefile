@@ -2,12 +2,12 @@
 SECONDS ?=
 
 python := .venv/bin/python
-c_files := $(wildcard probes/*.c probes/*.h)
+c_files := $(wildcard $(foreach folder,probes agent/stm_log tests/stm,$(folder)/*.c $(folder)/*.h))
 
 .PHONY: help setup interpreters demo test unit check format bench docs clean
 
 help: ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 setup: ## Install what is missing: packages, kernel headers, .venv
 	@deploy/setup/install.sh
@@ -42,4 +42,4 @@ docs: setup ## Make the pages again that are made from code
 	@$(python) -m gilscope.reports.metric_table >docs/metrics.md
 
 clean: ## Remove everything that the other targets made in this checkout
-	rm -rf .venv .cache build dist
+	rm -rf .venv .cache build dist agent/gilscope/stm/*.so

@@ -29,8 +29,8 @@ is_installed() {
 
 install_packages() {
     missing=
-    for package in binutils ca-certificates chromium fonts-dejavu-core gcc libc6-dev python3 \
-        python3-bpfcc python3-venv; do
+    for package in binutils ca-certificates chromium clang-14 fonts-dejavu-core gcc libc6-dev \
+        libclang-rt-14-dev python3 python3-bpfcc python3-dev python3-venv; do
         is_installed "$package" || missing="$missing $package"
     done
     [ -n "$missing" ] || return 0
@@ -101,6 +101,16 @@ make_venv() {
     printf '%s\n' "$root" >"$stamp"
 }
 
+# Compiles what is written in C again when it has changed; the installation did it the first time.
+build_extension() {
+    built=$root/agent/gilscope/stm/_native.abi3.so
+    if [ -e "$built" ] && [ -z "$(find "$root/agent/stm_log" -name '*.[ch]' -newer "$built" -type f)" ]; then
+        return 0
+    fi
+    say 'compiling the extension module'
+    "$venv/bin/python" "$root/agent/stm_log/hatch_build.py" >&2
+}
+
 # Prometheus' linter, for the tests. Its package would also start a server on this machine.
 get_promtool() {
     command -v promtool >/dev/null && return 0
@@ -122,4 +132,5 @@ mkdir -p "$cache"
 install_packages
 make_headers
 make_venv
+build_extension
 get_promtool

@@ -58,6 +58,21 @@ def test_the_wheel_ships_every_module(wheel: zipfile.ZipFile) -> None:
     assert set() == package - set(wheel.namelist())
 
 
+def test_the_wheel_brings_what_is_compiled(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    """
+    Its module for STM logs can be imported, by every Python from 3.11 on.
+    """
+    wheel.extractall(tmp_path)
+    code = "from gilscope.stm import _native; print(_native.__file__)"
+    command = [sys.executable, "-S", "-c", code]
+    imported = subprocess.run(
+        command, check=True, capture_output=True, text=True, env={"PYTHONPATH": str(tmp_path)}
+    )
+
+    assert f"{tmp_path}/gilscope/stm/_native.abi3.so\n" == imported.stdout
+    assert "-cp311-abi3-linux_" in Path(wheel.filename or "").name
+
+
 def test_the_wheel_starts_the_command_line(wheel: zipfile.ZipFile) -> None:
     """
     An installation has one command, gilscope, and the version that the package states.
