@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import gilscope
-from gilscope.commands import doctor, record, serve, top
+from gilscope.commands import doctor, record, serve, stm, top
 from gilscope.errors import GilscopeError
 
 __all__ = ["COMMANDS", "build_parser", "main"]
@@ -18,7 +18,7 @@ _EXIT_CODES = """\
 exit codes:
   0 done   1 unexpected   2 usage   3 no such process or not Python   4 GIL code not found
   5 not permitted   6 kernel or BCC missing   7 free-threaded: no GIL   8 unsupported Python
-  9 cannot listen   (record -- COMMAND passes the command's own exit code on)
+  9 cannot listen   10 not an STM log   (record -- COMMAND passes the command's own exit code on)
 """
 
 
@@ -39,6 +39,7 @@ COMMANDS: dict[str, Command] = {
     "record": record,
     "top": top,
     "serve": serve,
+    "stm": stm,
     "doctor": doctor,
 }
 

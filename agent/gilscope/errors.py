@@ -6,6 +6,7 @@ __all__ = [
     "GilscopeError",
     "KernelOrBccMissing",
     "NoGil",
+    "NotAnStmLog",
     "NotPermitted",
     "NotPython",
     "UnsupportedPython",
@@ -81,3 +82,10 @@ class CannotListen(GilscopeError):
 
     exit_code = 9
     remedy = "Choose another address with --listen HOST:PORT."
+
+
+class NotAnStmLog(GilscopeError):
+    """A file that cannot be read, or that no PyPy-STM has written."""
+
+    exit_code = 10
+    remedy = "PyPy-STM writes a log when PYPYSTM names a file: PYPYSTM=app.log pypy-stm app.py"

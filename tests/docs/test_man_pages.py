@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,9 +43,18 @@ def _declared(command: str) -> set[tuple[str, str]]:
     """Return how each option is written, and its help text."""
     return {
         (_written(action), str(action.help).replace("%%", "%"))
-        for action in _parser(command)._actions  # noqa: SLF001 - argparse tells it nowhere else
-        if action.dest != "name"
+        for action in _actions(_parser(command))
     }
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Yield the options of *parser*, and those of a command's own subcommands."""
+    for action in parser._actions:  # noqa: SLF001 - argparse tells it nowhere else
+        if not isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - it has no other name
+            yield action
+        elif action.dest != "name":
+            for subparser in action.choices.values():
+                yield from _actions(subparser)
 
 
 def _written(action: argparse.Action) -> str:
@@ -132,7 +142,7 @@ def test_help_lists_the_same_exit_codes() -> None:
     """
     The epilog of --help and the man page know the same ones.
     """
-    codes = re.findall(r"(?:^|\s)(\d) [a-zG]", build_parser().epilog or "")
+    codes = re.findall(r"(?:^|\s)(\d+) [a-zG]", build_parser().epilog or "")
 
     assert sorted(_exit_codes(_page())) == [int(code) for code in codes]
 

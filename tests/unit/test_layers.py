@@ -48,6 +48,8 @@ _IO_MODULES = {
     "procmem",
     "source_lines",
     "stm.follow",
+    "stm.read",
+    "stm.sources",
     "target",
 }
 _LAYER_OF_PACKAGE = {

@@ -6,7 +6,7 @@ from gilscope.histogram import Histogram, total
 from gilscope.model import GilTotals
 from gilscope.reports.html_parts.markup import duration
 
-__all__ = ["durations_section"]
+__all__ = ["duration_chart", "durations_section"]
 
 
 def durations_section(gils: Sequence[GilTotals]) -> Iterator[str]:
@@ -34,11 +34,12 @@ def durations_section(gils: Sequence[GilTotals]) -> Iterator[str]:
     yield "<p>Finished ones by duration. Each bound is twice the one before.</p>"
     yield '<div class="charts">'
     for heading, histogram in charts:
-        yield from _chart(heading, histogram)
+        yield from duration_chart(heading, histogram)
     yield "</div></section>"
 
 
-def _chart(heading: str, histogram: Histogram) -> Iterator[str]:
+def duration_chart(heading: str, histogram: Histogram) -> Iterator[str]:
+    """Yield a table of *histogram*, which is not empty, with a bar in each row."""
     used = [slot for slot, count in enumerate(histogram.slots) if count]
     largest = max(histogram.slots)
     mean = duration(histogram.sum_ns // histogram.count)

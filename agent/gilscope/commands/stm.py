@@ -1,0 +1,163 @@
+"""``gilscope stm``: what the logs of PyPy-STM say about conflicts."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from pathlib import Path
+
+from gilscope.commands.progress import Progress
+from gilscope.errors import NotAnStmLog
+from gilscope.printable import printable
+from gilscope.reports import stm_original, stm_text
+from gilscope.stm.log import SEMANTICS, TABLES, Reading
+from gilscope.stm.merge import MERGES, groups_of, merge
+from gilscope.stm.model import LogFile, LogGroup, StmReport
+from gilscope.stm.read import STANDARD_INPUT, read_log
+from gilscope.stm.sources import look_up
+
+__all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
+
+SUMMARY = "say which transactions of PyPy-STM collide, and what that costs"
+
+EXAMPLES = """\
+examples:
+  PYPYSTM=app.log pypy-stm app.py            # writes the log
+  gilscope stm report app.log
+  gilscope stm report app.log app.log.fork*  # a process and its forks, as one
+  gilscope stm report app.log --format html -o app.html
+  xz -dc old.log.xz | gilscope stm report -
+"""
+
+_FORMATS = ("text", "json", "html")
+_DONE, _UNEXPECTED, _USAGE = 0, 1, 2
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Declare the subcommands and their options."""
+    subcommands = parser.add_subparsers(dest="subcommand", metavar="SUBCOMMAND", required=True)
+    report = subcommands.add_parser("report", help="report on logs that have been written")
+    report.add_argument(
+        "files", nargs="+", metavar="FILE", help="logs; - stands for standard input"
+    )
+    report.add_argument(
+        "-n",
+        "--maxcount",
+        type=_count,
+        metavar="MAXCOUNT",
+        help="show so many conflicts of each log "
+        f"(default: {stm_text.MOST_ENTRIES}; with --compat as many as the original)",
+    )
+    report.add_argument("--format", choices=_FORMATS, default="text", help="form of the report")
+    report.add_argument("-o", "--output", metavar="FILE", help="write to FILE, not to stdout")
+    report.add_argument(
+        "--compat",
+        action="store_true",
+        help="exactly the figures of the original print_stm_log.py, with what it loses; "
+        "text in its form",
+    )
+    report.add_argument(
+        "--semantics",
+        choices=SEMANTICS,
+        help="how to charge conflicts (default: S1 or S2, by the log's kind)",
+    )
+    report.add_argument(
+        "--events",
+        choices=TABLES,
+        metavar="TABLE",
+        help=f"which number is which event: {', '.join(TABLES[:-1])} or {TABLES[-1]} "
+        "(default: found out)",
+    )
+    report.add_argument(
+        "--merge",
+        choices=MERGES,
+        default="forks",
+        help="which logs to add up in one report (default: those of a process and its forks)",
+    )
+    report.add_argument(
+        "--sources",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="DIR",
+        help="look for source files below DIR too; may be given several times",
+    )
+    report.set_defaults(run_subcommand=_report)
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of conflicts")
+    return number
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what the subcommand says and return the exit code; raises GilscopeError."""
+    subcommand: Callable[[argparse.Namespace], int] = arguments.run_subcommand
+    return subcommand(arguments)
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    if arguments.files.count(STANDARD_INPUT) > 1:
+        print("error: standard input can be read once", file=sys.stderr)
+        return _USAGE
+    reading = Reading(arguments.events, arguments.semantics, arguments.compat)
+    files, failures = _read_all(dict.fromkeys(arguments.files), reading)
+    for failure in failures[: None if files else -1]:
+        print(f"error: {printable(str(failure))}", file=sys.stderr)
+    if not files:
+        raise failures[-1]
+    groups = [LogGroup(merge(logs), tuple(logs)) for logs in groups_of(files, arguments.merge)]
+    markers = (
+        marker
+        for group in groups
+        for conflict in group.summary.conflicts
+        for marker in conflict.markers
+    )
+    report = StmReport(
+        files=tuple(files),
+        groups=tuple(groups),
+        sources=look_up(markers, arguments.sources),
+        most_entries=arguments.maxcount,
+    )
+    try:
+        _write(report, arguments)
+    except OSError as error:
+        if arguments.output is None:
+            raise
+        print(f"error: cannot write {arguments.output}: {error.strerror}", file=sys.stderr)
+        return _UNEXPECTED
+    return failures[-1].exit_code if failures else _DONE
+
+
+def _read_all(names: Iterable[str], reading: Reading) -> tuple[list[LogFile], list[NotAnStmLog]]:
+    # One that is none must not cost the others their report.
+    files: list[LogFile] = []
+    failures: list[NotAnStmLog] = []
+    for name in names:
+        with Progress(f"Reading {printable(name)}") as progress:
+            try:
+                files.append(read_log(name, reading, progress.tell))
+            except NotAnStmLog as failure:
+                failures.append(failure)
+    return files, failures
+
+
+def _write(report: StmReport, arguments: argparse.Namespace) -> None:
+    is_terminal = arguments.output is None and sys.stdout.isatty()
+    if arguments.format != "text":
+        module = import_module(f"gilscope.reports.stm_{arguments.format}")
+        text: str = module.render(report)
+    elif arguments.compat:
+        text = stm_original.render(report)
+    else:
+        text = stm_text.render(report, colour=is_terminal)
+    if arguments.output is not None:
+        Path(arguments.output).write_text(text, encoding="utf-8")
+        return
+    if hasattr(sys.stdout, "reconfigure"):
+        # Names may be more than the terminal's encoding knows.
+        sys.stdout.reconfigure(errors="replace")
+    sys.stdout.write(text)
+    sys.stdout.flush()

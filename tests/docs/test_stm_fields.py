@@ -1,0 +1,76 @@
+"""FIELDS of gilscope-stm(8): every word and JSON key of the reports is explained, and no other."""
+
+from typing import Any
+
+from docs.pages import DOCS, section, words_in_first_cells
+from gilscope.reports import stm_json, stm_text
+from gilscope.stm.log import TABLES
+from stm.program import played_log
+from stm.reading import file_of, report_of
+from stm.writer import LogWriter
+
+_BY_NAME = {"files", "counts", "with_marker", "waits"}
+"""JSON objects whose keys are names of files or events."""
+_PAGE = (DOCS / "man" / "gilscope-stm.8.md").read_text()
+
+
+def _fields(part: str) -> str:
+    return section(section(_PAGE, "## FIELDS"), f"### {part}")
+
+
+def _keys(value: Any) -> set[str]:
+    if isinstance(value, list):
+        return {key for item in value for key in _keys(item)}
+    if not isinstance(value, dict):
+        return set()
+    found = set(value)
+    for key, item in value.items():
+        is_by_name = key in _BY_NAME and isinstance(item, dict)
+        found |= _keys(list(item.values()) if is_by_name else item)
+    return found
+
+
+def _two_logs() -> bytes:
+    first, second = (played_log("E16", 300, seed).content for seed in (1, 2))
+    return first + b"\0" * 40 + second[16:]
+
+
+def test_json_keys_are_explained() -> None:
+    """
+    The table has every key of the report, and none that it has not.
+    """
+    report = report_of(file_of(_two_logs()))
+    merged = stm_json.report(report)
+    merged["merged"] = [{"name": "", "names": []}]
+
+    assert words_in_first_cells(_fields("JSON")) == _keys(merged)
+
+
+def test_words_of_the_text_are_explained() -> None:
+    """
+    The table has every line of the head of a report.
+    """
+    writer = LogWriter().add(0, 1, "START").add(1, 1, "ABORT")
+    lines = [
+        *stm_text.render(report_of(file_of(_two_logs()))).splitlines(),
+        *stm_text.render(report_of(file_of(writer.content))).splitlines(),
+    ]
+    words = words_in_first_cells(_fields("Text"))
+    starts = {line.strip().partition(":")[0] + ":" for line in lines if ":   " in line}
+
+    assert {"Total real time:", "Time in transactions:", "Outside of them:"} <= starts
+    assert set() == {start for start in starts if start.startswith(("T", "O"))} - words
+    assert set() == {
+        word
+        for word in ("Aborts without a conflict in the log:", "Waits, also of transactions")
+        if not any(line.startswith(word) for line in lines)
+    }
+
+
+def test_tables_of_events_are_explained() -> None:
+    """
+    The page on counting has each of them.
+    """
+    page = section((DOCS / "stm.md").read_text(), "## Which events a number stands for")
+
+    assert set(TABLES) == words_in_first_cells(page)

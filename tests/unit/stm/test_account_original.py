@@ -1,0 +1,136 @@
+"""The original's figures, with what it loses: S0, S1 and S2 in logs worked out by hand."""
+
+import pytest
+
+from gilscope.reports import stm_original
+from gilscope.stm.log import Reading
+from stm.golden import GOLDEN_ENTRIES, GoldenEntry
+from stm.reading import charges, original_log, report_of
+from stm.reading import file_of as read_file
+from stm.writer import MS, US, LogWriter, marker
+
+
+@pytest.mark.parametrize("entry", GOLDEN_ENTRIES, ids=lambda entry: f"{entry.count}x")
+def test_golden_entries_are_printed_again(entry: GoldenEntry) -> None:
+    """
+    A log with the same conflicts gives the entries of the two texts, letter by letter.
+    """
+    file = read_file(entry.log(), Reading(semantics="S0", is_original=True))
+
+    assert f"\n\n{entry.text}\n\n" in stm_original.render(report_of(file))
+
+
+def test_s1_charges_a_microsecond_for_each_abort() -> None:
+    """
+    That is the sleep which follows one, and which no log has.
+    """
+    writer = LogWriter("L7").add(0, 1, "START").add(3 * MS, 1, "WRITE_WRITE", "a", "b", other=2)
+
+    log = original_log(writer.add(3 * MS, 1, "ABORT").content)
+
+    assert {"WRITE_WRITE": (3 * MS, US, 1)} == charges(log)
+
+
+def test_s1_forgets_a_conflict_at_the_end_of_a_pause() -> None:
+    """
+    Any pause is charged to it, and an abort after that to nobody.
+    """
+    writer = LogWriter("L7").add(0, 1, "START")
+    writer.add(3 * MS, 1, "CONTENTION_INEVITABLE", "a", "b", other=2)
+    writer.add(3 * MS, 1, "WAIT_SYNC_PAUSE").add(9 * MS, 1, "WAIT_DONE").add(10 * MS, 1, "ABORT")
+
+    log = original_log(writer.content)
+
+    assert {"INEVITABLE": (0, 6 * MS, 1)} == charges(log)
+    assert 4 * MS == log.totals.cpu_ns
+
+
+def test_s1_keeps_a_conflict_of_the_other_side_over_a_pause() -> None:
+    """
+    Only a thread's own conflict ends with its pause.
+    """
+    writer = LogWriter("L7").add(0, 1, "START").add(0, 2, "START")
+    writer.add(5 * MS, 1, "WRITE_READ", "a", other=2).add(5 * MS, 1, "ABORTING_OTHER")
+    writer.add(6 * MS, 2, "WAIT_SYNC_PAUSE").add(7 * MS, 2, "WAIT_DONE").add(8 * MS, 2, "ABORT")
+
+    assert {"WRITE_READ": (7 * MS, US, 1)} == charges(original_log(writer.content))
+
+
+def test_s1_ignores_threads_until_they_start() -> None:
+    """
+    What was going on when the log began is charged to nobody, but conflicts count.
+    """
+    writer = LogWriter("L7").add(0, 1, "WRITE_READ", "a", other=2).add(4 * MS, 1, "COMMIT")
+
+    log = original_log(writer.content)
+
+    assert {"WRITE_READ": (0, 0, 1)} == charges(log)
+    assert 0 == log.totals.cpu_ns
+
+
+def test_s2_charges_at_the_conflict() -> None:
+    """
+    What lies between a conflict and its abort is in the totals alone.
+    """
+    writer = LogWriter().add(0, 1, "START").add(10 * MS, 1, "WRITE_READ", marker(3))
+
+    log = original_log(writer.add(14 * MS, 1, "ABORT").content)
+
+    assert {"WRITE_READ": (10 * MS, 0, 1)} == charges(log)
+    assert 14 * MS == log.totals.aborted_ns
+
+
+def test_s2_counts_one_conflict_of_a_transaction() -> None:
+    """
+    A second one before the abort is not counted, whatever it is about.
+    """
+    writer = LogWriter().add(0, 1, "START").add(10 * MS, 1, "WRITE_READ", marker(3))
+    writer.add(12 * MS, 1, "WRITE_READ", marker(4)).add(14 * MS, 1, "ABORT")
+    # What no other version could have written.
+    writer.add(15 * MS, 1, "START").add(15 * MS, 1, "GC_MAJOR_START")
+    writer.add(15 * MS, 1, "GC_MAJOR_DONE").add(16 * MS, 1, "COMMIT")
+
+    assert [(marker(3),)] == [each.markers for each in original_log(writer.content).conflicts]
+
+
+def test_s2_charges_a_wait_twice() -> None:
+    """
+    Once to the inevitable transaction, and once to the conflict that aborts later.
+    """
+    writer = LogWriter().add(0, 1, "START").add(MS, 1, "INEVITABLE", marker(1))
+    writer.add(2 * MS, 1, "WAIT_OTHER_INEVITABLE").add(9 * MS, 1, "WAIT_DONE")
+    writer.add(14 * MS, 1, "WRITE_READ", marker(2)).add(14 * MS, 1, "ABORT")
+
+    assert {"BECOME_INEVITABLE": (0, 7 * MS, 1), "WRITE_READ": (7 * MS, 7 * MS, 1)} == charges(
+        original_log(writer.content)
+    )
+
+
+def test_s2_loses_detached_time_and_waits_for_segments() -> None:
+    """
+    They are in no total.
+    """
+    writer = LogWriter().add(0, 1, "START").add(MS, 1, "DETACH").add(5 * MS, 1, "REATTACH")
+    writer.add(6 * MS, 1, "COMMIT").add(7 * MS, 1, "WAIT_FREE_SEGMENT").add(9 * MS, 1, "WAIT_DONE")
+    totals = original_log(writer.add(9 * MS, 1, "START").add(10 * MS, 1, "COMMIT").content).totals
+
+    assert (3 * MS, 0, 0, 0) == (
+        totals.committed_ns,
+        totals.paused_ns,
+        totals.detached_ns,
+        totals.paused_outside_ns,
+    )
+
+
+def test_cut_record_counts_for_the_original() -> None:
+    """
+    It takes a marker that is cut for a shorter one.
+    """
+    writer = LogWriter().add(0, 1, "START").add(MS, 1, "WRITE_READ", marker(3))
+    writer.add(2 * MS, 1, "ABORT").add(2 * MS, 1, "START").add(3 * MS, 1, "WRITE_READ", marker(4))
+
+    log = original_log(writer.content[:-3])
+
+    assert (4, 2 * MS, 3 * MS) == (log.records, log.span_ns, log.totals.total_ns)
+    assert {1} == {conflict.count for conflict in log.conflicts}
+    assert 2 == len(log.conflicts)
