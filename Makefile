@@ -4,7 +4,7 @@ SECONDS ?=
 python := .venv/bin/python
 c_files := $(wildcard $(foreach folder,probes agent/stm_log tests/stm,$(folder)/*.c $(folder)/*.h))
 
-.PHONY: help setup interpreters demo test unit check format bench docs clean
+.PHONY: help setup interpreters demo test unit check format bench bench-stm docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -37,6 +37,9 @@ format: setup ## Let the formatters have their way
 
 bench: setup ## Measure what tracing costs
 	@$(python) bench/overhead.py
+
+bench-stm: setup ## Measure how fast STM logs are read
+	@$(python) bench/stm.py
 
 docs: setup ## Make the pages again that are made from code
 	@$(python) -m gilscope.reports.metric_table >docs/metrics.md
