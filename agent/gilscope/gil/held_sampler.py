@@ -20,8 +20,8 @@ deviation was within chance, with a short slice it was 3 to 5 points.
 What it costs: on a virtual machine with 2 busy CPUs (Linux 6.18, x86-64, CPython 3.11) a wake-up
 with one lock takes 30 to 90 µs of CPU time, of which 15 to 40 are the sleep itself and 10 to 25 the
 read of cold memory; each further process adds 2 to 4 µs, each further lock of it 1 to 2. Run in a
-loop, with all caches warm, a look takes 1.8 µs. So there 0.15 % of a core buys about 20 to 50 looks
-a second at one target, 15 at 20 and 10 at 40, and at 200 targets 10 looks a second take 0.45 %. A
+loop, with all caches warm, a look takes 1.8 µs. So there 0.4 % of a core buys about 50 to 100 looks
+a second at one target, 40 at 20 and 25 at 40, and at 200 targets 10 looks a second take 0.45 %. A
 process whose window has covered all the time since the last look is passed over.
 """
 
@@ -49,7 +49,7 @@ _LOCKED = (1).to_bytes(4, "little")
 _LONGEST_GAP_NS = 3_000 * _MS
 """After this long without a look the agent must have been stopped; nobody knows what happened."""
 
-CPU_SHARE = 0.0015
+CPU_SHARE = 0.004
 """Of one core: what all looking together takes at most, unless the least rate is dearer."""
 _AIM = 0.9
 """Part of it that is planned to be used: the next wake-up may cost more than the last ones."""

@@ -169,11 +169,11 @@ def test_share_is_right_in_the_mean(
 
 
 @pytest.mark.parametrize(
-    ("cost_us", "expected_ms"), [(0, 10), (13, 10), (27, 20), (67.5, 50), (135, 100), (5000, 100)]
+    ("cost_us", "expected_ms"), [(0, 10), (35, 10), (72, 20), (180, 50), (360, 100), (5000, 100)]
 )
 def test_pace_keeps_to_its_share_of_a_core(cost_us: float, expected_ms: float) -> None:
     """
-    Nine tenths of 0.15 % are planned for; never more than 100 or less than 10 looks a second.
+    Nine tenths of 0.4 % are planned for; never more than 100 or less than 10 looks a second.
     """
     assert expected_ms * _MS == pytest.approx(mean_gap_ns(cost_us * 1000, CPU_SHARE))
 
