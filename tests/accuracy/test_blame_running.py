@@ -36,7 +36,6 @@ _KNOWN_OTHERWISE = 0.99
 _IMPOSSIBLE = 0.01
 """Share that may be put down to stacks that are marked as torn and cannot be, at most."""
 _MOST = 0.9
-_MUCH = 0.5
 
 _FIRST_WITH_OWN_GILS = (3, 12)
 
@@ -99,11 +98,13 @@ def test_convoy_is_blamed_on_the_thread_that_computes(stage: Stage) -> None:
         and edge.holder.frames
         and edge.holder.frames[0].function == "crunch"
         and edge.holder.frames[0].line in holds
-        and edge.kind is Kind.CONVOY
+        # A wait that ends just before the interval does has another name.
+        and edge.kind in (Kind.CONVOY, Kind.BLOCKING_CALL)
     ]
+    in_convoy = [edge for edge in blamed if edge.kind is Kind.CONVOY]
 
     assert lost_by(blamed).ns >= _MOST * lost_by(edges).ns
-    assert lost_by(blamed).ns > 100_000_000
+    assert lost_by(in_convoy).ns > 100_000_000
 
 
 def test_short_calls_are_blamed_on_their_thread(stage: Stage) -> None:
@@ -124,8 +125,12 @@ def test_short_calls_are_blamed_on_their_thread(stage: Stage) -> None:
             assert _own_base(edge.holder, own) in ("climb", "ramble", "nap", "<module>", None)
     for mine, other in ((ramblers, "climb"), (climbers, "ramble")):
         behind = [edge for edge in mine if _own_base(edge.holder, own) == other]
+        # Of a loop that was caught between two calls, both times, only its callers are sure.
+        told = [edge for edge in mine if _own_base(edge.holder, own) is not None]
         # The third thread wants the GIL too, and on a busy machine keeps it for a while.
-        assert lost_by(behind).ns >= _MUCH * lost_by(mine).ns
+        third = [edge for edge in mine if _own_base(edge.holder, own) == "nap"]
+        assert lost_by(behind).ns >= _MOST * (lost_by(told).ns - lost_by(third).ns)
+        assert lost_by(behind).ns > 100_000_000
 
 
 def test_calls_into_the_standard_library_are_told(stage: Stage) -> None:

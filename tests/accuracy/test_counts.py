@@ -1,5 +1,6 @@
 """Programs with an exactly known number of waits, also the number zero."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -77,26 +78,31 @@ def test_foreign_condition_variables_are_not_the_gil(
         assert "" == observation.invalid
 
 
-def test_five_hundred_threads_are_all_counted(tracer: Tracer) -> None:
+def test_five_hundred_threads_are_all_counted(tracer: Tracer, tmp_path: Path) -> None:
     """
     400 of 500 threads wait three times each; none is lost or mistaken.
     """
-    with started(["/usr/bin/python3"], "many_threads.py") as workload:
+    witness = Witness(tmp_path)
+    with started(witness.command(["/usr/bin/python3"]), "many_threads.py") as workload:
         tracer.attach(workload.pid)
         with looked_after(tracer):
             answer = workload.run()
         observation = observation_of(tracer, workload.pid)
+        waits = witness.holds(workload.pid).since(observation.since_ns).waits
         workload.finish()
     waiters = {thread.tid for thread in thread_truths(answer) if thread.name == "waiter"}
+    witnessed = Counter(wait.tid for wait in waits if wait.tid in waiters and not wait.is_yield)
     counted = {
         thread.tid: thread.lost[Kind.BLOCKING_CALL].count + thread.convoy_waits
         for thread in observation.totals.threads
         if thread.tid in waiters
     }
 
-    assert dict.fromkeys(waiters, 3) == counted
+    assert dict(witnessed) == counted
+    # On a slow machine one of them may come when the lock is free.
+    assert 1200 - 12 <= sum(counted.values()) <= 1200
     assert {} == missed_events(observation)
-    assert 400 == len({thread.tid for thread in observation.totals.threads} & waiters)
+    assert 400 == len(counted)
 
 
 def _exact_run(
