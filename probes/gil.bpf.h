@@ -128,6 +128,11 @@ struct gil {
     u64 drop_requests;
     u64 taken_ns; // the last time that a thread took it which had waited,
     u64 taker;    // and the stack that it stood in
+    // The last look at its holder that was taken with its mutex held: all who wait share it.
+    u64 looked_ns;
+    u64 looked_tstate;
+    u64 looked_switch_number;
+    u64 looked_stack;
 };
 
 // A drop request that has not been answered yet. Whoever deletes it has answered it.
@@ -217,8 +222,8 @@ struct blame {
     u32 here;
     u32 there;
     u32 common;
-    u32 more_padding;
-    u64 found; // the stack that was read last
+    u32 has_mutex; // of the lock, while it looks at the holder
+    u64 found;     // the stack that was read last
     u64 walking_since_ns;
     u8 frame[MAX_FRAME_SIZE];
     struct stack stack;

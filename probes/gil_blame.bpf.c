@@ -10,8 +10,13 @@
 // part of a wait before the first look is that holder's too. A wait that ends without any look,
 // because the lock was free again by then, is put down to who had taken it last.
 //
+// Whoever holds the lock needs that mutex to let go of it, and all who wait would look, one after
+// the other. So a look is good for all of them for an eighth of a switch interval.
+//
 // The edges of a process add up to the time that its threads have lost. What is not known is put
 // down to STACK_UNKNOWN.
+
+#define LOOKS_PER_INTERVAL 8
 
 static __always_inline struct settings *current_settings(void)
 {
@@ -153,7 +158,7 @@ static __always_inline struct blame *begin_blame(u32 tgid, u32 tid, u64 tstate, 
 
 // Asks for a look at who holds the lock, unless that has just been done.
 static __always_inline void want_holder(const struct thread *thread, struct blame *blame,
-                                        const struct gil_state *state, u64 now)
+                                        const struct gil_state *state, u64 now, u32 has_mutex)
 {
     if (blame->holder && state->last_holder == blame->holder_tstate &&
         state->switch_number == blame->switch_number &&
@@ -162,6 +167,7 @@ static __always_inline void want_holder(const struct thread *thread, struct blam
     blame->holder_tstate = state->last_holder;
     blame->switch_number = state->switch_number;
     blame->looked_ns = now;
+    blame->has_mutex = has_mutex;
     blame->wants_holder = 1;
 }
 
@@ -178,7 +184,27 @@ static __always_inline void blame_holder(const struct thread *thread, u32 tid,
     if (!blame)
         return;
     blame->cause = thread->cause;
-    want_holder(thread, blame, state, now);
+    want_holder(thread, blame, state, now, 1);
+}
+
+// The look at the holder that another thread has just taken, 0 if there is none that will do.
+static __always_inline u64 shared_look(const struct gil *gil, const struct blame *blame)
+{
+    if (!blame->has_mutex || gil->looked_tstate != blame->holder_tstate ||
+        gil->looked_switch_number != blame->switch_number ||
+        blame->looked_ns - gil->looked_ns > gil->interval_ns / LOOKS_PER_INTERVAL)
+        return STACK_NONE;
+    return gil->looked_stack;
+}
+
+static __always_inline void share_look(struct gil *gil, const struct blame *blame)
+{
+    if (!blame->has_mutex)
+        return;
+    gil->looked_tstate = blame->holder_tstate;
+    gil->looked_switch_number = blame->switch_number;
+    gil->looked_ns = blame->looked_ns;
+    gil->looked_stack = blame->found;
 }
 
 // A thread that has waited is about to take the lock at *key*, whose mutex it holds.

@@ -434,7 +434,7 @@ int on_yield_return(struct pt_regs *ctx)
 
     if (blame && blame->wait_started_ns && !blame->holder && !read_gil(thread->cond, &state) &&
         state.locked == 1 && state.last_holder != blame->tstate) {
-        want_holder(thread, blame, &state, now);
+        want_holder(thread, blame, &state, now, 0);
         blame->ends_wait = thread->yield_started_ns != 0;
         next_program.call(ctx, WALK_STACK);
     }

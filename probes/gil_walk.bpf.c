@@ -48,7 +48,14 @@ int walk_stack(struct pt_regs *ctx)
         blame->walking_since_ns = now;
     u64 tstate = blame->holder_tstate, frame = 0;
     int may_run = blame->waiter != STACK_NONE;
+    struct gil_key key = {.cond = thread->cond, .tgid = tgid};
+    struct gil *gil = may_run ? gils.lookup(&key) : 0;
+    u64 shared = gil ? shared_look(gil, blame) : STACK_NONE;
 
+    if (shared) {
+        blame->found = shared;
+        next_program.call(ctx, USE_STACK);
+    }
     blame->found = STACK_UNKNOWN;
     if (python && !may_run) {
         tstate = known_tstate(blame, python, thread->cond, tid);
@@ -63,6 +70,8 @@ int walk_stack(struct pt_regs *ctx)
         blame->found = stack_of(blame, python, tstate, may_run);
     else if (python)
         lose(tgid, LOST_STACK_UNKNOWN);
+    if (gil)
+        share_look(gil, blame);
     next_program.call(ctx, USE_STACK);
     return 0;
 }
