@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import pairwise
 from pathlib import Path
 
 from gilscope.histogram import Histogram
@@ -88,7 +89,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """From where a thread asks libc to wait to where it goes on, whatever woke it in between."""
+    """From where a thread finds the lock taken to where it goes on, whatever woke it in between."""
 
     cond: int
     tid: int
@@ -128,6 +129,35 @@ class Holds:
     def of(self, tid: int) -> tuple[Hold, ...]:
         """Return the finished holds of one thread."""
         return tuple(hold for hold in self.finished if hold.tid == tid)
+
+    def calls_ns(self, tid: int) -> list[int]:
+        """Return how long each wait of a thread has lasted that only lets go in blocking calls."""
+        return [wait.ns for wait in self.waits if wait.tid == tid and not wait.is_yield]
+
+    def yields_ns(self, tid: int) -> list[int]:
+        """Return how long such a thread has waited to hear that the lock has gone to another."""
+        return [wait.ns for wait in self.waits if wait.tid == tid and wait.is_yield]
+
+    def first_wait_ns(self, tid: int) -> list[int]:
+        """Return how long a thread has waited before its first hold, if it has."""
+        (first, *_) = self.of(tid)
+        return [
+            wait.ns
+            for wait in self.waits
+            if wait.tid == tid and not wait.is_yield and wait.from_ns < first.from_ns
+        ]
+
+    def gaps_ns(self, tid: int) -> list[int]:
+        """Return how long a thread was without the lock each time that it was made to yield.
+
+        It must be one that never lets go of its own will, except at last.
+        """
+        holds = self.of(tid)
+        return [
+            later.from_ns - earlier.until_ns
+            for earlier, later in pairwise(holds)
+            if earlier.until_ns is not None
+        ]
 
     def since(self, at_ns: int) -> "Holds":
         """Return the holds that began at *at_ns* or later, and the switches between them."""

@@ -51,7 +51,8 @@ def tracer(probe: GilProbe, trap_costs: TrapCosts, tmp_path: Path) -> Iterator[T
 # Against two clocks: of the threads, which begins a little late and ends a little early, and of a
 # witness inside the target. A thread that has just taken the GIL first wakes another that waits to
 # hear of it, which takes some 50 µs on virtual machines: only the witness sees that as a part of
-# the hold.
+# the hold. A thread of pure Python cannot tell where it was made to yield from where the host took
+# the CPU away, so of that only the witness is asked.
 
 
 @pytest.mark.slow
@@ -66,17 +67,15 @@ def test_holds_of_each_thread_are_right_to_one_percent(
     answer, observation, truth = _witnessed_holds(
         command_of(interpreter), tracer, tmp_path, *arguments
     )
-    threads, is_undisturbed = thread_truths(answer), answer["policy"] == "rr"
     (gil,) = observation.totals.gils
 
     assert_sound(observation)
     assert_adds_up(observation)
-    for thread in threads:
+    for thread in thread_truths(answer):
         seen = thread_of(observation, thread.tid)
         assert thread.hold_ns > _SECOND_NS
         _assert_holds_agree(thread, seen, truth)
-        if is_undisturbed:
-            _assert_waits_agree(thread, seen)
+        _assert_waits_agree(thread, seen, truth)
     # The main thread has needed it for an instant; the rest of the time is accounted for.
     assert holds_of(gil).held_ns == pytest.approx(
         sum(hold.ns for hold in truth.finished), rel=_TOLERANCE
@@ -92,7 +91,7 @@ def test_short_holds_are_right_to_one_percent(
     """
     Some thousand holds of 0.2 ms a second are all counted, and the probes add little to them.
     """
-    arguments = ["--seconds", "2.5", "--threads", "quick"]
+    arguments = ["--rounds", "6000", "--threads", "quick"]
     answer, observation, truth = _witnessed_holds(
         command_of(interpreter), tracer, tmp_path, *arguments
     )
@@ -191,15 +190,21 @@ def _assert_holds_agree(thread: ThreadTruth, seen: ThreadTotals, truth: Holds) -
 
     assert thread.holds <= len(holds) == held.count, thread.name
     assert held.ns == pytest.approx(sum(hold.ns for hold in holds), rel=_TOLERANCE), thread.name
-    assert thread.hold_ns * (1 - _TOLERANCE) <= held.ns, thread.name
+    if thread.kernel is None:
+        assert thread.hold_ns * (1 - _TOLERANCE) <= held.ns, thread.name
 
 
-def _assert_waits_agree(truth: ThreadTruth, seen: ThreadTotals) -> None:
+def _assert_waits_agree(thread: ThreadTruth, seen: ThreadTotals, truth: Holds) -> None:
+    if thread.kernel is None:
+        waits_ns = truth.yields_ns(thread.tid) + truth.calls_ns(thread.tid)
+    else:
+        waits_ns = truth.gaps_ns(thread.tid) + truth.first_wait_ns(thread.tid)
+
+    assert len(waits_ns) == seen.waits, thread.name
     # How long each of them waits is up to chance: it may be next to nothing.
-    slack_ns = max(truth.total.wait_ns * _TOLERANCE, _WAIT_SLACK_NS)
-    least_ns = truth.total.wait_ns - truth.uncertain_ns - slack_ns
-
-    assert least_ns <= seen.wait_ns <= truth.total.wait_ns + slack_ns, truth.name
+    assert seen.wait_ns == pytest.approx(sum(waits_ns), rel=_TOLERANCE, abs=_WAIT_SLACK_NS), (
+        thread.name
+    )
 
 
 # Against a witness.

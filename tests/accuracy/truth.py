@@ -74,8 +74,6 @@ class ThreadTruth:
     total: Waits
     blocking_call: Waits
     preemption: Waits
-    uncertain_ns: int
-    """The true wait lies between `total.wait_ns` less this, and `total.wait_ns`."""
     convoy_waits: int
     """Waits after a blocking call that lasted for a switch interval or more."""
     hold_ns: int
@@ -90,8 +88,6 @@ class KnownWaits:
     """The answer of known_waits.py."""
 
     seconds: float
-    policy: str
-    """The scheduling policy: `other` on a busy machine leaves much uncertain."""
     threads: tuple[ThreadTruth, ...]
 
     def of_kind(self, kind: str) -> tuple[ThreadTruth, ...]:
@@ -196,7 +192,6 @@ def known_waits(result: Answer) -> KnownWaits:
     """Return the typed result of known_waits.py."""
     return KnownWaits(
         seconds=result["seconds"],
-        policy=result["policy"],
         threads=thread_truths(result),
     )
 
@@ -232,7 +227,6 @@ def _thread_truth(thread: Answer) -> ThreadTruth:
         total=_waits(thread),
         blocking_call=_waits(thread["blocking_call"]),
         preemption=_waits(thread["preemption"]),
-        uncertain_ns=thread["uncertain_ns"],
         convoy_waits=thread["convoy_waits"],
         hold_ns=thread["hold_ns"],
         holds=thread["holds"],

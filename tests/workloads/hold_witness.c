@@ -6,6 +6,9 @@
  * whatever code, when it began and ended, without symbols, probes or the program's help. Which
  * variables are a GIL's is for the reader to say: nothing is left out here.
  *
+ * A wait is noted as of when its thread had the mutex. What a probe does between there and libc
+ * happens while the thread needs the lock and has not got it, so it is a part of the wait.
+ *
  * The notes go to a file of shared memory, $HOLD_WITNESS, which the reader may look at meanwhile
  * and has whole even if the process is killed. An exec goes on in the same file, a fork's child
  * writes into it too.
@@ -48,6 +51,11 @@ struct notes {
 static struct notes *notes;
 static pid_t own_pid;
 
+/* The mutex that this thread has locked last, until it waits, and when it had it. */
+static __thread pthread_mutex_t *locked_mutex;
+static __thread uint64_t locked_ns;
+
+static int (*real_lock)(pthread_mutex_t *);
 static int (*real_signal)(pthread_cond_t *);
 static int (*real_wait)(pthread_cond_t *, pthread_mutex_t *);
 static int (*real_timedwait)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
@@ -63,29 +71,46 @@ static void *next(const char *name)
 
 static void find_real(void)
 {
+    *(void **)&real_lock = next("pthread_mutex_lock");
     *(void **)&real_wait = next("pthread_cond_wait");
     *(void **)&real_timedwait = next("pthread_cond_timedwait");
     *(void **)&real_clockwait = next("pthread_cond_clockwait");
     *(void **)&real_signal = next("pthread_cond_signal");
 }
 
-static void take_note(const void *cond, enum kind kind)
+static uint64_t now_ns(void)
 {
     struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void take_note_of(uint64_t at_ns, const void *cond, enum kind kind)
+{
     if (notes == NULL)
         return;
-    clock_gettime(CLOCK_MONOTONIC, &now);
     uint64_t number = atomic_fetch_add(&notes->count, 1);
     if (number >= MAX_NOTES)
         return;
     struct note *note = &notes->note[number];
-    note->at_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    note->at_ns = at_ns;
     note->cond = (uint64_t)(uintptr_t)cond;
     note->pid = (uint32_t)own_pid;
     note->tid = (uint32_t)syscall(SYS_gettid);
     note->kind = kind;
     atomic_thread_fence(memory_order_release);
     note->is_written = 1;
+}
+
+static void take_note(const void *cond, enum kind kind)
+{
+    take_note_of(now_ns(), cond, kind);
+}
+
+static void note_wait(const pthread_cond_t *cond, const pthread_mutex_t *mutex)
+{
+    take_note_of(mutex == locked_mutex ? locked_ns : now_ns(), cond, WAITS);
+    locked_mutex = NULL;
 }
 
 static void be_a_child(void)
@@ -113,6 +138,16 @@ __attribute__((constructor)) static void prepare(void)
     close(fd);
 }
 
+int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+    if (real_lock == NULL)
+        find_real();
+    int result = real_lock(mutex);
+    locked_ns = now_ns();
+    locked_mutex = mutex;
+    return result;
+}
+
 int pthread_cond_signal(pthread_cond_t *cond)
 {
     take_note(cond, SIGNALLED);
@@ -123,7 +158,7 @@ int pthread_cond_signal(pthread_cond_t *cond)
 
 int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 {
-    take_note(cond, WAITS);
+    note_wait(cond, mutex);
     if (real_wait == NULL)
         find_real();
     int result = real_wait(cond, mutex);
@@ -134,7 +169,7 @@ int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
                            const struct timespec *until)
 {
-    take_note(cond, WAITS);
+    note_wait(cond, mutex);
     if (real_timedwait == NULL)
         find_real();
     int result = real_timedwait(cond, mutex, until);
@@ -145,7 +180,7 @@ int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
                            const struct timespec *until)
 {
-    take_note(cond, WAITS);
+    note_wait(cond, mutex);
     if (real_clockwait == NULL)
         find_real();
     int result = real_clockwait(cond, mutex, clock, until);
