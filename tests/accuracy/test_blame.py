@@ -214,7 +214,12 @@ def test_code_that_is_gone_is_never_given_another_name(stage: Stage) -> None:
     workload = stage.played(_NAMES)
     truth = {edge.holder: edge for edge in workload.truth["fleeting"]}
     (waiter,) = {edge.waiter for edge in truth.values()}
-    theirs = [edge for edge in workload.edges_of("fleeting") if edge.waiter == waiter]
+    # The main thread, which lets them begin and end, may hold the lock for an instant too.
+    theirs = [
+        edge
+        for edge in workload.edges_of("fleeting")
+        if edge.waiter == waiter and not _is_main(edge.holder)
+    ]
 
     assert 30 == len(truth)
     for edge in theirs:
@@ -232,6 +237,10 @@ def _may_be(seen: Stack, true: Stack) -> bool:
         frame in (UNKNOWN_FRAME, known, replace(known, line=None))
         for frame, known in zip(seen.frames, true.frames, strict=True)
     )
+
+
+def _is_main(stack: Stack) -> bool:
+    return bool(stack.frames) and stack.frames[-1].function == "<module>"
 
 
 def _own_lines(workload: Played, stacks: list[Stack]) -> set[int]:

@@ -37,15 +37,18 @@ def test_report_names_both_ends_of_every_wait(name: str, mode: str) -> None:
         command.send(signal.SIGINT)
         outcome = command.outcome()
     report = json.loads(outcome.output)
-    (edge,) = [each for each in report["edges"] if _frames(truth.waiter) == each["waiter"]]
+    theirs = [each for each in report["edges"] if _frames(truth.waiter) == each["waiter"]]
+    (edge,) = [each for each in theirs if _frames(truth.holder) == each["holder"]]
     (culprit,) = report["culprits"]
 
     assert 0 == outcome.exit_code
     assert_consistent(report)
     assert "GIL_CONVOY" == edge["kind"]
-    assert _frames(truth.holder) == edge["holder"] == culprit["holder"]
+    assert edge["holder"] == culprit["holder"]
     assert 2 == truth.lost.count == edge["waits"] == culprit["requests"]
     assert edge["wait_s"] == pytest.approx(_seconds(truth), rel=0.01)
+    # The main thread may be in the way for an instant, when it lets the two begin.
+    assert sum(each["wait_s"] for each in theirs) == pytest.approx(_seconds(truth), rel=0.01)
     assert report["totals"]["wait_s"] == pytest.approx(
         sum(each["wait_s"] for each in report["edges"]), rel=1e-6, abs=1e-6
     )
