@@ -1,4 +1,4 @@
-"""What all tests share: the rule for live tests, the count of skipped ones, and the caches."""
+"""What all tests share: the rules for live tests, the lists at the end, and the caches."""
 
 import ctypes
 import importlib.util
@@ -15,6 +15,9 @@ _BPF_SYSCALL = 321
 _BPF_MAP_CREATE = 0
 _BPF_MAP_TYPE_ARRAY = 2
 _CACHE = Path(tempfile.gettempdir()) / f"gilscope-tests-cache-{os.getuid()}"
+_RERUNS = 2
+_MOST_RERUN = 25
+"""Live tests that may fail at first. If more do, it is not the machine that was disturbed."""
 _UPROBE_EVENTS = Path("/sys/bus/event_source/devices/uprobe/type")
 
 
@@ -22,6 +25,19 @@ def pytest_configure() -> None:
     """Let all tests share compiled programs, also with earlier runs, and leave the user's alone."""
     _CACHE.mkdir(mode=0o755, exist_ok=True)
     os.environ["XDG_CACHE_HOME"] = str(_CACHE)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Make a live test that fails again: its machine may have been taken away while it measured."""
+    for item in items:
+        if item.get_closest_marker("live") is not None:
+            item.add_marker(pytest.mark.flaky(reruns=_RERUNS))
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Fail a run in which many tests had to be made again."""
+    if len(_rerun(session.config)) > _MOST_RERUN and exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -37,13 +53,30 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Count the skipped tests by reason, just above pytest's closing line."""
+    """List what was made again, and count the skipped tests by reason, above the closing line."""
+    if rerun := _rerun(terminalreporter.config):
+        terminalreporter.section(f"made again, of which {_MOST_RERUN} may be")
+        for report in rerun:
+            terminalreporter.line(f"{report.nodeid}: {_failure(report)}")
     reasons = Counter(_reason(report) for report in terminalreporter.getreports("skipped"))
     if not reasons:
         return
     terminalreporter.section("skipped, by reason")
     for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):
         terminalreporter.line(f"{count:5}  {reason}")
+
+
+def _rerun(config: pytest.Config) -> list[pytest.TestReport]:
+    """Return why tests were made again: one report each time."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    assert isinstance(reporter, pytest.TerminalReporter)
+    reports: list[pytest.TestReport] = reporter.getreports("rerun")
+    return reports
+
+
+def _failure(report: pytest.TestReport) -> str:
+    marked = (line for line in report.longreprtext.splitlines() if line.startswith("E "))
+    return next(marked, "E").removeprefix("E").strip()
 
 
 def _reason(report: pytest.TestReport) -> str:

@@ -107,6 +107,10 @@ class Stage:
             self._played[script] = _play(self.interpreter, self._tracer, script)
         return self._played[script]
 
+    def forget(self) -> None:
+        """Let each workload run again when it is asked for."""
+        self._played.clear()
+
 
 @contextmanager
 def stage_of(interpreter: Interpreter, probe: GilProbe, folder: Path) -> Iterator[Stage]:
