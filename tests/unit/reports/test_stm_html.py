@@ -80,7 +80,7 @@ def test_parts_of_the_time_are_a_bar_and_a_table() -> None:
         ["committed", "0.200 s", "20 %"],
         ["aborted", "0.500 s", "50 %"],
         ["paused", "0.300 s", "30 %"],
-        ["waits: wait other inevitable", "0.300 s", "1x"],
+        ["waits: other inevitable", "0.300 s", "1x"],
     ] == section.one("table").rows
 
 

@@ -61,7 +61,9 @@ def times_plot(log: StmLog) -> Iterator[str]:
     for part in parts:
         yield _part_row(part.name, part.time_ns, share(part.time_ns, whole_ns), part.style)
     for kind, (time_ns, number) in sorted(log.totals.waits.items(), key=lambda item: -item[1][0]):
-        yield _part_row(f"waits: {kind_name(kind)}", time_ns, f"{number}x", "")
+        yield _part_row(
+            f"waits: {kind_name(kind).removeprefix('wait ')}", time_ns, f"{number}x", ""
+        )
     for name, time_ns in (
         ("minor collections, within all that", log.totals.minor_gc_ns),
         ("major collections, within all that", log.totals.major_gc_ns),
