@@ -167,13 +167,19 @@ static PyObject *finish(struct log_object *self, PyObject *Py_UNUSED(ignored))
 
 static PyObject *snapshot(struct log_object *self, PyObject *Py_UNUSED(ignored))
 {
-    return is_free(self) ? stm_snapshot(&self->log) : NULL;
+    return is_free(self) ? stm_snapshot(&self->log, STM_WITH_SERIES) : NULL;
+}
+
+static PyObject *sums(struct log_object *self, PyObject *Py_UNUSED(ignored))
+{
+    return is_free(self) ? stm_snapshot(&self->log, STM_SUMS_ALONE) : NULL;
 }
 
 static PyMethodDef log_methods[] = {
     {"feed", (PyCFunction)feed, METH_O, "Take the next bytes of the log."},
     {"finish", (PyCFunction)finish, METH_NOARGS, "Say that nothing follows."},
     {"snapshot", (PyCFunction)snapshot, METH_NOARGS, "Return all that is known so far."},
+    {"sums", (PyCFunction)sums, METH_NOARGS, "Return the same without counts over time."},
     {0},
 };
 

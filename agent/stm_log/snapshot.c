@@ -110,19 +110,22 @@ static PyObject *totals(const struct stm_account *account)
     return found;
 }
 
-static PyObject *series(const struct stm_series *series, const struct stm_scale *scale)
+static PyObject *series(const struct stm_series *series, const struct stm_scale *scale,
+                        enum stm_extent extent)
 {
+    if (extent == STM_SUMS_ALONE)
+        return PyBytes_FromStringAndSize(NULL, 0);
     struct stm_series aligned = *series;
-
     if (!scale->cells)
         stm_series_align(&aligned, scale);
     return PyBytes_FromStringAndSize((const char *)aligned.bins, sizeof(aligned.bins));
 }
 
-static PyObject *entry(const struct stm_entry *entry, const struct stm_scale *scale)
+static PyObject *entry(const struct stm_entry *entry, const struct stm_scale *scale,
+                       enum stm_extent extent)
 {
     const char *first = (const char *)entry->markers;
-    PyObject *bins = series(&entry->series, scale);
+    PyObject *bins = series(&entry->series, scale, extent);
 
     if (!bins)
         return NULL;
@@ -133,12 +136,12 @@ static PyObject *entry(const struct stm_entry *entry, const struct stm_scale *sc
                          entry->is_rest ? Py_True : Py_False, bins);
 }
 
-static PyObject *entries(const struct stm_account *account)
+static PyObject *entries(const struct stm_account *account, enum stm_extent extent)
 {
     PyObject *found = PyTuple_New((Py_ssize_t)account->entries.count);
 
     for (uint32_t number = 0; found && number < account->entries.count; number++) {
-        PyObject *one = entry(account->entries.list[number], &account->scale);
+        PyObject *one = entry(account->entries.list[number], &account->scale, extent);
         if (!one || PyTuple_SetItem(found, (Py_ssize_t)number, one))
             Py_CLEAR(found);
     }
@@ -146,7 +149,7 @@ static PyObject *entries(const struct stm_account *account)
 }
 
 static PyObject *part_of(const struct stm_part *part, const struct stm_account *account,
-                         enum stm_table_id id)
+                         enum stm_table_id id, enum stm_extent extent)
 {
     const struct stm_table *table = stm_table(id);
     PyObject *found = PyDict_New();
@@ -166,17 +169,18 @@ static PyObject *part_of(const struct stm_part *part, const struct stm_account *
                 put_number(found, "newest_ns", part->newest_ns) &&
                 put_number(found, "charged_until_ns", account->last_ns) &&
                 put_number(found, "backward_steps", part->backward_steps) &&
-                put(found, "totals", totals(account)) && put(found, "entries", entries(account)) &&
+                put(found, "totals", totals(account)) &&
+                put(found, "entries", entries(account, extent)) &&
                 put_number(found, "origin_ns", account->scale.origin_ns) &&
                 put_number(found, "bin_shift", account->scale.shift) &&
-                put(found, "commits", series(&account->commits, &account->scale)) &&
-                put(found, "aborts", series(&account->aborts, &account->scale));
+                put(found, "commits", series(&account->commits, &account->scale, extent)) &&
+                put(found, "aborts", series(&account->aborts, &account->scale, extent));
     if (!done)
         Py_CLEAR(found);
     return found;
 }
 
-static PyObject *parts(const struct stm_log *log)
+static PyObject *parts(const struct stm_log *log, enum stm_extent extent)
 {
     PyObject *found = PyTuple_New((Py_ssize_t)log->part_count);
 
@@ -187,7 +191,7 @@ static PyObject *parts(const struct stm_log *log)
             Py_DECREF(found);
             return PyErr_NoMemory();
         }
-        PyObject *one = part_of(log->parts[number], account, table);
+        PyObject *one = part_of(log->parts[number], account, table, extent);
         stm_part_account_done(log->parts[number], account);
         if (!one || PyTuple_SetItem(found, (Py_ssize_t)number, one))
             Py_CLEAR(found);
@@ -195,7 +199,7 @@ static PyObject *parts(const struct stm_log *log)
     return found;
 }
 
-PyObject *stm_snapshot(const struct stm_log *log)
+PyObject *stm_snapshot(const struct stm_log *log, enum stm_extent extent)
 {
     bool has_layout = log->part_count != 0;
     PyObject *found = PyDict_New();
@@ -207,7 +211,7 @@ PyObject *stm_snapshot(const struct stm_log *log)
                 put(found, "layout", PyUnicode_FromString(layout)) &&
                 put_number(found, "bytes", log->offset + log->pending_bytes) &&
                 put_number(found, "cut_tail_bytes", log->pending_bytes) &&
-                put(found, "gap", gap(&log->gap)) && put(found, "parts", parts(log));
+                put(found, "gap", gap(&log->gap)) && put(found, "parts", parts(log, extent));
     if (!done)
         Py_CLEAR(found);
     return found;

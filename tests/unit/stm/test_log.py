@@ -1,5 +1,6 @@
 """What is found in a log: its layout, its events, its records, and what is none of them."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -342,3 +343,28 @@ def test_nothing_follows_the_end() -> None:
 
     with pytest.raises(ValueError, match="has ended"):
         reader.feed(b"")
+
+
+def test_sums_are_the_snapshot_without_counts_over_time() -> None:
+    """
+    Before the table is known and after, and of each part of a file.
+    """
+    content = played_log("E16", 30_000).content + bytes(40) + played_log("E16", 300).content[16:]
+    reader = LogReader("app.log")
+    for at in range(0, len(content), 100_000):
+        reader.feed(content[at : at + 100_000])
+        whole, sums = reader.snapshot(), reader.sums()
+
+        assert [_without_counts(log) for log in whole.logs] == list(sums.logs)
+        assert replace(whole, logs=()) == replace(sums, logs=())
+
+
+def _without_counts(log: StmLog) -> StmLog:
+    return replace(
+        log,
+        conflicts=tuple(
+            replace(each, over_time=replace(each.over_time, counts=())) for each in log.conflicts
+        ),
+        commits_over_time=replace(log.commits_over_time, counts=()),
+        aborts_over_time=replace(log.aborts_over_time, counts=()),
+    )
