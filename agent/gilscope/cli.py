@@ -1,6 +1,8 @@
 """The command line: chooses a command, prints failures, returns the exit code."""
 
 import argparse
+import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Protocol
@@ -81,3 +83,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of our output has gone: nothing is left to do, and nothing to say.
         sys.stderr.close()
         return 0
+    except KeyboardInterrupt:
+        # Whoever waits for gilscope, a shell for example, is to see what has ended it.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+        raise

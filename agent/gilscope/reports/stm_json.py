@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from io import StringIO
 from typing import Any
 
 from gilscope.stm.model import Conflict, Gap, LogFile, LogGroup, OverTime, StmLog, StmReport
@@ -13,7 +14,11 @@ _NS_PER_S = 1_000_000_000
 
 def render(stm: StmReport) -> str:
     """Return the report as indented JSON with a newline at its end."""
-    return json.dumps(report(stm), indent=2) + "\n"
+    text = StringIO()
+    # Not `dumps`, which keeps each number of thousands of time lines as a text of its own.
+    json.dump(report(stm), text, indent=2)
+    text.write("\n")
+    return text.getvalue()
 
 
 def report(stm: StmReport) -> dict[str, Any]:
