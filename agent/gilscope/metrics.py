@@ -207,6 +207,88 @@ TARGET_TRAPS = _of_process(
     "Times that this process has run into a probe.",
     "Overhead divided by this is what a trap costs.",
 )
+STM_TRANSACTIONS = Family(
+    "gilscope_stm_transactions_total",
+    "counter",
+    "Transactions that have ended in a followed STM log, by outcome: commit, abort.",
+    "The share of aborts is the share of work that is done twice.",
+    ("log", "outcome"),
+)
+STM_TRANSACTION = Family(
+    "gilscope_stm_transaction_seconds",
+    "histogram",
+    "Run time of the transactions that were committed, without their pauses.",
+    "Long transactions are the ones that collide; PyPy ends them after a share of its nursery.",
+    ("log",),
+)
+STM_ABORT_COST = Family(
+    "gilscope_stm_abort_cost_seconds",
+    "histogram",
+    "Run time of the transactions that were aborted, without their pauses.",
+    "The rate of its sum is the number of threads that run in vain at any moment.",
+    ("log",),
+)
+STM_CONFLICTS = Family(
+    "gilscope_stm_conflicts_total",
+    "counter",
+    "Conflicts by kind and place; of kinds that are only counted where they waited, the waits. The "
+    "dearest places have series of their own, which begin at 0 when a place gets them; the others "
+    "are under other.",
+    "How often two transactions get in each other's way.",
+    ("log", "kind", "site", "other_site"),
+)
+STM_SITE_ABORT_COST = Family(
+    "gilscope_stm_abort_cost_seconds_by_site_total",
+    "counter",
+    "Run time of aborted transactions by the conflict that has aborted them; aborts for which the "
+    "log names no conflict are in gilscope_stm_abort_cost_seconds alone.",
+    "Tells which lines of code make others run in vain.",
+    ("log", "kind", "site", "other_site"),
+)
+STM_SITE_PAUSE = Family(
+    "gilscope_stm_pause_seconds_total",
+    "counter",
+    "Time for which transactions stood still because of a conflict.",
+    "Tells which lines of code make others wait. The rate is the number of threads that do.",
+    ("log", "kind", "site", "other_site"),
+)
+STM_WAIT = Family(
+    "gilscope_stm_wait_seconds_total",
+    "counter",
+    "All time for which threads stood still, by what they waited for, whether in a transaction or "
+    "not; that of gilscope_stm_pause_seconds_total is part of it.",
+    "WAIT_FREE_SEGMENT means more threads than segments (4 in C7, 8 in C8).",
+    ("log", "kind"),
+)
+STM_GC = Family(
+    "gilscope_stm_gc_seconds_total",
+    "counter",
+    "Time in collections of garbage, by generation: minor, major. It is part of the run time.",
+    "Its rate is the number of threads that collect at any moment.",
+    ("log", "generation"),
+)
+STM_LOG_BYTES = Family(
+    "gilscope_stm_log_bytes_total",
+    "counter",
+    "Bytes that were read of a followed STM log.",
+    "Its rate is how fast the program writes; that it stands still may mean that the program does.",
+    ("log",),
+)
+STM_LOG_LAG = Family(
+    "gilscope_stm_log_lag_bytes",
+    "gauge",
+    "Bytes that are written and not read yet. What the program has not flushed is in no file: up "
+    "to 4096 bytes of each process.",
+    "Should come back to 0; steady growth means that gilscope cannot keep up.",
+    ("log",),
+)
+STM_LOG_ERRORS = Family(
+    "gilscope_stm_log_errors_total",
+    "counter",
+    "What could not be opened or understood, by reason.",
+    "Anything but a cut_record where a process was killed is worth a look at the landing page.",
+    ("log", "reason"),
+)
 TARGETS = Family(
     "gilscope_targets",
     "gauge",
@@ -358,6 +440,17 @@ FAMILIES = (
     TARGET_TRAPS,
     PROBE_VALID,
     LOST_EVENTS,
+    STM_TRANSACTIONS,
+    STM_TRANSACTION,
+    STM_ABORT_COST,
+    STM_CONFLICTS,
+    STM_SITE_ABORT_COST,
+    STM_SITE_PAUSE,
+    STM_WAIT,
+    STM_GC,
+    STM_LOG_BYTES,
+    STM_LOG_LAG,
+    STM_LOG_ERRORS,
     TARGETS,
     SCRAPE_DURATION,
     SCRAPE_SUCCESS,

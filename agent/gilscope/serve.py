@@ -10,12 +10,13 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from gilscope.blame_book import DEFAULT_PAIRS, BlameBook
-from gilscope.collectors.agent import AgentCollector, Source
+from gilscope.collectors.agent import AgentCollector, Logs, Source
 from gilscope.collectors.exposition import encode, negotiate
 from gilscope.errors import CannotListen
 from gilscope.reports import page
 from gilscope.reports.agent_section import SelfPortrait
 from gilscope.reports.page_blame import MOST_PAIRS
+from gilscope.stm.site_series import SiteBook
 
 __all__ = ["Address", "Pulse", "Server", "parse_address"]
 
@@ -77,15 +78,21 @@ class Server:
         shown = str(host) if ":" not in str(host) else f"[{host!s}]"
         return f"http://{shown}:{port}/"
 
-    def run(self, source: Source, pulse: Pulse, pairs: int = DEFAULT_PAIRS) -> None:
-        """Serve *source* until `stop` is called from another thread.
+    def run(
+        self,
+        source: Source,
+        pulse: Pulse,
+        pairs: int = DEFAULT_PAIRS,
+        logs: Logs | None = None,
+    ) -> None:
+        """Serve *source* and *logs* until `stop` is called from another thread.
 
-        At most *pairs* pairs of each process have series of their own.
+        At most *pairs* pairs of each process, and places of each log, have series of their own.
         """
         book = BlameBook(pairs)
-        collector = AgentCollector(source, book)
+        collector = AgentCollector(source, book, logs or tuple, SiteBook(pairs))
         self._listener.routes = {
-            "/": lambda _: _page(source, collector, book),
+            "/": lambda _: _page(source, collector, book, logs),
             "/healthz": lambda _: _health(pulse),
             "/metrics": lambda accept: _metrics(collector, accept),
         }
@@ -162,10 +169,11 @@ def _health(pulse: Pulse) -> _Answer:
     return http.HTTPStatus.SERVICE_UNAVAILABLE, "text/plain; charset=utf-8", body
 
 
-def _page(source: Source, collector: AgentCollector, book: BlameBook) -> _Answer:
+def _page(source: Source, collector: AgentCollector, book: BlameBook, logs: Logs | None) -> _Answer:
     with book.turn:
         observations = source.observe()
         lately = book.lately(observations, MOST_PAIRS)
     portrait = SelfPortrait(source.agent_state(), collector.last_scrape_ns)
-    html = page.render(observations, source.refusals(), portrait, lately)
+    followed = None if logs is None else logs()
+    html = page.render(observations, source.refusals(), portrait, lately, followed)
     return http.HTTPStatus.OK, "text/html; charset=utf-8", html.encode()

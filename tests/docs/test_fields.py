@@ -13,6 +13,7 @@ import pytest
 from accuracy.truth import started
 from docs.pages import DOCS, section, words_in_first_cells
 from gilscope.blame_book import BlameBook
+from gilscope.collectors.stm import ERRORS
 from gilscope.diagnosis import Status
 from gilscope.gil.losses import Loss
 from gilscope.metrics import FAMILIES
@@ -22,6 +23,7 @@ from gilscope.reports import page, text
 from gilscope.stacks import IN_WORDS
 from live.gilscope_command import gilscope
 from recordings import convoy, full_mode, gil, with_edges
+from stm.following import followed_log
 
 _MAN = DOCS / "man"
 _BY_NAME = {"kinds", "lost_events"}
@@ -152,13 +154,21 @@ def test_labels_are_explained() -> None:
     assert labels == words_in_first_cells(_fields("serve", "Labels"))
 
 
+def test_reasons_for_errors_in_logs_are_explained() -> None:
+    """
+    The table has every reason, and none that it has not.
+    """
+    assert set(ERRORS) == words_in_first_cells(_fields("serve", "Errors in STM logs"))
+
+
 def test_columns_of_the_landing_page_are_explained() -> None:
     """
     The table has every column of the page, and none that it has not.
     """
     seen = with_edges().observation
     lately = BlameBook().lately([seen], most=5)
-    html = page.render([seen], [Refusal(7, "old.py", "too old", "Update it.")], lately=lately)
+    refusals, logs = [Refusal(7, "old.py", "too old", "Update it.")], [followed_log()]
+    html = page.render([seen], refusals, lately=lately, logs=logs)
     columns = set(re.findall(r"<th[^>]*>([^<]+)</th>", html))
 
     assert columns == words_in_first_cells(_fields("serve", "Landing page"))

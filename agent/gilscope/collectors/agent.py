@@ -3,21 +3,27 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 import gilscope
 from gilscope import metrics
 from gilscope.agent_state import AgentState, TableState
-from gilscope.blame_book import BlameBook
+from gilscope.blame_book import DEFAULT_PAIRS, BlameBook
 from gilscope.collectors.families import NS_PER_S, Series
 from gilscope.collectors.gil import gil_families
+from gilscope.collectors.stm import stm_families
 from gilscope.metrics import Family
 from gilscope.model import Observation, Refusal
+from gilscope.stm.site_series import SiteBook
+from gilscope.stm.sums import FollowedLog
 
-__all__ = ["AgentCollector", "Source", "agent_families"]
+__all__ = ["AgentCollector", "Logs", "Source", "agent_families"]
 
 _log = logging.getLogger(__name__)
+
+Logs = Callable[[], Sequence[FollowedLog]]
+"""Returns what is known of the STM logs that are followed."""
 
 
 class Source(Protocol):
@@ -38,10 +44,21 @@ class Source(Protocol):
 class AgentCollector:
     """Keeps no figures about processes. A failure costs the figures it hits, not the scrape."""
 
-    def __init__(self, source: Source, book: BlameBook | None = None) -> None:
-        """Export what *source* sees; *book* remembers which pairs have series of their own."""
+    def __init__(
+        self,
+        source: Source,
+        book: BlameBook | None = None,
+        logs: Logs = tuple,
+        sites: SiteBook | None = None,
+    ) -> None:
+        """Export what *source* sees, and what is in *logs*.
+
+        *book* remembers which pairs have series of their own, *sites* which places in logs.
+        """
         self._source = source
         self._book = BlameBook() if book is None else book
+        self._logs = logs
+        self._sites = SiteBook(DEFAULT_PAIRS) if sites is None else sites
         self.last_scrape_ns: int | None = None
         """How long the last one took; None: there was none yet."""
 
@@ -63,6 +80,14 @@ class AgentCollector:
             _log.exception("this scrape could not read the probes")
             success = 0
         yield from families
+        stm: Sequence[Series] = ()
+        try:
+            with self._sites.turn:
+                stm = tuple(stm_families(self._logs(), self._sites, began_ns))
+        except Exception:  # noqa: BLE001 - likewise
+            _log.exception("this scrape could not look at the STM logs")
+            success = 0
+        yield from stm
         yield _targets(observations, self._source.refusals())
         yield from self._agent_families()
         self.last_scrape_ns = time.monotonic_ns() - began_ns

@@ -6,16 +6,19 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from gilscope.allocation import share_one_arena
 from gilscope.blame_book import DEFAULT_PAIRS
+from gilscope.collectors.agent import Logs
 from gilscope.commands.options import (
     add_method_option,
     add_mode_option,
     add_stacks_option,
     chosen_method,
 )
-from gilscope.commands.targets import add_target_options, chosen_targets
+from gilscope.commands.serve_logs import followed, serve_logs
+from gilscope.commands.targets import add_target_options, chosen_targets, has_targets
 from gilscope.descriptors import allow_many
 from gilscope.discovery import Discovery
 from gilscope.gil.full_mode import ObservationPlan
@@ -36,6 +39,7 @@ examples:
   gilscope serve -p 4711                     # this process and its children
   gilscope serve --match 'gunicorn|celery'   # present and future ones, by command line
   gilscope serve --all                       # every Python on this host
+  gilscope serve --stm-log '/var/log/*.stm'  # logs of PyPy-STM; as any user, and without BCC
   curl http://127.0.0.1:9845/metrics
 """
 
@@ -43,6 +47,15 @@ _TICK_S = 0.4
 _PERCENT = 100
 _PATIENCE_S = 5.0
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Logs:
+    """STM logs that are followed beside processes."""
+
+    of_now: Logs
+    pulse: Pulse
+    """Of the thread that reads them."""
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +67,15 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         metavar="HOST:PORT",
         help="address to serve on (default: 127.0.0.1:9845); port 0 lets the kernel choose",
     )
-    add_target_options(parser, required=True)
+    add_target_options(parser, has_default=False)
+    parser.add_argument(
+        "--stm-log",
+        action="append",
+        default=[],
+        metavar="GLOB",
+        help="follow these logs of PyPy-STM, future ones and those of forks too; may be given "
+        "several times, with processes or alone",
+    )
     add_mode_option(parser, Mode.AUTO, Mode.CONTENTION, Mode.FULL)
     parser.add_argument(
         "--overhead-budget",
@@ -68,15 +89,19 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         type=_number,
         default=DEFAULT_PAIRS,
         metavar="N",
-        help="how many pairs of waiter and holder have series of their own, in each process; the "
-        f"others share one; 0: no such series (default: {DEFAULT_PAIRS})",
+        help="how many pairs of waiter and holder have series of their own, in each process, and "
+        "how many places in each log; the others share one; 0: no such series "
+        f"(default: {DEFAULT_PAIRS})",
     )
     add_stacks_option(parser)
     add_method_option(parser)
+    parser.set_defaults(complain=parser.error)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM and return the exit code; raises GilscopeError."""
+    if not has_targets(arguments) and not arguments.stm_log:
+        arguments.complain("one of the arguments -p/--pid --match --all --stm-log is required")
     logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
     allow_many()
     share_one_arena()
@@ -85,15 +110,27 @@ def run(arguments: argparse.Namespace) -> int:
         signal.signal(number, lambda *_: stopped.set())
     server = Server(arguments.listen)
     try:
+        if not has_targets(arguments):
+            serve_logs(arguments, server, stopped)
+            return 0
         with GilProbe(begin_loading(discover=True)) as probe:
-            _serve(arguments, server, probe, stopped)
+            if not arguments.stm_log:
+                _serve(arguments, server, probe, stopped)
+                return 0
+            following = Pulse()
+            with followed(arguments.stm_log, following.beat) as follower:
+                _serve(arguments, server, probe, stopped, _Logs(follower.logs, following))
     finally:
         server.close()
     return 0
 
 
 def _serve(
-    arguments: argparse.Namespace, server: Server, probe: GilProbe, stopped: threading.Event
+    arguments: argparse.Namespace,
+    server: Server,
+    probe: GilProbe,
+    stopped: threading.Event,
+    logs: _Logs | None = None,
 ) -> None:
     plan = ObservationPlan(
         Mode(arguments.mode),
@@ -116,7 +153,7 @@ def _serve(
     _attempt(discovery.look)
     pulse = Pulse()
     # Both may take their time, and windows of full mode must end on time whatever they do.
-    serving = (discovery, pulse, arguments.pairs)
+    serving = (discovery, pulse, arguments.pairs, logs and logs.of_now)
     http = threading.Thread(target=server.run, args=serving, daemon=True)
     search = threading.Thread(target=_search, args=(discovery, stopped), daemon=True)
     http.start()
@@ -127,7 +164,7 @@ def _serve(
             tracer.wait(_TICK_S)
             if not _attempt(lambda: discovery.heed(tracer.tick())):
                 stopped.wait(_TICK_S)  # what is due may stay due for ever
-            elif search.is_alive():
+            elif search.is_alive() and (logs is None or logs.pulse.is_alive):
                 pulse.beat()
     finally:
         stopped.set()

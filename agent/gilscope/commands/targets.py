@@ -5,12 +5,12 @@ import re
 
 from gilscope.discovery import Choice, choose_all, choose_matching, choose_pids
 
-__all__ = ["add_target_options", "chosen_targets"]
+__all__ = ["add_target_options", "chosen_targets", "has_targets"]
 
 
-def add_target_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    """Declare ``--pid``, ``--match`` and ``--all``; without *required* the last is the default."""
-    targets = parser.add_mutually_exclusive_group(required=required)
+def add_target_options(parser: argparse.ArgumentParser, *, has_default: bool) -> None:
+    """Declare ``--pid``, ``--match`` and ``--all``; with *has_default* the last is the default."""
+    targets = parser.add_mutually_exclusive_group()
     targets.add_argument(
         "-p",
         "--pid",
@@ -25,12 +25,17 @@ def add_target_options(parser: argparse.ArgumentParser, *, required: bool) -> No
         metavar="REGEX",
         help="trace the Pythons whose command line matches REGEX, present and future ones",
     )
-    default = "" if required else " (the default)"
+    default = " (the default)" if has_default else ""
     targets.add_argument(
         "--all",
         action="store_true",
         help=f"trace every Python on this host, future ones too{default}",
     )
+
+
+def has_targets(arguments: argparse.Namespace) -> bool:
+    """Return whether the user has chosen any process."""
+    return bool(arguments.pid) or arguments.match is not None or bool(arguments.all)
 
 
 def chosen_targets(arguments: argparse.Namespace) -> Choice:

@@ -51,7 +51,7 @@ _log = logging.getLogger(__name__)
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    add_target_options(parser, required=False)
+    add_target_options(parser, has_default=True)
     parser.add_argument(
         "--interval",
         type=_interval,

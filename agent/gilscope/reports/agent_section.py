@@ -45,10 +45,11 @@ def _facts(
     )
     core, looking = state.cpu_ns / running_ns, state.sampling_cpu_ns / max(1, state.cpu_ns)
     yield "CPU", f"{percent(core)} of a core on average, {percent(looking)} of it to look at locks"
-    rate = state.traps * _NS_PER_S / running_ns
-    yield "traps", f"{_count(rate)} a second on average, {state.traps} in all"
-    yield "cost of a trap", _trap_costs(state)
-    yield "maps", _maps(state.tables)
+    if state.trap_costs_ns:
+        rate = state.traps * _NS_PER_S / running_ns
+        yield "traps", f"{_count(rate)} a second on average, {state.traps} in all"
+        yield "cost of a trap", _trap_costs(state)
+        yield "maps", _maps(state.tables)
     lost = sum(sum(seen.totals.lost_events.values()) for seen in observations)
     yield "lost events", str(lost) if lost else "none"
     if state.bpf_misses:

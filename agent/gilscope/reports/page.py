@@ -8,8 +8,10 @@ from gilscope.blame_account import Lately
 from gilscope.model import Observation, ProcessTotals, Refusal
 from gilscope.reports.agent_section import SelfPortrait, agent_section
 from gilscope.reports.page_blame import blame_section
+from gilscope.reports.page_stm import stm_section
 from gilscope.reports.page_style import STYLE
 from gilscope.reports.units import percent, seconds, short_duration
+from gilscope.stm.sums import FollowedLog
 
 __all__ = ["render"]
 
@@ -41,8 +43,12 @@ def render(
     refusals: Iterable[Refusal],
     portrait: SelfPortrait | None = None,
     lately: Mapping[int, Lately] | None = None,
+    logs: Sequence[FollowedLog] | None = None,
 ) -> str:
-    """Return the page as HTML that needs nothing else; *lately* is by pid."""
+    """Return the page as HTML that needs nothing else.
+
+    *lately* is by pid. Without *logs* none are followed, and nothing is said of them.
+    """
     refusals = tuple(refusals)
     ranked = sorted(observations, key=lambda seen: -_wait_ns(seen))
     return "\n".join(
@@ -57,6 +63,7 @@ def render(
             _table(ranked) if ranked else "<p>None yet.</p>",
             *blame_section(ranked, lately or {}),
             *(_refused(refusals) if refusals else ()),
+            *(stm_section(logs) if logs is not None else ()),
             *(agent_section(portrait, ranked) if portrait is not None else ()),
             "</body></html>\n",
         )

@@ -1,8 +1,11 @@
 """What the reports on STM logs call things, and how they write figures."""
 
+from gilscope.printable import printable
+from gilscope.stm.markers import describe
 from gilscope.stm.model import Gap, LogFile, StmLog
+from gilscope.stm.sums import Place
 
-__all__ = ["headline", "kind_name", "meaning_of", "old_percent", "warnings_of"]
+__all__ = ["headline", "kind_name", "meaning_of", "old_percent", "place_words", "warnings_of"]
 
 _C7_LAYOUTS = {"L7", "L7a"}
 _MEANINGS_IN_C7 = {
@@ -31,6 +34,7 @@ _MEANINGS = {
     ),
 }
 _SHORT = 3
+_REST = "(all places that there was no room to tell apart)"
 
 
 def kind_name(kind: str) -> str:
@@ -43,6 +47,12 @@ def meaning_of(kind: str, layout: str) -> str:
     if layout in _C7_LAYOUTS:
         return _MEANINGS_IN_C7.get(kind, "")
     return _MEANINGS.get(kind, "")
+
+
+def place_words(place: Place) -> list[str]:
+    """Return the lines that stand for *place*, one for each position."""
+    _, markers, is_rest = place
+    return [_REST] if is_rest else [printable(describe(each)) for each in markers or ("",)]
 
 
 def old_percent(part: float, whole: float) -> str:

@@ -11,6 +11,8 @@ from gilscope.agent_state import AgentState
 from gilscope.collectors.agent import AgentCollector
 from gilscope.model import Observation
 from recordings import full_mode, gil, histogram
+from stm.following import followed_log
+from stm.program import played_log
 from unit.collectors.scraped import AGENT, Fixed, read, scrape
 
 
@@ -148,7 +150,10 @@ def test_every_family_of_the_table_is_exported_with_its_labels() -> None:
     lock = replace(recorded.totals.gils[0], waits=gil(unknown=histogram(1)).waits)
     full = replace(recorded, totals=replace(recorded.totals, gils=(lock,)))
 
-    exported = {metric.name: metric for metric in scrape(full).families}
+    collector = AgentCollector(
+        Fixed([full]), logs=lambda: [followed_log(played_log("E16", 99).content)]
+    )
+    exported = {metric.name: metric for metric in read(collector).families}
 
     expected = {_base_name(family): family for family in metrics.FAMILIES}
     assert set(expected) == set(exported)

@@ -1,0 +1,48 @@
+"""Exports what is in the STM logs that are followed."""
+
+from collections.abc import Iterator, Sequence
+
+from gilscope import metrics
+from gilscope.collectors.families import Series
+from gilscope.stm.site_series import SiteBook, kind_label
+from gilscope.stm.sums import FollowedLog, LogSums
+
+__all__ = ["ERRORS", "stm_families"]
+
+ERRORS = ("unreadable", "not_a_log", "gap", "unknown_event", "cut_record", "crowded")
+"""Values of the label ``reason``, each of which every log has from the start."""
+
+_FAMILIES = tuple(family for family in metrics.FAMILIES if family.name.startswith("gilscope_stm_"))
+
+_Families = dict[metrics.Family, Series]
+
+
+def stm_families(logs: Sequence[FollowedLog], book: SiteBook, at_ns: int) -> Iterator[Series]:
+    """Yield the families about *logs* at *at_ns*; *book* remembers which places have series."""
+    families = {family: Series(family) for family in _FAMILIES}
+    sites = book.series(logs, at_ns)
+    for log in logs:
+        labels = (log.name,)
+        _add_sums(families, log.name, log.sums)
+        families[metrics.STM_LOG_BYTES].add(labels, log.read_bytes)
+        families[metrics.STM_LOG_LAG].add(labels, log.lag_bytes)
+        for reason in ERRORS:
+            count = log.sums.errors.get(reason, 0)
+            families[metrics.STM_LOG_ERRORS].add((log.name, reason), count)
+        for each in sites.get(log.name, ()):
+            of_site = (log.name, each.kind, each.site, each.other_site)
+            families[metrics.STM_CONFLICTS].add(of_site, each.loss.count)
+            families[metrics.STM_SITE_ABORT_COST].add_ns(of_site, each.loss.lost_ns)
+            families[metrics.STM_SITE_PAUSE].add_ns(of_site, each.loss.paused_ns)
+    yield from families.values()
+
+
+def _add_sums(families: _Families, name: str, sums: LogSums) -> None:
+    families[metrics.STM_TRANSACTIONS].add((name, "commit"), sums.commits)
+    families[metrics.STM_TRANSACTIONS].add((name, "abort"), sums.aborts)
+    families[metrics.STM_TRANSACTION].add_histogram((name,), sums.committed_runs)
+    families[metrics.STM_ABORT_COST].add_histogram((name,), sums.aborted_runs)
+    families[metrics.STM_GC].add_ns((name, "minor"), sums.minor_gc_ns)
+    families[metrics.STM_GC].add_ns((name, "major"), sums.major_gc_ns)
+    for kind, ns in sums.waits_ns.items():
+        families[metrics.STM_WAIT].add_ns((name, kind_label(kind)), ns)

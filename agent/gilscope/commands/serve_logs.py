@@ -1,0 +1,59 @@
+"""The part of ``serve`` that follows STM logs, beside processes or alone."""
+
+import argparse
+import logging
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from gilscope.bare_agent import BareAgent
+from gilscope.serve import Pulse, Server
+from gilscope.stm.follow import Follower
+
+__all__ = ["followed", "serve_logs"]
+
+_TURN_S = 1.0
+_PATIENCE_S = 5.0
+_log = logging.getLogger(__name__)
+
+
+@contextmanager
+def followed(patterns: Sequence[str], beat: Callable[[], None]) -> Iterator[Follower]:
+    """Follow what *patterns* mean until the block has ended; *beat* is called again and again."""
+    follower = Follower(patterns, _log.warning)
+    is_over = threading.Event()
+    thread = threading.Thread(target=_follow, args=(follower, is_over, beat), daemon=True)
+    thread.start()
+    try:
+        yield follower
+    finally:
+        is_over.set()
+        follower.wake()
+        thread.join(_PATIENCE_S)
+        if not thread.is_alive():
+            follower.close()
+
+
+def _follow(follower: Follower, is_over: threading.Event, beat: Callable[[], None]) -> None:
+    while not is_over.is_set():
+        try:
+            follower.advance(_TURN_S)
+        except Exception:  # noqa: BLE001 - one log must not end the service for the others
+            _log.exception("could not look after the STM logs this time")
+            is_over.wait(_TURN_S)
+        else:
+            beat()
+
+
+def serve_logs(arguments: argparse.Namespace, server: Server, stopped: threading.Event) -> None:
+    """Serve nothing but logs until *stopped* is set."""
+    pulse = Pulse()
+    with followed(arguments.stm_log, pulse.beat) as follower:
+        serving = (BareAgent(), pulse, arguments.pairs, follower.logs)
+        http = threading.Thread(target=server.run, args=serving, daemon=True)
+        http.start()
+        print(f"Serving {server.url}metrics. Ctrl-C to end.", file=sys.stderr, flush=True)
+        stopped.wait()
+        server.stop()
+        http.join(_PATIENCE_S)
