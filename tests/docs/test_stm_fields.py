@@ -1,15 +1,18 @@
 """FIELDS of gilscope-stm(8): every word and JSON key of the reports is explained, and no other."""
 
+import json
 from typing import Any
 
 from docs.pages import DOCS, section, words_in_first_cells
-from gilscope.reports import stm_json, stm_text
+from gilscope.reports import stm_follow_json, stm_json, stm_text
+from gilscope.stm.intervals import interval
 from gilscope.stm.log import TABLES
+from stm.following import followed_log
 from stm.program import played_log
 from stm.reading import file_of, report_of
 from stm.writer import LogWriter
 
-_BY_NAME = {"files", "counts", "with_marker", "waits"}
+_BY_NAME = {"files", "counts", "with_marker", "waits", "logs", "errors"}
 """JSON objects whose keys are names of files or events."""
 _PAGE = (DOCS / "man" / "gilscope-stm.8.md").read_text()
 
@@ -44,6 +47,17 @@ def test_json_keys_are_explained() -> None:
     merged["merged"] = [{"name": "", "names": []}]
 
     assert words_in_first_cells(_fields("JSON")) == _keys(merged)
+
+
+def test_json_keys_of_follow_are_explained() -> None:
+    """
+    The table has every key of a line, and none that it has not.
+    """
+    seen = interval((), [followed_log(_two_logs())], 1)
+    line = json.loads(stm_follow_json.render(seen, 0.0, most=1))
+    line["report"] = None
+
+    assert words_in_first_cells(_fields("JSON of follow")) == _keys(line)
 
 
 def test_words_of_the_text_are_explained() -> None:

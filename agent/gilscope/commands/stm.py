@@ -7,14 +7,14 @@ from importlib import import_module
 from pathlib import Path
 
 from gilscope.commands.progress import Progress
+from gilscope.commands.stm_follow import add_follow, report_of_files
 from gilscope.errors import NotAnStmLog
 from gilscope.printable import printable
 from gilscope.reports import stm_original, stm_text
 from gilscope.stm.log import SEMANTICS, TABLES, Reading
-from gilscope.stm.merge import MERGES, groups_of, merge
-from gilscope.stm.model import LogFile, LogGroup, StmReport
+from gilscope.stm.merge import MERGES
+from gilscope.stm.model import LogFile, StmReport
 from gilscope.stm.read import STANDARD_INPUT, read_log
-from gilscope.stm.sources import look_up
 
 __all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
 
@@ -27,6 +27,8 @@ examples:
   gilscope stm report app.log app.log.fork*  # a process and its forks, as one
   gilscope stm report app.log --format html -o app.html
   xz -dc old.log.xz | gilscope stm report -
+  gilscope stm follow app.log                # while the program runs, every 5 s
+  gilscope stm follow 'logs/*.log' --format json | jq .logs
 """
 
 _FORMATS = ("text", "json", "html")
@@ -83,6 +85,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         help="look for source files below DIR too; may be given several times",
     )
     report.set_defaults(run_subcommand=_report)
+    add_follow(subcommands.add_parser("follow", help="say again and again what logs gain"))
 
 
 def _count(text: str) -> int:
@@ -108,19 +111,7 @@ def _report(arguments: argparse.Namespace) -> int:
         print(f"error: {printable(str(failure))}", file=sys.stderr)
     if not files:
         raise failures[-1]
-    groups = [LogGroup(merge(logs), tuple(logs)) for logs in groups_of(files, arguments.merge)]
-    markers = (
-        marker
-        for group in groups
-        for conflict in group.summary.conflicts
-        for marker in conflict.markers
-    )
-    report = StmReport(
-        files=tuple(files),
-        groups=tuple(groups),
-        sources=look_up(markers, arguments.sources),
-        most_entries=arguments.maxcount,
-    )
+    report = report_of_files(files, arguments.merge, arguments.sources, arguments.maxcount)
     try:
         _write(report, arguments)
     except OSError as error:
