@@ -38,8 +38,9 @@ format: setup ## Let the formatters have their way
 bench: setup ## Measure what tracing costs
 	@$(python) bench/overhead.py
 
-bench-stm: setup ## Measure how fast STM logs are read
+bench-stm: setup ## Measure how fast STM logs are read, and followed
 	@$(python) bench/stm.py
+	@$(python) bench/stm_follow.py
 
 docs: setup ## Make the pages again that are made from code
 	@$(python) -m gilscope.reports.metric_table >docs/metrics.md
