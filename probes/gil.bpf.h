@@ -7,8 +7,7 @@
 // tells a torn copy by `version_begin != version_end`. Whatever several threads write at once is
 // added to atomically.
 
-#include <uapi/linux/bpf.h>
-#include <uapi/linux/ptrace.h>
+#include "shared.bpf.h"
 
 // All configuration comes from the loader, so that a program never runs on a silent default.
 #if !defined(MAX_TARGETS) || !defined(MAX_GILS) || !defined(MAX_THREADS) || \
@@ -36,9 +35,8 @@
 #define MAX_PLAUSIBLE_INTERVAL_US 10000000 // sys.setswitchinterval(10): more is not a GIL
 #define MANY_LOCKS 1                       // no address: threads have waited for several locks
 #define MAX_CALLER_DEPTH 4                 // take_gil, _PyEval_AcquireLock, _Attach, its user
-#define HISTOGRAM_SLOTS 36 // slot k: 2^(k-1) < ns <= 2^k; the last one takes the rest
-#define STACK_DEPTH 32     // frames that are noted; a power of two
-#define MAX_SLICES 8       // holders of a wait whose kind is still open; a power of two
+#define STACK_DEPTH 32                     // frames that are noted; a power of two
+#define MAX_SLICES 8 // holders of a wait whose kind is still open; a power of two
 #define MAX_CODE_POINTERS 4
 #define MAX_FRAME_SIZE 128 // what is read of a frame at most
 
@@ -408,20 +406,6 @@ BPF_RINGBUF_OUTPUT(stacks, STACK_PAGES);
 // struct notice
 BPF_RINGBUF_OUTPUT(notices, NOTICE_PAGES);
 
-// Process and thread id as the agent sees them: tgid in the upper half, tid in the lower.
-static __always_inline u64 current_ids(void)
-{
-#ifdef PID_NAMESPACE_INODE
-    struct bpf_pidns_info ids = {};
-
-    if (bpf_get_ns_current_pid_tgid(PID_NAMESPACE_DEVICE, PID_NAMESPACE_INODE, &ids, sizeof(ids)))
-        return 0; // a process of another pid namespace, which the agent cannot name
-    return (u64)ids.tgid << 32 | ids.pid;
-#else
-    return bpf_get_current_pid_tgid();
-#endif
-}
-
 static __always_inline void lose(u32 tgid, u32 reason)
 {
     struct lost_key key = {.tgid = tgid, .reason = reason};
@@ -451,14 +435,6 @@ static __always_inline void give_notice(u32 kind, u32 tgid, u32 tid)
 
     if (notices.ringbuf_output(&notice, sizeof(notice), flags))
         lose(tgid, LOST_NOTICE);
-}
-
-// bpf_log2l(v) is 1 + floor(log2 v), so of v - 1 it is the exact ceiling of log2 v.
-static __always_inline u32 slot_of_ns(u64 ns)
-{
-    u32 slot = ns > 1 ? bpf_log2l(ns - 1) : 0;
-
-    return slot < HISTOGRAM_SLOTS ? slot : HISTOGRAM_SLOTS - 1;
 }
 
 static __always_inline void observe(const struct gil_key *gil, u32 quantity, u64 ns)

@@ -11,6 +11,7 @@ import pytest
 
 from accuracy.truth import exact_counts, started
 from gilscope.histogram import BOUNDS_NS
+from gilscope.stm_live.target import CHECKED
 from live.gilscope_command import eventually, gilscope, gilscope_started
 from live.reports import assert_consistent
 
@@ -338,7 +339,7 @@ def test_process_that_is_not_python() -> None:
 
     assert (3, "") == (outcome.exit_code, outcome.output)
     assert (
-        f"error: process {process.pid} (sleep) does not map a Python interpreter"
+        f"error: process {process.pid} (sleep) does not map a Python interpreter, {CHECKED}"
         == outcome.messages.splitlines()[0]
     )
 

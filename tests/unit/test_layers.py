@@ -55,6 +55,10 @@ _IO_MODULES = {
     "stm.places",
     "stm.read",
     "stm.sources",
+    "stm_live.probe",
+    "stm_live.request",
+    "stm_live.target",
+    "stm_live.tracer",
     "target",
 }
 _LAYER_OF_PACKAGE = {

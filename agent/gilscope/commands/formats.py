@@ -3,7 +3,7 @@
 import argparse
 import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +18,7 @@ __all__ = [
     "add_format_options",
     "chosen_outputs",
     "wants_timeline",
+    "write_rendered",
     "write_reports",
 ]
 
@@ -88,7 +89,14 @@ def wants_timeline(outputs: Sequence[Output]) -> bool:
 
 
 def write_reports(outputs: Sequence[Output], recording: Recording) -> bool:
-    """Write all *outputs* and return whether that succeeded; what fails is said on stderr.
+    """Write all *outputs* of *recording*; returns and raises what `write_rendered` does."""
+    return write_rendered(outputs, lambda output: _rendered(output, recording))
+
+
+def write_rendered(outputs: Sequence[Output], render: Callable[[Output], str]) -> bool:
+    """Write what *render* returns for each of *outputs*, and return whether that succeeded.
+
+    What fails is said on stderr.
 
     Raises BrokenPipeError where nobody reads standard output any more.
     """
@@ -96,7 +104,7 @@ def write_reports(outputs: Sequence[Output], recording: Recording) -> bool:
     # Standard output is last: whoever reads it may have gone, and the files must not miss that.
     for output in sorted(outputs, key=lambda output: output.file is None):
         try:
-            _write(output, recording)
+            _write(output, render(output))
         except Exception as error:
             if output.file is None and isinstance(error, BrokenPipeError):
                 raise
@@ -128,8 +136,7 @@ def _writable(text: str) -> Path:
         raise argparse.ArgumentTypeError(f"cannot write {text}: {error.strerror}") from error
 
 
-def _write(output: Output, recording: Recording) -> None:
-    report = _rendered(output, recording)
+def _write(output: Output, report: str) -> None:
     if output.file is not None:
         output.file.write_text(report, encoding="utf-8")
         return

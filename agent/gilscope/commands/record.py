@@ -23,8 +23,9 @@ from gilscope.commands.options import (
     add_stacks_option,
     chosen_method,
 )
+from gilscope.commands.record_stm import found_transactions, record_transactions
 from gilscope.descriptors import allow_many
-from gilscope.errors import GilscopeError
+from gilscope.errors import GilscopeError, NotPython, UnsupportedPython
 from gilscope.gil.full_mode import ObservationPlan
 from gilscope.gil.probe import GilProbe
 from gilscope.gil.request import begin_loading
@@ -150,6 +151,11 @@ def _record_running(
     try:
         # While the compiler works: what cannot be traced is refused at once.
         inspect(arguments.pid, cache, method=chosen_method(arguments))
+    except (NotPython, UnsupportedPython) as error:
+        loading.cancel()
+        # PyPy-STM is a Python whose GIL is not known, for it has none.
+        found = found_transactions(arguments.pid, error)
+        return record_transactions(arguments, outputs, found, lambda: stopped.is_set)
     except BaseException:
         loading.cancel()
         raise

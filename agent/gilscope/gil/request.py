@@ -18,6 +18,7 @@ __all__ = [
     "Limits",
     "begin_loading",
     "kernel_features",
+    "namespace_macros",
 ]
 
 _UPROBES = (
@@ -117,6 +118,15 @@ def kernel_features(release: str | None = None) -> Features:
     return Features(uprobe_links=version >= (6, 10), tables_may_grow=version >= (6, 1))
 
 
+def namespace_macros() -> dict[str, int]:
+    """Return the macros that let programs see processes as the agent does."""
+    if in_initial_pid_namespace():
+        return {}
+    # The kernel's ids are the host's; inside a pid namespace, ask for the agent's own view.
+    namespace = Path("/proc/self/ns/pid").stat()
+    return {"PID_NAMESPACE_INODE": namespace.st_ino, "PID_NAMESPACE_DEVICE": namespace.st_dev}
+
+
 def begin_loading(
     *,
     discover: bool = False,
@@ -158,11 +168,7 @@ def _request(
         macros |= {"TIMELINE": 1, "SPAN_PAGES": limits.span_pages}
     if features.uprobe_links:
         macros["HAS_COOKIES"] = 1
-    if not in_initial_pid_namespace():
-        namespace = Path("/proc/self/ns/pid").stat()
-        # The kernel's ids are the host's; inside a pid namespace, ask for the agent's own view.
-        macros["PID_NAMESPACE_INODE"] = namespace.st_ino
-        macros["PID_NAMESPACE_DEVICE"] = namespace.st_dev
+    macros |= namespace_macros()
     return Request(
         probe="gil.bpf.c",
         defines=macros,

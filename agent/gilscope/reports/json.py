@@ -20,7 +20,7 @@ from gilscope.model import (
     ThreadTotals,
 )
 
-__all__ = ["render", "report"]
+__all__ = ["buckets", "render", "report"]
 
 _NS_PER_S = 1_000_000_000
 
@@ -52,10 +52,10 @@ def report(recording: Recording) -> dict[str, Any]:
         },
         "totals": _totals(observation),
         "histograms": {
-            "wait": _buckets(total(_all_waits(totals.gils))) if is_valid else None,
+            "wait": buckets(total(_all_waits(totals.gils))) if is_valid else None,
             "hold": _buckets_of(hold.finished for hold in _holds(totals.gils)),
             "switch_latency": _buckets_of(hold.switch_latency for hold in _holds(totals.gils)),
-            "drop_latency": _buckets(total(gil.drop_latency for gil in totals.gils))
+            "drop_latency": buckets(total(gil.drop_latency for gil in totals.gils))
             if is_valid
             else None,
         },
@@ -64,6 +64,17 @@ def report(recording: Recording) -> dict[str, Any]:
         "edges": [_edge(edge) for edge in totals.edges] if has_stacks else None,
         "culprits": [_culprit(culprit) for culprit in totals.culprits] if has_stacks else None,
     }
+
+
+def buckets(histogram: Histogram) -> list[list[float | int | None]]:
+    """Return the upper bound in seconds and the count of each bucket; the last bound is null."""
+    shown: list[list[float | int | None]] = []
+    below = 0
+    for bound, cumulative in histogram.cumulative():
+        shown.append([bound / _NS_PER_S, cumulative - below])
+        below = cumulative
+    shown.append([None, histogram.count - below])
+    return shown
 
 
 def _totals(observation: Observation) -> dict[str, Any]:
@@ -184,19 +195,8 @@ def _seconds(ns: int | None) -> float | None:
 
 def _buckets_of(histograms: Iterable[Histogram]) -> list[list[float | int | None]] | None:
     known = list(histograms)
-    return _buckets(total(known)) if known else None
+    return buckets(total(known)) if known else None
 
 
 def _all_waits(gils: Iterable[GilTotals]) -> Iterable[Histogram]:
     return (histogram for gil in gils for histogram in gil.waits.values())
-
-
-def _buckets(histogram: Histogram) -> list[list[float | int | None]]:
-    # Counts of each bucket by itself. Beyond the last bound there is none: null.
-    shown: list[list[float | int | None]] = []
-    below = 0
-    for bound, cumulative in histogram.cumulative():
-        shown.append([bound / _NS_PER_S, cumulative - below])
-        below = cumulative
-    shown.append([None, histogram.count - below])
-    return shown

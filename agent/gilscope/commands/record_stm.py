@@ -1,0 +1,93 @@
+"""What ``gilscope record -p PID`` does with a process that is no Python but runs transactions."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+from gilscope import procfs
+from gilscope.commands.formats import Output, write_rendered
+from gilscope.errors import GilscopeError
+from gilscope.printable import printable
+from gilscope.reports import stm_live_json, stm_live_text
+from gilscope.reports.stm_live_words import LIBRARY_WORDS
+from gilscope.stm_live.model import StmRecording
+from gilscope.stm_live.target import CHECKED, StmTarget, inspect_stm
+from gilscope.stm_live.tracer import StmTracer
+
+__all__ = ["found_transactions", "record_transactions"]
+
+_TICK_S = 0.05
+_FORMS = ("text", "json")
+_UNEXPECTED, _USAGE = 1, 2
+
+
+def found_transactions(pid: int, refusal: GilscopeError) -> StmTarget:
+    """Return how to trace the transactions of *pid*, whose GIL cannot be for *refusal*.
+
+    Raises *refusal* where there are none either, with what was checked, and what `inspect_stm`
+    raises.
+    """
+    target = inspect_stm(pid) if procfs.is_alive(pid) else None
+    if target is not None:
+        return target
+    if not procfs.is_alive(pid):
+        raise refusal
+    raise type(refusal)(f"{refusal}, {CHECKED}", remedy=refusal.remedy) from refusal
+
+
+def record_transactions(
+    arguments: argparse.Namespace,
+    outputs: Sequence[Output],
+    target: StmTarget,
+    is_stopped: Callable[[], bool],
+) -> int:
+    """Record *target* as *arguments* say and return the exit code; raises GilscopeError."""
+    unfit = sorted({output.form for output in outputs} - set(_FORMS))
+    if unfit:
+        print(
+            f"error: transactions are reported as {' or '.join(_FORMS)}, not as {unfit[0]}",
+            file=sys.stderr,
+        )
+        return _USAGE
+    tracer = StmTracer()
+    try:
+        tracer.attach(target)
+        recording = _record(arguments, tracer, target, is_stopped)
+        succeeded = write_rendered(outputs, lambda output: _rendered(output, recording))
+    finally:
+        tracer.close()
+    return 0 if succeeded else _UNEXPECTED
+
+
+def _record(
+    arguments: argparse.Namespace,
+    tracer: StmTracer,
+    target: StmTarget,
+    is_stopped: Callable[[], bool],
+) -> StmRecording:
+    began_ns = time.monotonic_ns()
+    process = target.process
+    print(
+        f"Tracing the transactions of {printable(process.name)}, pid {process.pid} "
+        f"({LIBRARY_WORDS[process.library]}). Ctrl-C to end.",
+        file=sys.stderr,
+    )
+    duration_s = arguments.duration
+    deadline_ns = None if duration_s is None else began_ns + int(duration_s * 1e9)
+    while not is_stopped() and tracer.pids:
+        left_s = _TICK_S
+        if deadline_ns is not None:
+            left_s = min(left_s, (deadline_ns - time.monotonic_ns()) / 1e9)
+            if left_s <= 0:
+                break
+        time.sleep(left_s)
+        tracer.tick()
+    (observation,) = tracer.observe()
+    return StmRecording(observation, observation.totals.at_ns - began_ns)
+
+
+def _rendered(output: Output, recording: StmRecording) -> str:
+    if output.form == "json":
+        return stm_live_json.render(recording)
+    return stm_live_text.render(recording, colour=output.file is None and sys.stdout.isatty())

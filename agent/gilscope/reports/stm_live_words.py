@@ -1,0 +1,46 @@
+"""What reports on live transactions say in words."""
+
+from collections.abc import Iterator
+
+from gilscope.stm_live.model import Library, Method, StmProcess
+
+__all__ = ["LIBRARY_WORDS", "LOST_WORDS", "METHOD_WORDS", "limits_of"]
+
+LIBRARY_WORDS = {
+    Library.RPYTHON: "PyPy-STM or another RPython program",
+    Library.LIBITM: "GCC's libitm",
+}
+
+METHOD_WORDS = {
+    Method.EVENTS: "by every event that it logs",
+    Method.EVENTS_BASIC: "by the events that it logs",
+    Method.ENTRIES: "by the functions that it calls",
+    Method.SHARED: "by the functions that the library exports",
+    Method.STATIC: "by the functions that were linked into it",
+}
+
+LOST_WORDS = {
+    "read_fault": "reasons lost because memory could not be read",
+    "table_full": "events not counted in full because a table was full",
+    "began_unseen": "transactions begun before the recording, counted without their time",
+    "abandoned": "transactions of which no end was seen",
+    "thread_reused": "dead threads lost because their numbers were used again",
+}
+"""By the reasons of `StmTotals.lost_events`."""
+
+
+def limits_of(process: StmProcess) -> Iterator[str]:
+    """Yield what the method does not see, in sentences."""
+    method = process.method
+    if method is Method.ENTRIES:
+        yield "The program does not log, so how long commits took and waits are not seen."
+        yield "A transaction that is going on counts as committed already."
+        yield "Time of aborted tries includes their waits. PYPYSTM=/dev/null shows more."
+    elif method is Method.EVENTS_BASIC:
+        yield "The version of the program is not known, so waits and conflicts are not seen."
+        yield "All times include waits."
+    elif method is Method.SHARED:
+        yield "Restarts are not seen: the shared libitm has no name for them."
+    if process.library is Library.LIBITM:
+        yield "The time of a transaction runs from begin to commit, with all of its restarts."
+        yield "Hardware transactions cannot pass a probe: tracing makes them run in software."

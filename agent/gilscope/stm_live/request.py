@@ -1,0 +1,57 @@
+"""Which programs and tables of software transactions are asked for."""
+
+from dataclasses import dataclass
+
+from gilscope.gil.request import Features, kernel_features, namespace_macros
+from gilscope.kernel.loader import Loading, Request
+from gilscope.stm_live.losses import defines
+
+__all__ = ["TRACEPOINTS", "StmLimits", "begin_loading"]
+
+_UPROBES = (
+    "on_abort",
+    "on_become_inevitable",
+    "on_event",
+    "on_itm_begin",
+    "on_itm_cancel",
+    "on_itm_commit",
+    "on_itm_mode",
+    "on_itm_restart",
+    "on_start",
+)
+_BPF_F_NO_PREALLOC = 1
+
+TRACEPOINTS = {"on_thread_exit": "sched_process_exit", "on_exec": "sched_process_exec"}
+
+
+@dataclass(frozen=True, slots=True)
+class StmLimits:
+    """Sizes of the tables: how much is counted before something is lost as ``table_full``."""
+
+    targets: int = 256
+    threads: int = 16384
+    reasons: int = 4096
+
+
+def begin_loading(limits: StmLimits | None = None, features: Features | None = None) -> Loading:
+    """Begin to compile the programs."""
+    sizes, kernel = limits or StmLimits(), features or kernel_features()
+    return Loading(
+        Request(
+            probe="stm.bpf.c",
+            defines={
+                **defines(),
+                "MAX_TARGETS": sizes.targets,
+                "MAX_THREADS": sizes.threads,
+                "MAX_REASONS": sizes.reasons,
+                "TABLE_FLAGS": _BPF_F_NO_PREALLOC if kernel.tables_may_grow else 0,
+                **namespace_macros(),
+            },
+            programs={
+                **dict.fromkeys(_UPROBES, "uprobe_multi" if kernel.uprobe_links else "uprobe"),
+                **dict.fromkeys(TRACEPOINTS, "raw_tracepoint"),
+            },
+            tables=("targets", "totals", "transactions", "threads", "reasons", "lost_events"),
+            rings={},
+        )
+    )

@@ -1,0 +1,116 @@
+"""Finds in a process the file that runs its transactions."""
+
+import mmap
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from gilscope import procfs
+from gilscope.elf import ElfError, ElfImage
+from gilscope.errors import NotPermitted, NotPython
+from gilscope.process_name import process_name
+from gilscope.procfs import Mapping
+from gilscope.procmem import ProcessMemory
+from gilscope.stm_live.model import StmProcess
+from gilscope.stm_live.sites import MARKS, StmSites, find_sites
+from gilscope.target import MappedFile, open_mapped
+
+__all__ = ["CHECKED", "StmTarget", "inspect_stm"]
+
+CHECKED = (
+    "nor does any file that it maps define _stm_start_transaction (PyPy-STM) or "
+    "_ITM_beginTransaction (GCC's libitm)"
+)
+"""What was checked where nothing was found."""
+
+_POINTER = struct.Struct("<Q")
+
+
+@dataclass(frozen=True, slots=True)
+class StmTarget:
+    """A process whose transactions can be traced, and how."""
+
+    process: StmProcess
+    file: MappedFile
+    sites: StmSites
+    load_bias: int
+    """Run-time address less the file's own."""
+
+    def event_function(self, memory: ProcessMemory) -> int | None:
+        """Return what the process gives its events to now, as an address of the file.
+
+        None where it does not log. Raises OSError where the process runs another program.
+        """
+        if self.sites.event_pointer is None:
+            return None
+        return _read_pointer(memory, self.load_bias, self.sites.event_pointer)
+
+
+def inspect_stm(pid: int) -> StmTarget | None:
+    """Return how to trace the transactions of process *pid*; None where it has none.
+
+    Raises NotPython where it is gone, and NotPermitted.
+    """
+    try:
+        with ProcessMemory(pid) as memory:
+            for mapping in _candidates(pid):
+                target = _target(pid, mapping, memory)
+                if target is not None:
+                    return target
+    except (FileNotFoundError, ProcessLookupError) as error:
+        raise NotPython(f"there is no process {pid}") from error
+    except PermissionError as error:
+        raise NotPermitted(
+            f"not permitted to look into process {pid} ({error.strerror})"
+        ) from error
+    return None
+
+
+def _candidates(pid: int) -> list[Mapping]:
+    mappings = procfs.read_maps(pid)
+    code = {mapping.path for mapping in mappings if mapping.executable}
+    first: dict[str, Mapping] = {}
+    for mapping in mappings:
+        if mapping.offset == 0 and mapping.path in code:
+            first.setdefault(mapping.path, mapping)
+    return list(first.values())
+
+
+def _target(pid: int, mapping: Mapping, memory: ProcessMemory) -> StmTarget | None:
+    try:
+        file = open_mapped(pid, mapping)
+        with (
+            Path(file.path).open("rb") as opened,
+            mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as view,
+        ):
+            if all(view.find(mark) < 0 for mark in MARKS):
+                return None
+            image = ElfImage(view)
+            load_bias = mapping.start - image.load_address
+            sites = find_sites(image, lambda vaddr: _read_pointer(memory, load_bias, vaddr))
+            if sites is None:
+                return None
+            return StmTarget(_process(pid, mapping, image, sites), file, sites, load_bias)
+    except (ElfError, NotPython, ValueError):
+        # It is no ELF file, empty, or not on disk any more.
+        return None
+
+
+def _read_pointer(memory: ProcessMemory, load_bias: int, vaddr: int) -> int | None:
+    (value,) = _POINTER.unpack(memory.read(vaddr + load_bias, _POINTER.size))
+    return value - load_bias if value else None
+
+
+def _process(pid: int, mapping: Mapping, image: ElfImage, sites: StmSites) -> StmProcess:
+    container_id, pod_uid = procfs.read_cgroup(pid)
+    return StmProcess(
+        pid=pid,
+        name=process_name(procfs.read_command_line(pid)),
+        library=sites.library,
+        method=sites.method,
+        path=mapping.path,
+        build_id=image.build_id,
+        checks=sites.checks,
+        container_id=container_id,
+        pod_uid=pod_uid,
+    )

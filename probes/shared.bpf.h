@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+//
+// What the probes of the GIL and those of STM have in common.
+
+#include <uapi/linux/bpf.h>
+#include <uapi/linux/ptrace.h>
+
+#define HISTOGRAM_SLOTS 36 // slot k: 2^(k-1) < ns <= 2^k; the last one takes the rest
+
+// Process and thread id as the agent sees them: tgid in the upper half, tid in the lower.
+static __always_inline u64 current_ids(void)
+{
+#ifdef PID_NAMESPACE_INODE
+    struct bpf_pidns_info ids = {};
+
+    if (bpf_get_ns_current_pid_tgid(PID_NAMESPACE_DEVICE, PID_NAMESPACE_INODE, &ids, sizeof(ids)))
+        return 0; // a process of another pid namespace, which the agent cannot name
+    return (u64)ids.tgid << 32 | ids.pid;
+#else
+    return bpf_get_current_pid_tgid();
+#endif
+}
+
+// bpf_log2l(v) is 1 + floor(log2 v), so of v - 1 it is the exact ceiling of log2 v.
+static __always_inline u32 slot_of_ns(u64 ns)
+{
+    u32 slot = ns > 1 ? bpf_log2l(ns - 1) : 0;
+
+    return slot < HISTOGRAM_SLOTS ? slot : HISTOGRAM_SLOTS - 1;
+}

@@ -1,0 +1,250 @@
+"""``gilscope record`` on processes with transactions: exact counts, and programs that live on."""
+
+import json
+import re
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from live.gilscope_command import Gilscope, gilscope, gilscope_started
+from stm_targets import ITM, RPYTHON, StmProgram, built, running
+
+pytestmark = pytest.mark.live
+
+_TRACING = "Tracing the transactions of"
+_THREADS, _ROUNDS = 3, 200
+_COMMITS, _CANCELS = 3 * _THREADS * _ROUNDS, _THREADS * _ROUNDS
+_VISIBLE = [name for name in ITM if name != "static-stripped"]
+_SIZES = (str(_THREADS), str(_ROUNDS))
+
+
+def _report(command: Gilscope) -> dict[str, Any]:
+    command.send(signal.SIGINT)
+    outcome = command.outcome()
+
+    assert 0 == outcome.exit_code, outcome.messages
+    return dict(json.loads(outcome.output))
+
+
+def _recorded(program: StmProgram, *, rounds: int = 1) -> tuple[dict[str, Any], str]:
+    """Return the report on *rounds* of the program, and what it says after the last one."""
+    arguments = ("record", "-p", str(program.pid), "--format", "json")
+    with gilscope_started(*arguments) as command:
+        command.says(_TRACING)
+        answers = [program.tell() for _ in range(rounds)]
+        return _report(command), answers[-1]
+
+
+@pytest.mark.parametrize("name", _VISIBLE)
+def test_commits_of_libitm_are_counted_exactly(name: str, tmp_path: Path) -> None:
+    """
+    Writing, reading and nesting transactions are one commit each, and cancelled ones are none.
+    """
+    with running(built(tmp_path, "itm", ITM[name]), *_SIZES) as program:
+        report, _ = _recorded(program, rounds=2)
+        assert 0 == program.finish()
+    totals = report["totals"]
+
+    assert (2 * _COMMITS, 2 * _CANCELS) == (totals["commits"], totals["cancels"])
+    assert 2 * _COMMITS == sum(count for _, count in report["histograms"]["transaction"])
+    assert [2 * _COMMITS // _THREADS] * _THREADS == [
+        thread["commits"] for thread in report["threads"]
+    ]
+    assert {} == totals["lost_events"]
+    assert "libitm" == report["process"]["library"]
+
+
+@pytest.mark.parametrize("name", _VISIBLE)
+def test_restarts_do_not_disturb_the_count(name: str, tmp_path: Path) -> None:
+    """
+    Where threads write to the same places a try that fails, at the commit too, is no commit.
+    """
+    program_file = built(tmp_path, "itm", ITM[name])
+    with running(program_file, *_SIZES, "fight", ITM_DEFAULT_METHOD="ml_wt") as program:
+        report, _ = _recorded(program, rounds=5)
+        assert 0 == program.finish()
+    totals, is_static = report["totals"], name.startswith("static")
+
+    assert (5 * _COMMITS, 5 * _CANCELS) == (totals["commits"], totals["cancels"])
+    assert {} == totals["lost_events"]
+    if is_static:
+        assert "static" == report["process"]["method"]
+        assert {"LOCKED_READ", "LOCKED_WRITE"} <= set(report["restarts"])
+        assert totals["aborts"] == sum(report["restarts"].values())
+        assert totals["aborts"] == sum(count for _, count in report["histograms"]["abort_cost"])
+        assert 0 < totals["abort_cost_s"] < totals["committed_s"]
+    else:
+        assert "shared" == report["process"]["method"]
+        assert (None, None, None) == (totals["aborts"], totals["abort_cost_s"], report["restarts"])
+
+
+def test_transactions_without_names_are_not_guessed(tmp_path: Path) -> None:
+    """
+    A static program without symbols gives exit code 3, and what was looked for.
+    """
+    with running(built(tmp_path, "itm", ITM["static-stripped"]), *_SIZES) as program:
+        outcome = gilscope("record", "-p", str(program.pid))
+        assert 0 == program.finish()
+
+    assert (3, "") == (outcome.exit_code, outcome.output)
+    assert "_ITM_beginTransaction (GCC's libitm)" in outcome.messages.splitlines()[0]
+
+
+@pytest.mark.parametrize("name", RPYTHON)
+def test_logging_program_is_seen_event_by_event(name: str, tmp_path: Path) -> None:
+    """
+    With the log on, counts are exact and times are those that the program has measured itself.
+    """
+    with running(built(tmp_path, "rpython", RPYTHON[name]), "2", "50", "log") as program:
+        report, answer = _recorded(program)
+        assert 0 == program.finish()
+    totals, truth = report["totals"], json.loads(answer)
+
+    assert "events" == report["process"]["method"]
+    assert (100, 100, 100) == (totals["commits"], totals["aborts"], totals["conflicts"])
+    assert {} == totals["lost_events"]
+    assert totals["abort_cost_includes_waits"] is False
+    for name_of_truth, found_s in (
+        ("committed_ns", totals["committed_s"]),
+        ("aborted_ns", totals["abort_cost_s"]),
+        ("free_segment_ns", report["waits"]["STM_WAIT_FREE_SEGMENT"]["wait_s"]),
+        ("other_inevitable_ns", report["waits"]["STM_WAIT_OTHER_INEVITABLE"]["wait_s"]),
+    ):
+        # On a machine that stalls, the program reads its clock elsewhere than the probe does.
+        assert found_s == pytest.approx(truth[name_of_truth] / 1e9, rel=0.25), name_of_truth
+    assert 100 == report["waits"]["STM_WAIT_FREE_SEGMENT"]["waits"]
+    assert 200 == report["waits"]["STM_WAIT_OTHER_INEVITABLE"]["waits"]
+
+
+@pytest.mark.parametrize("name", RPYTHON)
+def test_program_without_a_log_is_seen_by_its_calls(name: str, tmp_path: Path) -> None:
+    """
+    With the log off commits and aborts are exact, and what cannot be known is null.
+    """
+    with running(built(tmp_path, "rpython", RPYTHON[name]), "2", "50") as program:
+        report, _ = _recorded(program)
+        assert 0 == program.finish()
+    totals = report["totals"]
+
+    assert "entries" == report["process"]["method"]
+    assert (100, 100) == (totals["commits"], totals["aborts"])
+    assert (None, None, None) == (totals["committed_s"], totals["conflicts"], report["waits"])
+    assert totals["abort_cost_includes_waits"] is True
+    assert {} == totals["lost_events"]
+
+
+@pytest.mark.parametrize("log", [(), ("log",)], ids=["entries", "events"])
+def test_inevitable_transactions_are_counted_by_reason(
+    log: tuple[str, ...], tmp_path: Path
+) -> None:
+    """
+    The reason is the text that the program gives; a flag in its place is no address of one.
+    """
+    with running(built(tmp_path, "rpython", RPYTHON["pie"]), "2", "50", *log) as program:
+        report, _ = _recorded(program)
+
+    assert {
+        "leave_noninevitable_transactional_zone atomic": 100,
+        "time:gettimeofday()": 50,
+        "(none given)": 50,
+    } == report["inevitable"]
+
+
+def test_end_of_the_log_is_noticed(tmp_path: Path) -> None:
+    """
+    A program that stops to log would look idle: the recording ends and says so.
+    """
+    with running(built(tmp_path, "rpython", RPYTHON["pie-stripped"]), "1", "5", "log") as program:
+        with gilscope_started("record", "-p", str(program.pid), "--format", "json") as command:
+            command.says(_TRACING)
+            program.tell()
+            program.tell("close")
+            outcome = command.outcome()
+        report = json.loads(outcome.output)
+
+    assert (0, 5) == (outcome.exit_code, report["totals"]["commits"])
+    assert "has ended its log" in report["process"]["invalid_reason"]
+
+
+@pytest.mark.parametrize(
+    ("source", "flags", "arguments"),
+    [
+        ("itm", ITM["shared"], ("3", "500", "fight")),
+        ("itm", ITM["static"], ("3", "500", "fight")),
+        ("rpython", RPYTHON["pie"], ("2", "50", "log")),
+        ("rpython", RPYTHON["pie"], ("2", "50")),
+    ],
+    ids=["itm-shared", "itm-static", "rpython-events", "rpython-entries"],
+)
+def test_program_survives_attaching_in_the_middle(
+    source: str, flags: tuple[str, ...], arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    """
+    Probes that come and go while transactions run, return twice and never leave it unharmed.
+    """
+    program_file = built(tmp_path, source, flags)
+    with running(program_file, *arguments, ITM_DEFAULT_METHOD="ml_wt") as program:
+        with _kept_busy(program):
+            for _ in range(3):
+                line = ("record", "-p", str(program.pid), "-d", "0.2", "--format", "json")
+                outcome = gilscope(*line)
+                assert 0 == outcome.exit_code
+                assert 0 < json.loads(outcome.output)["totals"]["commits"]
+
+        assert 0 == program.finish()
+
+
+@contextmanager
+def _kept_busy(program: StmProgram) -> Iterator[None]:
+    """Have *program* run one round after the other."""
+    ended = threading.Event()
+
+    def run() -> None:
+        while not ended.is_set():
+            program.tell()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def test_text_report(tmp_path: Path) -> None:
+    """
+    The report for people has the same figures, the places, and what is not seen.
+    """
+    with (
+        running(built(tmp_path, "itm", ITM["shared"]), *_SIZES) as program,
+        gilscope_started("record", "-p", str(program.pid)) as command,
+    ):
+        command.says(_TRACING)
+        program.tell()
+        program.finish()
+        outcome = command.outcome()
+
+    assert 0 == outcome.exit_code
+    assert f"{_COMMITS} transactions were committed" in outcome.output
+    assert "until the process ended" in outcome.output
+    assert re.search(r"in /\S*libitm\.so\.1\S* \(build [0-9a-f]{12}\)", outcome.output)
+    assert "Restarts are not seen" in outcome.output
+
+
+def test_other_forms_are_refused(tmp_path: Path) -> None:
+    """
+    What only a GIL has a report for is a mistake of usage, said before anything is traced.
+    """
+    with running(built(tmp_path, "itm", ITM["shared"]), *_SIZES) as program:
+        outcome = gilscope("record", "-p", str(program.pid), "--format", "collapsed")
+
+    assert (2, "") == (outcome.exit_code, outcome.output)
+    assert (
+        "error: transactions are reported as text or json, not as collapsed\n" == outcome.messages
+    )

@@ -1,0 +1,117 @@
+"""Where a file begins, ends and aborts transactions, held against what the binutils say."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gilscope.elf import ElfImage
+from gilscope.stm_live.model import Library, Method
+from gilscope.stm_live.sites import StmSites, find_sites
+from stm_targets import ITM, RPYTHON, built
+
+_EVENT = "_stm_profiling_event"
+_POINTER = "stmcb_timing_event"
+
+
+def _symbols(program: Path) -> dict[str, int]:
+    lines = subprocess.run(["nm", program], check=True, capture_output=True, text=True).stdout
+    fields = (line.split() for line in lines.splitlines())
+    return {words[2]: int(words[0], 16) for words in fields if len(words) == 3}
+
+
+def _sites(program: Path, pointers: dict[int, int] | None = None) -> StmSites | None:
+    known = pointers or {}
+    return find_sites(ElfImage(program.read_bytes()), known.get)
+
+
+def _offsets(sites: StmSites | None) -> dict[str, int]:
+    assert sites is not None
+    return {hook.program: hook.offset for hook in sites.hooks}
+
+
+@pytest.mark.parametrize("name", ["pie", "fixed"])
+def test_pointer_of_a_stripped_program_leads_to_its_events(name: str, tmp_path: Path) -> None:
+    """
+    The function has no name any more; the exported pointer, as the process has it, tells.
+    """
+    program = built(tmp_path, "rpython", RPYTHON[name])
+    symbols, image = _symbols(program), ElfImage(program.read_bytes())
+    subprocess.run(["strip", program], check=True)
+    sites = _sites(program, {symbols[_POINTER]: symbols[_EVENT]})
+
+    assert sites is not None
+    assert (Library.RPYTHON, Method.EVENTS) == (sites.library, sites.method)
+    assert {
+        "on_event": image.file_offset(symbols[_EVENT]),
+        "on_become_inevitable": image.file_offset(symbols["_stm_become_inevitable"]),
+    } == _offsets(sites)
+    assert f"{_EVENT}: where the exported pointer {_POINTER} leads" == sites.checks[0]
+
+
+def test_without_a_log_the_functions_that_are_called_are_used(tmp_path: Path) -> None:
+    """
+    A null pointer means that no event is logged, and the reason is among the checks.
+    """
+    program = built(tmp_path, "rpython", RPYTHON["pie"])
+    sites = _sites(program)
+
+    assert sites is not None
+    assert Method.ENTRIES is sites.method
+    assert {"on_start", "on_abort", "on_become_inevitable"} == set(_offsets(sites))
+    assert "does not log" in sites.checks[0]
+
+
+@pytest.mark.parametrize("elsewhere", ["another function", "data", "another file"])
+def test_pointer_that_leads_elsewhere_is_not_followed(elsewhere: str, tmp_path: Path) -> None:
+    """
+    Only code of the same file, and of the right name if it has one, is given events.
+    """
+    program = built(tmp_path, "rpython", RPYTHON["pie"])
+    symbols = _symbols(program)
+    address = {
+        "another function": symbols["stm_abort_transaction"],
+        "data": symbols[_POINTER],
+        "another file": 1 << 40,
+    }[elsewhere]
+    sites = _sites(program, {symbols[_POINTER]: address})
+
+    assert sites is not None
+    assert Method.ENTRIES is sites.method
+    assert "does not lead to" in sites.checks[0]
+
+
+def test_program_of_unknown_version_is_given_its_three_sure_events(tmp_path: Path) -> None:
+    """
+    Without the functions that came with the last numbering, only the first numbers are known.
+    """
+    renamed = ("-D_stm_reattach_transaction=a", "-D_stm_leave_noninevitable_transactional_zone=b")
+    program = built(tmp_path, "rpython", (*RPYTHON["pie"], *renamed))
+    symbols = _symbols(program)
+    sites = _sites(program, {symbols[_POINTER]: symbols[_EVENT]})
+
+    assert sites is not None
+    assert Method.EVENTS_BASIC is sites.method
+
+
+def test_libitm_inside_of_a_program_has_its_restarts(tmp_path: Path) -> None:
+    """
+    Every function of the static library is found by its name in the symbol table.
+    """
+    program = built(tmp_path, "itm", ITM["static"])
+    symbols, image = _symbols(program), ElfImage(program.read_bytes())
+    sites = _sites(program)
+
+    assert sites is not None
+    assert (Library.LIBITM, Method.STATIC) == (sites.library, sites.method)
+    restart = "_ZN3GTM10gtm_thread7restartENS_18gtm_restart_reasonEb"
+    assert image.file_offset(symbols[restart]) == _offsets(sites)["on_itm_restart"]
+    assert image.file_offset(symbols["_ITM_beginTransaction"]) == _offsets(sites)["on_itm_begin"]
+
+
+def test_program_that_only_uses_the_library_is_not_it(tmp_path: Path) -> None:
+    """
+    Names that are wanted from elsewhere, and files without any, are no sites.
+    """
+    assert _sites(built(tmp_path, "itm", ITM["shared"])) is None
+    assert _sites(built(tmp_path, "itm", ITM["static-stripped"])) is None
