@@ -12,7 +12,8 @@
 
 #include "shared.bpf.h"
 
-#if !defined(MAX_TARGETS) || !defined(MAX_THREADS) || !defined(MAX_REASONS) || !defined(TABLE_FLAGS)
+#if !defined(MAX_TARGETS) || !defined(MAX_THREADS) || !defined(MAX_REASONS) || \
+    !defined(MAX_REASONS_OF_PROCESS) || !defined(TABLE_FLAGS)
 #error "the sizes of the tables must be given"
 #endif
 #if !defined(LOST_READ_FAULT) || !defined(LOST_TABLE_FULL) || !defined(LOST_BEGAN_UNSEEN) || \
@@ -59,6 +60,7 @@ struct totals {
     u64 commits;
     u64 aborts;
     u64 cancels; // by the program's own wish
+    u64 names;   // in `reasons`
     u64 unnamed; // of `reasons`, those that there was no room for
     u64 conflicts;
     u64 wait_ns[WAITS]; // finished waits, by kind
@@ -253,8 +255,12 @@ static __always_inline void abort(struct totals *total, u32 tgid, u32 tid, int i
 static __always_inline void count_reason(struct totals *total, struct reason_key *key)
 {
     u64 zero = 0;
-    u64 *count = reasons.lookup_or_try_init(key, &zero);
+    u64 *count = reasons.lookup(key);
 
+    if (!count && total->names < MAX_REASONS_OF_PROCESS) {
+        __sync_fetch_and_add(&total->names, 1);
+        count = reasons.lookup_or_try_init(key, &zero);
+    }
     __sync_fetch_and_add(count ? count : &total->unnamed, 1);
 }
 

@@ -53,11 +53,15 @@ def raw() -> RawStm:
 
 
 def stm_observation(
-    library: Library = Library.RPYTHON, method: Method = Method.EVENTS, *, invalid: str = ""
+    library: Library = Library.RPYTHON,
+    method: Method = Method.EVENTS,
+    *,
+    invalid: str = "",
+    pid: int = 4711,
 ) -> StmObservation:
     """Return an observation of `raw` as *method* shows it."""
     process = StmProcess(
-        4711, "app.py", library, method, "/usr/bin/pypy-stm", "b" * 40, ("x: a name",)
+        pid, "app.py", library, method, "/usr/bin/pypy-stm", "b" * 40, ("x: a name",)
     )
     tables = raw()
     threads = busiest_first(thread_of(tid, record) for tid, record in tables.threads.items())

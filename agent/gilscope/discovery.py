@@ -14,10 +14,12 @@ from gilscope import procfs
 from gilscope.agent_reader import AgentReader
 from gilscope.agent_state import AgentState
 from gilscope.births import Births
-from gilscope.errors import GilscopeError, NotPermitted, NotPython
+from gilscope.errors import GilscopeError, NotPermitted, NotPython, UnsupportedPython
 from gilscope.gil.tracer import Tracer
 from gilscope.model import Observation, Refusal
 from gilscope.process_name import process_name
+from gilscope.stm_live.model import StmObservation
+from gilscope.stm_live.tracer import StmTracer
 
 __all__ = ["Choice", "Discovery", "choose_all", "choose_matching", "choose_pids"]
 
@@ -42,6 +44,9 @@ _RESCAN_S = 60.0
 """So often also old processes are looked at again: a program may embed Python late in its life."""
 
 _PYTHON_NAMES = (b"python", b"pypy")
+
+_LIBRARY_NAMES = (*_PYTHON_NAMES, b"libitm")
+"""What makes a program worth another look that has nothing of the kind in its own file."""
 
 _ENDED_KEPT_S = 30.0
 """The last figures of a process that ended stay for at least one more scrape."""
@@ -101,7 +106,7 @@ class _Programs:
 
     def is_foreign(self, program: _Program | None, pid: int) -> bool:
         """Return whether *pid* cannot be a Python, without reading the executable again."""
-        return program in self._foreign and not procfs.maps_mention(pid, _PYTHON_NAMES)
+        return program in self._foreign and not procfs.maps_mention(pid, _LIBRARY_NAMES)
 
     def remember_foreign(self, program: _Program | None) -> None:
         """Note that *program* itself holds no Python; a library that it maps still may."""
@@ -128,6 +133,7 @@ class Discovery:
         self.bcc_version = bcc
         self._ended_kept_s = ended_kept_s
         self._tracer = tracer
+        self._transactions: StmTracer | None = None
         self._agent = AgentReader(tracer, time.monotonic_ns())
         self._is_wanted = is_wanted
         self._kinship = Kinship(pids)
@@ -147,9 +153,17 @@ class Discovery:
         self._ended_s: dict[int, float] = {}
         self._rescan_s = time.monotonic() + _RESCAN_S
 
+    def include(self, transactions: StmTracer) -> None:
+        """Trace with *transactions* what is wanted, is no Python with a GIL, and runs some."""
+        self._transactions = transactions
+
     def observe(self) -> list[Observation]:
         """Return the state of every traced process now."""
         return self._tracer.observe()
+
+    def observe_transactions(self) -> list[StmObservation]:
+        """Return the state of every process whose transactions are traced now."""
+        return [] if self._transactions is None else self._transactions.observe()
 
     def refusals(self) -> list[Refusal]:
         """Return the Pythons that are wanted and cannot be traced."""
@@ -208,6 +222,8 @@ class Discovery:
             candidates |= self._scan(now_s)
         # An agent that looked at itself would never come to rest.
         traced = {*self._tracer.pids, *self._tracer.untrusted_pids, os.getpid()}
+        if self._transactions is not None:
+            traced.update(self._transactions.pids)
         for pid in sorted(candidates - traced):
             attempt = self._seen.setdefault(pid, _Attempt())
             if not attempt.final and now_s >= attempt.due_s:
@@ -241,7 +257,7 @@ class Discovery:
             self._later(pid, attempt, now_s, _RETRIES_S)
             return
         try:
-            self._tracer.attach(pid)
+            self._attach(pid)
         except NotPython:
             # Unless it has ended or become another program meanwhile, which proves nothing.
             if self._programs.identity(pid) == program:
@@ -260,6 +276,16 @@ class Discovery:
         else:
             self._forget(pid)
             self._ended_s.pop(pid, None)
+
+    def _attach(self, pid: int) -> None:
+        try:
+            self._tracer.attach(pid)
+        except (NotPython, UnsupportedPython):
+            # PyPy-STM is a Python whose GIL is not known, for it has none.
+            found = None if self._transactions is None else self._transactions.find(pid)
+            if self._transactions is None or found is None:
+                raise
+            self._transactions.attach(found)
 
     def _later(self, pid: int, attempt: _Attempt, now_s: float, retries_s: Sequence[float]) -> None:
         if attempt.tries >= len(retries_s):
@@ -290,6 +316,8 @@ class Discovery:
             if now_s - self._ended_s.setdefault(pid, now_s) >= self._ended_kept_s:
                 self._tracer.drop(pid)
                 del self._ended_s[pid]
+        if self._transactions is not None:
+            self._transactions.drop_ended(self._ended_kept_s)
 
 
 def choose_all() -> Choice:

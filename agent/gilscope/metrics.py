@@ -28,6 +28,11 @@ def _of_process(name: str, kind: Type, text: str, reads_as: str, *labels: str) -
     return Family(name, kind, text, reads_as, (*PROCESS_LABELS, *labels))
 
 
+def _of_transactions(name: str, kind: Type, text: str, reads_as: str, *labels: str) -> Family:
+    # Of a live process, and then the log is empty, or of a log, and then nothing else is known.
+    return _of_process(name, kind, text, reads_as, "log", *labels)
+
+
 GIL_WAIT = _of_process(
     "gilscope_gil_wait_seconds",
     "histogram",
@@ -207,26 +212,26 @@ TARGET_TRAPS = _of_process(
     "Times that this process has run into a probe.",
     "Overhead divided by this is what a trap costs.",
 )
-STM_TRANSACTIONS = Family(
+STM_TRANSACTIONS = _of_transactions(
     "gilscope_stm_transactions_total",
     "counter",
-    "Transactions that have ended in a followed STM log, by outcome: commit, abort.",
+    "Ends of transactions. commit: they took effect; abort: a try failed and is made again; "
+    "cancel: the program itself gave one up.",
     "The share of aborts is the share of work that is done twice.",
-    ("log", "outcome"),
+    "outcome",
 )
-STM_TRANSACTION = Family(
+STM_TRANSACTION = _of_transactions(
     "gilscope_stm_transaction_seconds",
     "histogram",
-    "Run time of the transactions that were committed, without their pauses.",
+    "Time of committed transactions: run time of those of PyPy-STM, without pauses and failed "
+    "tries; from begin to commit with GCC's libitm.",
     "Long transactions are the ones that collide; PyPy ends them after a share of its nursery.",
-    ("log",),
 )
-STM_ABORT_COST = Family(
+STM_ABORT_COST = _of_transactions(
     "gilscope_stm_abort_cost_seconds",
     "histogram",
-    "Run time of the transactions that were aborted, without their pauses.",
+    "Time that a try had run when it was aborted; without its pauses where all events are seen.",
     "The rate of its sum is the number of threads that run in vain at any moment.",
-    ("log",),
 )
 STM_CONFLICTS = Family(
     "gilscope_stm_conflicts_total",
@@ -252,13 +257,36 @@ STM_SITE_PAUSE = Family(
     "Tells which lines of code make others wait. The rate is the number of threads that do.",
     ("log", "kind", "site", "other_site"),
 )
-STM_WAIT = Family(
+STM_WAIT = _of_transactions(
     "gilscope_stm_wait_seconds_total",
     "counter",
     "All time for which threads stood still, by what they waited for, whether in a transaction or "
     "not; that of gilscope_stm_pause_seconds_total is part of it.",
     "WAIT_FREE_SEGMENT means more threads than segments (4 in C7, 8 in C8).",
-    ("log", "kind"),
+    "kind",
+)
+STM_WAITS = _of_process(
+    "gilscope_stm_waits_total",
+    "counter",
+    "Finished waits of transactions, and for a segment to begin one in.",
+    "Time divided by this is the mean wait.",
+    "kind",
+)
+STM_INEVITABLE = _of_process(
+    "gilscope_stm_inevitable_total",
+    "counter",
+    "Times that a thread asked for its transaction to be one that cannot be aborted, by the "
+    "reason that the program gives; the 64 reasons that come first have series of their own.",
+    "Only one transaction of a process can be such at a time, so each is a place where threads "
+    "queue.",
+    "reason",
+)
+STM_RESTARTS = _of_process(
+    "gilscope_stm_restarts_total",
+    "counter",
+    "Tries that libitm has given up, by its own reasons; only where it is linked statically.",
+    "LOCKED and VALIDATE are conflicts; SERIAL_IRR ends in a transaction that runs alone.",
+    "reason",
 )
 STM_GC = Family(
     "gilscope_stm_gc_seconds_total",
@@ -447,6 +475,9 @@ FAMILIES = (
     STM_SITE_ABORT_COST,
     STM_SITE_PAUSE,
     STM_WAIT,
+    STM_WAITS,
+    STM_INEVITABLE,
+    STM_RESTARTS,
     STM_GC,
     STM_LOG_BYTES,
     STM_LOG_LAG,

@@ -13,10 +13,12 @@ from gilscope.blame_book import DEFAULT_PAIRS, BlameBook
 from gilscope.collectors.families import NS_PER_S, Series
 from gilscope.collectors.gil import gil_families
 from gilscope.collectors.stm import stm_families
+from gilscope.collectors.stm_live import stm_live_families
 from gilscope.metrics import Family
 from gilscope.model import Observation, Refusal
 from gilscope.stm.site_series import SiteBook
 from gilscope.stm.sums import FollowedLog
+from gilscope.stm_live.model import StmObservation
 
 __all__ = ["AgentCollector", "Logs", "Source", "agent_families"]
 
@@ -33,6 +35,9 @@ class Source(Protocol):
 
     def observe(self) -> Sequence[Observation]:
         """Return the state of every traced process now."""
+
+    def observe_transactions(self) -> Sequence[StmObservation]:
+        """Return the state of every process whose transactions are traced now."""
 
     def refusals(self) -> Sequence[Refusal]:
         """Return the Pythons that were found and cannot be traced."""
@@ -70,25 +75,26 @@ class AgentCollector:
         """
         began_ns = time.monotonic_ns()
         observations: Sequence[Observation] = ()
-        families: Sequence[Series] = ()
+        transactions: Sequence[StmObservation] = ()
+        families: tuple[Series, ...] = ()
         success = 1
+        try:
+            with self._sites.turn:
+                families = tuple(stm_families(self._logs(), self._sites, began_ns))
+        except Exception:  # noqa: BLE001 - whatever fails, the scrape goes on without it
+            _log.exception("this scrape could not look at the STM logs")
+            success = 0
         try:
             with self._book.turn:
                 observations = self._source.observe()
-                families = tuple(gil_families(observations, self._book))
-        except Exception:  # noqa: BLE001 - whatever fails, the scrape goes on without it
+                families += tuple(gil_families(observations, self._book))
+            transactions = self._source.observe_transactions()
+            families += tuple(stm_live_families(transactions, families))
+        except Exception:  # noqa: BLE001 - likewise
             _log.exception("this scrape could not read the probes")
             success = 0
         yield from families
-        stm: Sequence[Series] = ()
-        try:
-            with self._sites.turn:
-                stm = tuple(stm_families(self._logs(), self._sites, began_ns))
-        except Exception:  # noqa: BLE001 - likewise
-            _log.exception("this scrape could not look at the STM logs")
-            success = 0
-        yield from stm
-        yield _targets(observations, self._source.refusals())
+        yield _targets((*observations, *transactions), self._source.refusals())
         yield from self._agent_families()
         self.last_scrape_ns = time.monotonic_ns() - began_ns
         yield _one(metrics.SCRAPE_DURATION, self.last_scrape_ns / NS_PER_S)
@@ -143,7 +149,9 @@ def _table_families(tables: Iterable[TableState]) -> Iterator[Series]:
     yield from (entries, capacity, kernel_bytes)
 
 
-def _targets(observations: Iterable[Observation], refusals: Sequence[Refusal]) -> Series:
+def _targets(
+    observations: Iterable[Observation | StmObservation], refusals: Sequence[Refusal]
+) -> Series:
     states = Counter("invalid" if seen.invalid else "traced" for seen in observations)
     states["refused"] = len(refusals)
     targets = Series(metrics.TARGETS)

@@ -36,6 +36,7 @@ _FAMILIES = tuple(
     family
     for family in metrics.FAMILIES
     if family.labels[: len(metrics.PROCESS_LABELS)] == metrics.PROCESS_LABELS
+    and not family.name.startswith("gilscope_stm_")
 )
 
 _Families = dict[metrics.Family, Series]

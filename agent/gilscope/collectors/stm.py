@@ -12,7 +12,8 @@ __all__ = ["ERRORS", "stm_families"]
 ERRORS = ("unreadable", "not_a_log", "gap", "unknown_event", "cut_record", "crowded")
 """Values of the label ``reason``, each of which every log has from the start."""
 
-_FAMILIES = tuple(family for family in metrics.FAMILIES if family.name.startswith("gilscope_stm_"))
+_FAMILIES = tuple(family for family in metrics.FAMILIES if "log" in family.labels)
+_NO_PROCESS = ("",) * len(metrics.PROCESS_LABELS)
 
 _Families = dict[metrics.Family, Series]
 
@@ -38,11 +39,12 @@ def stm_families(logs: Sequence[FollowedLog], book: SiteBook, at_ns: int) -> Ite
 
 
 def _add_sums(families: _Families, name: str, sums: LogSums) -> None:
-    families[metrics.STM_TRANSACTIONS].add((name, "commit"), sums.commits)
-    families[metrics.STM_TRANSACTIONS].add((name, "abort"), sums.aborts)
-    families[metrics.STM_TRANSACTION].add_histogram((name,), sums.committed_runs)
-    families[metrics.STM_ABORT_COST].add_histogram((name,), sums.aborted_runs)
+    labels = (*_NO_PROCESS, name)
+    families[metrics.STM_TRANSACTIONS].add((*labels, "commit"), sums.commits)
+    families[metrics.STM_TRANSACTIONS].add((*labels, "abort"), sums.aborts)
+    families[metrics.STM_TRANSACTION].add_histogram(labels, sums.committed_runs)
+    families[metrics.STM_ABORT_COST].add_histogram(labels, sums.aborted_runs)
     families[metrics.STM_GC].add_ns((name, "minor"), sums.minor_gc_ns)
     families[metrics.STM_GC].add_ns((name, "major"), sums.major_gc_ns)
     for kind, ns in sums.waits_ns.items():
-        families[metrics.STM_WAIT].add_ns((name, kind_label(kind)), ns)
+        families[metrics.STM_WAIT].add_ns((*labels, kind_label(kind)), ns)

@@ -17,10 +17,12 @@ from gilscope.commands.options import (
     add_stacks_option,
     chosen_method,
 )
+from gilscope.commands.record_stm import found_transactions
 from gilscope.commands.serve_logs import followed, serve_logs
 from gilscope.commands.targets import add_target_options, chosen_targets, has_targets
 from gilscope.descriptors import allow_many
 from gilscope.discovery import Discovery
+from gilscope.errors import NotPython, UnsupportedPython
 from gilscope.gil.full_mode import ObservationPlan
 from gilscope.gil.probe import GilProbe
 from gilscope.gil.request import begin_loading
@@ -29,6 +31,7 @@ from gilscope.gil.tracer import Tracer
 from gilscope.gil.trap_costs import measure_trap_costs
 from gilscope.model import Mode
 from gilscope.serve import Address, Pulse, Server, parse_address
+from gilscope.stm_live.tracer import StmTracer
 
 __all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
 
@@ -145,11 +148,16 @@ def _serve(
         keep_threads=False,
         plan=plan,
     )
+    transactions = StmTracer(keep_threads=False)
     pids = arguments.pid or ()
     for pid in pids:
         # A process that was named must be traceable; what is only looked for may be absent.
-        tracer.attach(pid)
+        try:
+            tracer.attach(pid)
+        except (NotPython, UnsupportedPython) as error:
+            transactions.attach(found_transactions(pid, error))
     discovery = Discovery(tracer, chosen_targets(arguments), pids, probe.bcc_version)
+    discovery.include(transactions)
     _attempt(discovery.look)
     pulse = Pulse()
     # Both may take their time, and windows of full mode must end on time whatever they do.
@@ -162,7 +170,7 @@ def _serve(
     try:
         while not stopped.is_set():
             tracer.wait(_TICK_S)
-            if not _attempt(lambda: discovery.heed(tracer.tick())):
+            if not _attempt(lambda: _tick(tracer, transactions, discovery)):
                 stopped.wait(_TICK_S)  # what is due may stay due for ever
             elif search.is_alive() and (logs is None or logs.pulse.is_alive):
                 pulse.beat()
@@ -173,6 +181,12 @@ def _serve(
         server.stop()
         http.join(_PATIENCE_S)
         tracer.close()
+        transactions.close()
+
+
+def _tick(tracer: Tracer, transactions: StmTracer, discovery: Discovery) -> None:
+    transactions.tick()
+    discovery.heed(tracer.tick())
 
 
 def _search(discovery: Discovery, stopped: threading.Event) -> None:

@@ -31,6 +31,8 @@ class StmLimits:
     targets: int = 256
     threads: int = 16384
     reasons: int = 4096
+    reasons_of_process: int = 64
+    """What comes later has no name of its own; roughly, where threads find new ones at once."""
 
 
 def begin_loading(limits: StmLimits | None = None, features: Features | None = None) -> Loading:
@@ -44,6 +46,7 @@ def begin_loading(limits: StmLimits | None = None, features: Features | None = N
                 "MAX_TARGETS": sizes.targets,
                 "MAX_THREADS": sizes.threads,
                 "MAX_REASONS": sizes.reasons,
+                "MAX_REASONS_OF_PROCESS": sizes.reasons_of_process,
                 "TABLE_FLAGS": _BPF_F_NO_PREALLOC if kernel.tables_may_grow else 0,
                 **namespace_macros(),
             },

@@ -25,7 +25,8 @@ class _Traced:
     since_ns: int
     dead: list[StmThread] = field(default_factory=list)
     """The threads that have ended."""
-    ended: bool = False
+    ended_s: float | None = None
+    """On the monotonic clock; None: it is traced."""
     invalid: str = ""
 
     @property
@@ -54,13 +55,7 @@ class StmTracer:
     def pids(self) -> tuple[int, ...]:
         """The processes that are traced and have not ended."""
         with self._lock:
-            return tuple(pid for pid, traced in self._traced.items() if not traced.ended)
-
-    @property
-    def ended_pids(self) -> tuple[int, ...]:
-        """The processes that have ended, or whose probes were taken out, and are still listed."""
-        with self._lock:
-            return tuple(pid for pid, traced in self._traced.items() if traced.ended)
+            return tuple(pid for pid, traced in self._traced.items() if traced.ended_s is None)
 
     def find(self, pid: int) -> StmTarget | None:
         """Return how to trace *pid*, None where it runs no transactions; see `inspect_stm`."""
@@ -94,18 +89,21 @@ class StmTracer:
             self._traced[pid] = _Traced(target, memory, time.monotonic_ns())
             undo.pop_all()
 
-    def drop(self, pid: int) -> None:
-        """Stop tracing *pid* and forget what was counted."""
+    def drop_ended(self, kept_s: float) -> None:
+        """Forget what was counted of processes that have ended *kept_s* ago or earlier."""
         with self._lock:
-            self._end(pid)
-            if self._traced.pop(pid, None) is not None and self._probe is not None:
-                self._probe.forget(pid)
+            for pid, traced in list(self._traced.items()):
+                ended_s = traced.ended_s
+                if ended_s is not None and time.monotonic() - ended_s >= kept_s:
+                    del self._traced[pid]
+                    if self._probe is not None:
+                        self._probe.forget(pid)
 
     def tick(self) -> None:
         """Look after all processes. To be called a few times a second."""
         with self._lock:
             for pid, traced in self._traced.items():
-                if traced.ended:
+                if traced.ended_s is not None:
                     continue
                 if procfs.is_alive(pid):
                     self._look_at(traced)
@@ -139,7 +137,7 @@ class StmTracer:
             traced.since_ns,
             totals_of(traced.target.process, raw, self._threads(traced, raw)),
             traced.invalid,
-            traced.ended,
+            traced.ended_s is not None,
         )
 
     def _threads(self, traced: _Traced, raw: RawStm) -> tuple[StmThread, ...]:
@@ -170,9 +168,9 @@ class StmTracer:
 
     def _end(self, pid: int) -> None:
         traced = self._traced.get(pid)
-        if traced is None or traced.ended:
+        if traced is None or traced.ended_s is not None:
             return
-        traced.ended = True
+        traced.ended_s = time.monotonic()
         if self._probe is not None:
             self._probe.detach(pid)
         traced.memory.close()

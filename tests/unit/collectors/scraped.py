@@ -1,6 +1,6 @@
 """A scrape of made-up observations, read back as Prometheus would."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from prometheus_client import Metric
@@ -12,6 +12,7 @@ from gilscope.agent_state import AgentState, ProgramRuns, TableState
 from gilscope.collectors.agent import AgentCollector
 from gilscope.collectors.exposition import encode
 from gilscope.model import Observation, Refusal
+from gilscope.stm_live.model import StmObservation
 
 __all__ = ["AGENT", "OPEN_METRICS", "PLAIN", "Fixed", "Scrape", "parse", "read", "scrape"]
 
@@ -46,10 +47,15 @@ class Fixed:
     observations: Sequence[Observation] = ()
     agent: AgentState = AGENT
     bcc_version: str = "0.26.0"
+    transactions: Sequence[StmObservation] = ()
 
     def observe(self) -> Sequence[Observation]:
         """Return what it was made with."""
         return self.observations
+
+    def observe_transactions(self) -> Sequence[StmObservation]:
+        """Return what it was made with."""
+        return self.transactions
 
     def refusals(self) -> Sequence[Refusal]:
         """Return one Python that cannot be traced."""
@@ -67,12 +73,12 @@ class Scrape:
     families: Sequence[Metric]
 
     def value(self, name: str, **labels: str) -> float | None:
-        """Return the sample with exactly these labels, or None."""
+        """Return the sample with exactly these labels, or None; an empty one is none."""
         found = [
             sample.value
             for family in self.families
             for sample in family.samples
-            if sample.name == name and sample.labels == labels
+            if sample.name == name and _present(sample.labels) == _present(labels)
         ]
         assert len(found) <= 1
         return found[0] if found else None
@@ -94,6 +100,10 @@ class Scrape:
     def names(self) -> set[str]:
         """Return the names of all samples."""
         return {sample.name for family in self.families for sample in family.samples}
+
+
+def _present(labels: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in labels.items() if value}
 
 
 def scrape(

@@ -10,9 +10,11 @@ from gilscope import metrics
 from gilscope.agent_state import AgentState
 from gilscope.collectors.agent import AgentCollector
 from gilscope.model import Observation
+from gilscope.stm_live.model import Library, Method
 from recordings import full_mode, gil, histogram
 from stm.following import followed_log
 from stm.program import played_log
+from stm_recordings import stm_observation
 from unit.collectors.scraped import AGENT, Fixed, read, scrape
 
 
@@ -150,8 +152,11 @@ def test_every_family_of_the_table_is_exported_with_its_labels() -> None:
     lock = replace(recorded.totals.gils[0], waits=gil(unknown=histogram(1)).waits)
     full = replace(recorded, totals=replace(recorded.totals, gils=(lock,)))
 
+    # No single process has waits of RPython and restarts of libitm.
+    stm = (stm_observation(), stm_observation(Library.LIBITM, Method.STATIC, pid=4712))
     collector = AgentCollector(
-        Fixed([full]), logs=lambda: [followed_log(played_log("E16", 99).content)]
+        Fixed((full,), transactions=stm),
+        logs=lambda: [followed_log(played_log("E16", 99).content)],
     )
     exported = {metric.name: metric for metric in read(collector).families}
 
