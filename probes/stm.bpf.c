@@ -99,6 +99,7 @@ struct thread {
     u64 aborts;
     u64 aborted_ns;
     u64 exited_ns; // 0: alive
+    u64 known_as;  // to an RPython program
     u32 tgid;
     u32 padding;
     u8 name[NAME_SIZE];
@@ -178,6 +179,15 @@ static __always_inline struct thread *current_thread(u32 tgid, u32 tid)
             lose(tgid, LOST_TABLE_FULL);
     }
     return thread;
+}
+
+// So that what is noted of its transactions can go when it ends.
+static __always_inline void know_thread(u32 tgid, u32 tid, u64 address)
+{
+    struct thread *thread = current_thread(tgid, tid);
+
+    if (thread)
+        thread->known_as = address;
 }
 
 static __always_inline void begin(struct transaction *transaction, u64 now)
@@ -287,6 +297,7 @@ int on_event(struct pt_regs *ctx)
             lose(tgid, LOST_ABANDONED);
         end_wait(total, transaction, now);
         begin(transaction, now);
+        know_thread(tgid, tid, PT_REGS_PARM1(ctx));
         break;
     case EVENT_COMMIT:
     case EVENT_ABORT: {
@@ -543,8 +554,14 @@ int on_thread_exit(void *ctx)
             lose(key.tgid, LOST_ABANDONED);
         transactions.delete(&key);
     }
-    if (thread && thread->tgid == key.tgid)
-        thread->exited_ns = bpf_ktime_get_ns();
+    if (!thread || thread->tgid != key.tgid)
+        return 0;
+    thread->exited_ns = bpf_ktime_get_ns();
+    key.thread = thread->known_as;
+    transaction = transactions.lookup(&key);
+    // Another thread may still take over one that is open.
+    if (transaction && !transaction->began_ns)
+        transactions.delete(&key);
     return 0;
 }
 

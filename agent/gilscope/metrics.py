@@ -284,7 +284,7 @@ STM_INEVITABLE = _of_process(
 STM_RESTARTS = _of_process(
     "gilscope_stm_restarts_total",
     "counter",
-    "Tries that libitm has given up, by its own reasons; only where it is linked statically.",
+    "Tries that libitm has given up, by its own reasons.",
     "LOCKED and VALIDATE are conflicts; SERIAL_IRR ends in a transaction that runs alone.",
     "reason",
 )

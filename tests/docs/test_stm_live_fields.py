@@ -28,7 +28,7 @@ def test_json_keys_are_explained() -> None:
     """
     The table has every key of the report, and none that it has not.
     """
-    recordings = (stm_recording(), stm_recording(Library.LIBITM, Method.STATIC))
+    recordings = (stm_recording(), stm_recording(Library.LIBITM, Method.RESTARTS))
     keys = {key for each in recordings for key in _keys(stm_live_json.report(each))}
 
     assert keys == words_in_first_cells(section(_PAGE, "### JSON of a live process"))

@@ -31,13 +31,13 @@ def test_transactions_of_a_named_process_are_served(tmp_path: Path) -> None:
             program.tell()
             scrape, pid = service.scrape(), str(program.pid)
 
-            assert 40 * rounds == scrape.total(_TRANSACTIONS, pid=pid, outcome="commit")
+            assert 42 * rounds == scrape.total(_TRANSACTIONS, pid=pid, outcome="commit")
             assert 40 * rounds == scrape.total(_TRANSACTIONS, pid=pid, outcome="abort")
-            assert 40 * rounds == scrape.total("gilscope_stm_transaction_seconds_count", pid=pid)
+            assert 42 * rounds == scrape.total("gilscope_stm_transaction_seconds_count", pid=pid)
             assert 80 * rounds == scrape.total("gilscope_stm_inevitable_total", pid=pid)
             assert 1 == scrape.total("gilscope_probe_valid", pid=pid, method="events")
         assert 0 == program.finish()
-        assert 80 == _count(service, program.pid, "commit")
+        assert 84 == _count(service, program.pid, "commit")
 
 
 def test_programs_are_found_by_their_command_line(tmp_path: Path) -> None:
@@ -69,4 +69,4 @@ def test_end_of_the_log_is_made_up_for(tmp_path: Path) -> None:
         eventually(lambda: service.scrape().total("gilscope_probe_valid", method="entries"))
         program.tell()
 
-        assert 5 == _count(service, program.pid, "commit")
+        assert 6 == _count(service, program.pid, "commit")

@@ -43,7 +43,7 @@ __attribute__((noinline)) static void a_round(long *own, long *sum)
     }
     __transaction_atomic
     {
-        own[0]++;
+        *sum = 0; // no other thread wants it, so only the nested ones are restarted
         add(own, 2);
         add(own, -2);
     }

@@ -3,10 +3,13 @@
 //
 // rpython THREADS ROUNDS [log]: says `ready`, and at each line on standard input has every thread
 // run ROUNDS rounds and prints what that came to, as JSON. Then it waits. With `log` events are
-// logged (to nowhere); a line `close` ends the log, as an error of writing would.
+// logged (to nowhere). A line `close` ends the log, as an error of writing would; at a line `churn`
+// ROUNDS threads run one round each, one after the other, and each is known by another address;
+// `again` begins the whole program again.
 //
 // A round is a transaction that waits for a segment first, conflicts once and commits at its second
-// try, in which it waits for another one, becomes inevitable and is detached for a while.
+// try, in which it waits for another one, becomes inevitable and is detached for a while. After its
+// rounds each thread leaves one more transaction open outside, which the main thread commits.
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -15,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define MOST_THREADS 16
 #define PAUSE_NS 400000
@@ -177,9 +181,36 @@ static void *work(void *argument)
         pthread_barrier_wait(&begun);
         for (int i = 0; i < rounds; i++)
             a_round(thread, i);
+        _stm_start_transaction(thread);
+        emit(DETACH);
         pthread_barrier_wait(&ended);
     }
     return 0;
+}
+
+static void take_over(struct thread *thread)
+{
+    self = thread;
+    _stm_reattach_transaction(thread);
+    _stm_commit_transaction();
+}
+
+static void *work_once(void *argument)
+{
+    a_round(argument, 0);
+    return 0;
+}
+
+static void churn(void)
+{
+    // Not given back, so that no address is used twice.
+    struct thread *many = calloc(rounds, sizeof(*many));
+    pthread_t thread;
+
+    for (int i = 0; i < rounds; i++) {
+        pthread_create(&thread, 0, work_once, &many[i]);
+        pthread_join(thread, 0);
+    }
 }
 
 static void tell(void)
@@ -215,9 +246,15 @@ int main(int count, char **arguments)
     while (fgets(line, sizeof(line), stdin)) {
         if (!strcmp(line, "close\n"))
             stm_set_timing_log(0);
+        else if (!strcmp(line, "churn\n"))
+            churn();
+        else if (!strcmp(line, "again\n"))
+            execv("/proc/self/exe", arguments);
         else {
             pthread_barrier_wait(&begun);
             pthread_barrier_wait(&ended);
+            for (int i = 0; i < threads; i++)
+                take_over(&known[i]);
         }
         tell();
     }

@@ -15,8 +15,8 @@ METHOD_WORDS = {
     Method.EVENTS: "by every event that it logs",
     Method.EVENTS_BASIC: "by the events that it logs",
     Method.ENTRIES: "by the functions that it calls",
-    Method.SHARED: "by the functions that the library exports",
-    Method.STATIC: "by the functions that were linked into it",
+    Method.NAMES: "by the functions that have names",
+    Method.RESTARTS: "by its functions and restarts",
 }
 
 LOST_WORDS = {
@@ -39,8 +39,8 @@ def limits_of(process: StmProcess) -> Iterator[str]:
     elif method is Method.EVENTS_BASIC:
         yield "The version of the program is not known, so waits and conflicts are not seen."
         yield "All times include waits."
-    elif method is Method.SHARED:
-        yield "Restarts are not seen: the shared libitm has no name for them."
+    elif method is Method.NAMES:
+        yield "Restarts are not seen: this libitm does not show where they are."
     if process.library is Library.LIBITM:
         yield "The time of a transaction runs from begin to commit, with all of its restarts."
         yield "Hardware transactions cannot pass a probe: tracing makes them run in software."

@@ -36,10 +36,10 @@ class Method(Enum):
     """The same in a program of unknown version: begin, commit and abort alone."""
     ENTRIES = "entries"
     """RPython without a log: what transactions call as they begin and abort."""
-    SHARED = "shared"
-    """libitm as a library, which has no name for its restarts."""
-    STATIC = "static"
-    """libitm inside of the program, with the names of its functions."""
+    NAMES = "names"
+    """libitm by the names of its functions; its restarts could not be found."""
+    RESTARTS = "restarts"
+    """libitm with its restarts."""
 
     @property
     def has_commit_times(self) -> bool:
@@ -49,7 +49,7 @@ class Method(Enum):
     @property
     def has_aborts(self) -> bool:
         """Whether transactions that are tried again are seen."""
-        return self is not Method.SHARED
+        return self is not Method.NAMES
 
     @property
     def has_waits(self) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gilscope.elf import ElfError, ElfImage
+from gilscope.stm_live.libitm_code import restart_address
 from gilscope.stm_live.model import Library, Method
 
 __all__ = ["MARKS", "StmHook", "StmSites", "find_sites"]
@@ -75,6 +76,7 @@ class _Symbols:
     """The names of a file: those that it exports, and those that are left in its symbol table."""
 
     def __init__(self, image: ElfImage) -> None:
+        self._image = image
         self._exported = image.dynamic_symbols
         self._local = {symbol.name: symbol for symbol in image.functions}
 
@@ -85,6 +87,13 @@ class _Symbols:
             return exported.vaddr, "an exported name"
         local = self._local.get(name)
         return None if local is None else (local.vaddr, "a name in the symbol table")
+
+    def code(self, name: str) -> tuple[int, bytes] | None:
+        """Return the virtual address and the code of an exported function, or None."""
+        exported = self._exported.get(name)
+        if exported is None or not exported.is_function:
+            return None
+        return exported.vaddr, self._image.read(exported.vaddr, exported.size)
 
     def data(self, name: str) -> int | None:
         """Return the virtual address of an exported variable, or None."""
@@ -98,14 +107,24 @@ def _libitm(image: ElfImage, symbols: _Symbols) -> StmSites:
         _COMMIT_EXCEPTION: "on_itm_commit",
         _CANCEL: "on_itm_cancel",
         _MODE: "on_itm_mode",
-        _RESTART: "on_itm_restart",
         _BEGIN: "on_itm_begin",
     }
     hooks, checks = _by_name(image, symbols, programs)
-    method = Method.SHARED if symbols.function(_RESTART) is None else Method.STATIC
-    if method is Method.SHARED:
-        checks = (*checks, "restarts: no name for them, so they are not seen")
-    return StmSites(Library.LIBITM, method, hooks, checks)
+    restart = symbols.function(_RESTART) or _restart_by_code(image, symbols)
+    if restart is None:
+        checks = (*checks, "restarts: not seen, neither a name nor a failed commit leads to them")
+        return StmSites(Library.LIBITM, Method.NAMES, hooks, checks)
+    # In place before a transaction is seen to begin that may be restarted.
+    hooks = (StmHook("on_itm_restart", image.file_offset(restart[0])), *hooks)
+    return StmSites(Library.LIBITM, Method.RESTARTS, hooks, (*checks, f"restarts: {restart[1]}"))
+
+
+def _restart_by_code(image: ElfImage, symbols: _Symbols) -> tuple[int, str] | None:
+    commits = [symbols.code(name) for name in (_COMMIT, _COMMIT_EXCEPTION)]
+    vaddr = restart_address(commit for commit in commits if commit is not None)
+    if vaddr is None or None in commits or not _is_code(image, vaddr):
+        return None
+    return vaddr, "where both functions go whose commit has failed"
 
 
 def _rpython(image: ElfImage, symbols: _Symbols, read_pointer: ReadPointer) -> StmSites:

@@ -17,6 +17,8 @@ from gilscope.stm_live.target import StmTarget, inspect_stm
 
 __all__ = ["StmTracer"]
 
+_SETTLE_S = 5.0
+
 
 @dataclass(slots=True)
 class _Traced:
@@ -50,6 +52,7 @@ class StmTracer:
         self._probe: StmProbe | None = None
         self._traced: dict[int, _Traced] = {}
         self._lock = threading.RLock()
+        self._settle_at_s = 0.0
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -109,12 +112,16 @@ class StmTracer:
                     self._look_at(traced)
                 else:
                     self._end(pid)
+            if time.monotonic() >= self._settle_at_s:
+                # Dead threads leave the tables, also if nobody asks.
+                self.observe()
 
     def observe(self) -> list[StmObservation]:
         """Return what has been counted of every process until now."""
         with self._lock:
             if self._probe is None:
                 return []
+            self._settle_at_s = time.monotonic() + _SETTLE_S
             raw = self._probe.read()
             return [
                 self._observation(traced, raw[pid])

@@ -153,7 +153,7 @@ def test_every_family_of_the_table_is_exported_with_its_labels() -> None:
     full = replace(recorded, totals=replace(recorded.totals, gils=(lock,)))
 
     # No single process has waits of RPython and restarts of libitm.
-    stm = (stm_observation(), stm_observation(Library.LIBITM, Method.STATIC, pid=4712))
+    stm = (stm_observation(), stm_observation(Library.LIBITM, Method.RESTARTS, pid=4712))
     collector = AgentCollector(
         Fixed((full,), transactions=stm),
         logs=lambda: [followed_log(played_log("E16", 99).content)],

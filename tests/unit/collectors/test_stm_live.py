@@ -40,8 +40,8 @@ def test_what_is_not_seen_has_no_series() -> None:
     """
     The shared libitm shows neither aborts nor waits nor restarts, the static one has reasons.
     """
-    shared = _scrape(stm_observation(Library.LIBITM, Method.SHARED))
-    static = _scrape(stm_observation(Library.LIBITM, Method.STATIC))
+    shared = _scrape(stm_observation(Library.LIBITM, Method.NAMES))
+    static = _scrape(stm_observation(Library.LIBITM, Method.RESTARTS))
     name = "gilscope_stm_restarts_total"
 
     assert {"gilscope_stm_transactions_total", "gilscope_stm_inevitable_total"} == {

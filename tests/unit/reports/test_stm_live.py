@@ -40,7 +40,7 @@ def test_text_report_on_libitm() -> None:
     """
     Restarts by reason, cancelled transactions, and what the figures do not say.
     """
-    report = stm_live_text.render(stm_recording(Library.LIBITM, Method.STATIC))
+    report = stm_live_text.render(stm_recording(Library.LIBITM, Method.RESTARTS))
 
     assert "Restarts, by reason\n        7x LOCKED_READ\n" in report
     assert "Transactions that the program itself cancelled: 3." in report

@@ -34,7 +34,7 @@ def test_what_a_method_does_not_see_is_not_zero() -> None:
     Entries show neither times of commits nor waits, the shared library shows no aborts.
     """
     entries = _totals(Library.RPYTHON, Method.ENTRIES)
-    shared = _totals(Library.LIBITM, Method.SHARED)
+    shared = _totals(Library.LIBITM, Method.NAMES)
 
     assert (None, None, None) == (entries.committed, entries.waits, entries.conflicts)
     assert 10 == entries.aborts
@@ -46,7 +46,7 @@ def test_restarts_have_the_names_of_the_library() -> None:
     """
     Numbers that libitm does not have are under other; what has not occurred is left out.
     """
-    totals = _totals(Library.LIBITM, Method.STATIC)
+    totals = _totals(Library.LIBITM, Method.RESTARTS)
 
     assert {"LOCKED_READ": 7, "VALIDATE_COMMIT": 2, "other": 1} == totals.restarts
 

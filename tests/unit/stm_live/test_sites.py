@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 
 from gilscope.elf import ElfImage
+from gilscope.stm_live.libitm_code import restart_address
 from gilscope.stm_live.model import Library, Method
 from gilscope.stm_live.sites import StmSites, find_sites
 from stm_targets import ITM, RPYTHON, built
 
 _EVENT = "_stm_profiling_event"
 _POINTER = "stmcb_timing_event"
+_RESTART = "_ZN3GTM10gtm_thread7restartENS_18gtm_restart_reasonEb"
 
 
 def _symbols(program: Path) -> dict[str, int]:
@@ -103,10 +105,28 @@ def test_libitm_inside_of_a_program_has_its_restarts(tmp_path: Path) -> None:
     sites = _sites(program)
 
     assert sites is not None
-    assert (Library.LIBITM, Method.STATIC) == (sites.library, sites.method)
-    restart = "_ZN3GTM10gtm_thread7restartENS_18gtm_restart_reasonEb"
-    assert image.file_offset(symbols[restart]) == _offsets(sites)["on_itm_restart"]
+    assert (Library.LIBITM, Method.RESTARTS) == (sites.library, sites.method)
+    assert image.file_offset(symbols[_RESTART]) == _offsets(sites)["on_itm_restart"]
     assert image.file_offset(symbols["_ITM_beginTransaction"]) == _offsets(sites)["on_itm_begin"]
+
+
+def test_failed_commit_leads_to_the_restart_without_its_name(tmp_path: Path) -> None:
+    """
+    In the code of both functions that commit stands what the symbol table says.
+    """
+    program = built(tmp_path, "itm", ITM["static"])
+    symbols, image = _symbols(program), ElfImage(program.read_bytes())
+    code = [
+        (function.vaddr, image.read(function.vaddr, function.size))
+        for function in image.functions
+        if function.name in ("_ITM_commitTransaction", "_ITM_commitTransactionEH")
+    ]
+
+    assert 2 == len(code)
+    assert symbols[_RESTART] == restart_address(code)
+    assert restart_address([code[0], (code[1][0] + 1, code[1][1])]) is None
+    assert restart_address([code[0], (code[1][0], code[1][1][:-1])]) is None
+    assert restart_address([]) is None
 
 
 def test_program_that_only_uses_the_library_is_not_it(tmp_path: Path) -> None:
