@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from gilscope.agent_state import AgentState
 from gilscope.model import Observation, Refusal
 from gilscope.own_memory import read_own_memory
+from gilscope.stm_live.model import StmObservation
 
 __all__ = ["BareAgent"]
 
@@ -18,6 +19,10 @@ class BareAgent:
     _since_ns: int = field(default_factory=time.monotonic_ns)
 
     def observe(self) -> tuple[Observation, ...]:
+        """Return nothing."""
+        return ()
+
+    def observe_transactions(self) -> tuple[StmObservation, ...]:
         """Return nothing."""
         return ()
 

@@ -174,6 +174,11 @@ def _page(source: Source, collector: AgentCollector, book: BlameBook, logs: Logs
         observations = source.observe()
         lately = book.lately(observations, MOST_PAIRS)
     portrait = SelfPortrait(source.agent_state(), collector.last_scrape_ns)
-    followed = None if logs is None else logs()
-    html = page.render(observations, source.refusals(), portrait, lately, followed)
+    html = page.render(
+        observations,
+        source.refusals(),
+        portrait,
+        lately,
+        page.Transactions(source.observe_transactions(), None if logs is None else logs()),
+    )
     return http.HTTPStatus.OK, "text/html; charset=utf-8", html.encode()

@@ -24,6 +24,7 @@ from gilscope.stacks import IN_WORDS
 from live.gilscope_command import gilscope
 from recordings import convoy, full_mode, gil, with_edges
 from stm.following import followed_log
+from stm_recordings import stm_observation
 
 _MAN = DOCS / "man"
 _BY_NAME = {"kinds", "lost_events"}
@@ -167,8 +168,13 @@ def test_columns_of_the_landing_page_are_explained() -> None:
     """
     seen = with_edges().observation
     lately = BlameBook().lately([seen], most=5)
-    refusals, logs = [Refusal(7, "old.py", "too old", "Update it.")], [followed_log()]
-    html = page.render([seen], refusals, lately=lately, logs=logs)
+    refusals = [Refusal(7, "old.py", "too old", "Update it.")]
+    html = page.render(
+        [seen],
+        refusals,
+        lately=lately,
+        transactions=page.Transactions([stm_observation()], [followed_log()]),
+    )
     columns = set(re.findall(r"<th[^>]*>([^<]+)</th>", html))
 
     assert columns == words_in_first_cells(_fields("serve", "Landing page"))

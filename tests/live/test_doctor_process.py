@@ -17,6 +17,7 @@ from interpreters import (
     find_interpreter,
 )
 from live.doctor import NOBODY, STAY, SYSTEM_PYTHON, doctor, found, missing, running, with_only
+from stm_targets import RPYTHON, built
 
 pytestmark = pytest.mark.live
 
@@ -198,3 +199,17 @@ def _code_of(pid: int) -> bytes:
                 return memory.read(end - begin)
     message = "no code of the interpreter is mapped"
     raise AssertionError(message)
+
+
+def test_process_with_transactions(tmp_path: Path) -> None:
+    """
+    What has no GIL and runs transactions can be traced, and it is said how.
+    """
+    program = built(tmp_path, "rpython", RPYTHON["pie-stripped"])
+    with running([str(program), "1", "1", "log"]) as pid:
+        report = doctor("-p", str(pid))
+
+    assert 0 == report["exit_code"]
+    assert "_stm_profiling_event: where the exported pointer stmcb_timing_event leads" in (
+        found(report["process"], "interpreter")
+    )

@@ -10,10 +10,10 @@ from gilscope.commands.formats import Output, write_rendered
 from gilscope.errors import GilscopeError
 from gilscope.printable import printable
 from gilscope.reports import stm_live_json, stm_live_text
-from gilscope.reports.stm_live_words import LIBRARY_WORDS
 from gilscope.stm_live.model import StmRecording
 from gilscope.stm_live.target import CHECKED, StmTarget, inspect_stm
 from gilscope.stm_live.tracer import StmTracer
+from gilscope.stm_live.words import LIBRARY_WORDS
 
 __all__ = ["found_transactions", "record_transactions"]
 

@@ -19,13 +19,15 @@ from gilscope.doctor.interpreter import (
     sites_count,
 )
 from gilscope.doctor.machine import Machine
-from gilscope.errors import GilscopeError, NotPermitted, NotPython
+from gilscope.errors import GilscopeError, NotPermitted, NotPython, UnsupportedPython
 from gilscope.gil.memory import TornRead
 from gilscope.gil.runtime import read_gils, read_threads, runtime_of
 from gilscope.gil.site_cache import SiteCache
 from gilscope.model import Gil
 from gilscope.process_name import process_name
 from gilscope.procmem import ProcessMemory
+from gilscope.stm_live.target import inspect_stm
+from gilscope.stm_live.words import LIBRARY_WORDS, METHOD_WORDS
 from gilscope.target import Located, inspect, locate
 
 __all__ = ["diagnose_process", "is_readable"]
@@ -64,6 +66,9 @@ def _diagnose_python(
     pid = outside.pid
     located = _attempted("interpreter", lambda: locate(pid))
     if isinstance(located, Check):
+        transactions = _transactions(pid, located)
+        if transactions is not None:
+            return replace(outside, checks=(*outside.checks, transactions))
         closed = closed_path(pid) if located.exit_code == NotPermitted.exit_code else None
         if closed is not None:
             located = judge_closed_path(closed, machine)
@@ -90,6 +95,21 @@ def _diagnose_python(
         gils=tuple(gil.interpreter_id for gil in gils) if isinstance(gils, list) else None,
         threads=threads,
     )
+
+
+def _transactions(pid: int, located: Check) -> Check | None:
+    """Return how the transactions of *pid* can be traced, which has no GIL that can be."""
+    if located.exit_code not in (NotPython.exit_code, UnsupportedPython.exit_code):
+        return None
+    target = _attempted("interpreter", lambda: inspect_stm(pid))
+    if target is None or isinstance(target, Check):
+        return None
+    process = target.process
+    found = (
+        f"no Python with a GIL, but transactions of {LIBRARY_WORDS[process.library]}, which are "
+        f"seen {METHOD_WORDS[process.method]}; {'; '.join(process.checks)}"
+    )
+    return Check("interpreter", Status.OK, found)
 
 
 def _attempted(name: str, action: Callable[[], _Result]) -> _Result | Check:

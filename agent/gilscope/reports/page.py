@@ -1,6 +1,7 @@
 """The landing page of ``serve``: which processes are traced, and in which state."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 
 import gilscope
@@ -10,10 +11,12 @@ from gilscope.reports.agent_section import SelfPortrait, agent_section
 from gilscope.reports.page_blame import blame_section
 from gilscope.reports.page_stm import stm_section
 from gilscope.reports.page_style import STYLE
+from gilscope.reports.page_transactions import transactions_section
 from gilscope.reports.units import percent, seconds, short_duration
 from gilscope.stm.sums import FollowedLog
+from gilscope.stm_live.model import StmObservation
 
-__all__ = ["render"]
+__all__ = ["Transactions", "render"]
 
 _LINKS = (
     f'<p class="quiet">Version {escape(gilscope.__version__)}. '
@@ -38,17 +41,26 @@ _HEADINGS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Transactions:
+    """What is known of software transactions."""
+
+    live: Sequence[StmObservation] = ()
+    logs: Sequence[FollowedLog] | None = None
+    """None: none are followed, and nothing is said of them."""
+
+
+_NO_TRANSACTIONS = Transactions()
+
+
 def render(
     observations: Sequence[Observation],
     refusals: Iterable[Refusal],
     portrait: SelfPortrait | None = None,
     lately: Mapping[int, Lately] | None = None,
-    logs: Sequence[FollowedLog] | None = None,
+    transactions: Transactions = _NO_TRANSACTIONS,
 ) -> str:
-    """Return the page as HTML that needs nothing else.
-
-    *lately* is by pid. Without *logs* none are followed, and nothing is said of them.
-    """
+    """Return the page as HTML that needs nothing else; *lately* is by pid."""
     refusals = tuple(refusals)
     ranked = sorted(observations, key=lambda seen: -_wait_ns(seen))
     return "\n".join(
@@ -62,8 +74,9 @@ def render(
             "<h2>Traced processes</h2>",
             _table(ranked) if ranked else "<p>None yet.</p>",
             *blame_section(ranked, lately or {}),
+            *transactions_section(transactions.live),
             *(_refused(refusals) if refusals else ()),
-            *(stm_section(logs) if logs is not None else ()),
+            *(stm_section(transactions.logs) if transactions.logs is not None else ()),
             *(agent_section(portrait, ranked) if portrait is not None else ()),
             "</body></html>\n",
         )

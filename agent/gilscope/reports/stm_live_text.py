@@ -7,9 +7,10 @@ from gilscope.model import Tally
 from gilscope.printable import printable
 from gilscope.reports.chart import bars
 from gilscope.reports.paint import Paint
-from gilscope.reports.stm_live_words import LIBRARY_WORDS, LOST_WORDS, METHOD_WORDS, limits_of
+from gilscope.reports.stm_live_words import LOST_WORDS, limits_of
 from gilscope.reports.units import percent, seconds, short_duration
 from gilscope.stm_live.model import Library, StmRecording, StmThread, StmTotals
+from gilscope.stm_live.words import LIBRARY_WORDS, METHOD_WORDS
 
 __all__ = ["render"]
 

@@ -4,20 +4,7 @@ from collections.abc import Iterator
 
 from gilscope.stm_live.model import Library, Method, StmProcess
 
-__all__ = ["LIBRARY_WORDS", "LOST_WORDS", "METHOD_WORDS", "limits_of"]
-
-LIBRARY_WORDS = {
-    Library.RPYTHON: "PyPy-STM or another RPython program",
-    Library.LIBITM: "GCC's libitm",
-}
-
-METHOD_WORDS = {
-    Method.EVENTS: "by every event that it logs",
-    Method.EVENTS_BASIC: "by the events that it logs",
-    Method.ENTRIES: "by the functions that it calls",
-    Method.NAMES: "by the functions that have names",
-    Method.RESTARTS: "by its functions and restarts",
-}
+__all__ = ["LOST_WORDS", "limits_of"]
 
 LOST_WORDS = {
     "read_fault": "reasons lost because memory could not be read",

@@ -70,5 +70,9 @@ def test_section_is_there_where_logs_are_followed() -> None:
     Also before there is one.
     """
     assert "STM logs" not in page.render([], [])
-    assert "<h2>STM logs</h2>\n<p>None yet.</p>" in page.render([], [], logs=[])
-    assert '<span class="quiet">ended</span>' in page.render([], [], logs=[followed_log()])
+    assert "<h2>STM logs</h2>\n<p>None yet.</p>" in page.render(
+        [], [], transactions=page.Transactions(logs=[])
+    )
+    assert '<span class="quiet">ended</span>' in page.render(
+        [], [], transactions=page.Transactions(logs=[followed_log()])
+    )

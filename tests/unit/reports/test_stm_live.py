@@ -5,9 +5,10 @@ import json
 import pytest
 
 from gilscope.reports import stm_live_json, stm_live_text
-from gilscope.reports.stm_live_words import LIBRARY_WORDS, LOST_WORDS, METHOD_WORDS
+from gilscope.reports.stm_live_words import LOST_WORDS
 from gilscope.stm_live.losses import StmLoss
 from gilscope.stm_live.model import Library, Method
+from gilscope.stm_live.words import LIBRARY_WORDS, METHOD_WORDS
 from stm_recordings import stm_recording
 
 _RPYTHON = (Method.EVENTS, Method.EVENTS_BASIC, Method.ENTRIES)
