@@ -157,6 +157,41 @@ def test_inevitable_transactions_are_counted_by_reason(
     } == report["inevitable"]
 
 
+def test_reasons_are_bounded(tmp_path: Path) -> None:
+    """
+    With room for one reason the first keeps its name, and all later ones are under other.
+    """
+    limits = StmLimits(reasons_of_process=1)
+    tracer = StmTracer(lambda: StmProbe(begin_loading(limits)))
+    with running(built(tmp_path, "rpython", RPYTHON["pie"]), "1", "5") as program:
+        target = tracer.find(program.pid)
+        assert target is not None
+        tracer.attach(target)
+        program.tell()
+        (observation,) = tracer.observe()
+        tracer.close()
+
+    assert {"time:gettimeofday()": 3, "other": 7} == observation.totals.inevitable
+    assert {} == observation.totals.lost_events
+
+
+def test_program_of_unknown_version_is_counted_by_its_sure_events(tmp_path: Path) -> None:
+    """
+    Begin, commit and abort have had the same numbers in all versions; the others are left alone.
+    """
+    renamed = ("-D_stm_reattach_transaction=a", "-D_stm_leave_noninevitable_transactional_zone=b")
+    program_file = built(tmp_path, "rpython", (*RPYTHON["pie"], *renamed))
+    with running(program_file, "2", "20", "log") as program:
+        report, _ = _recorded(program)
+    totals = report["totals"]
+
+    assert "events_basic" == report["process"]["method"]
+    assert (42, 40) == (totals["commits"], totals["aborts"])
+    assert (None, None) == (totals["conflicts"], report["waits"])
+    assert totals["abort_cost_includes_waits"] is True
+    assert 42 == sum(count for _, count in report["histograms"]["transaction"])
+
+
 def test_end_of_the_log_is_noticed(tmp_path: Path) -> None:
     """
     A program that stops to log would look idle: the recording ends and says so.
