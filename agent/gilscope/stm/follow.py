@@ -124,7 +124,7 @@ class Follower:
     def _find(self) -> None:
         # Before names are looked for: what comes in between is found twice, and not never.
         self._notice.watch_folders(folders_of(self._patterns))
-        found: dict[Identity, str] = {}
+        found: dict[Identity, tuple[str, int]] = {}
         paths = paths_of(self._patterns)
         self._refused = {path: self._refused[path] for path in paths if path in self._refused}
         for path in paths:
@@ -133,19 +133,19 @@ class Follower:
             except OSError as error:
                 self._refuse(path, error.errno, "unreadable", error.strerror)
                 continue
-            found.setdefault((status.st_dev, status.st_ino), path)
+            found.setdefault((status.st_dev, status.st_ino), (path, status.st_size))
         with self._turn:
             for identity, file in self._files.items():
                 file.has_name = identity in found
             kept = {each: size for each, size in self._given_up.items() if each in found}
             self._given_up = kept
-        for identity, path in found.items():
+        for identity, (path, size) in found.items():
             if identity not in self._files:
-                self._take_up(identity, path)
+                self._take_up(identity, path, size)
 
-    def _take_up(self, identity: Identity, path: str) -> None:
+    def _take_up(self, identity: Identity, path: str, size: int) -> None:
         if identity in self._given_up:
-            if Path(path).stat().st_size != self._given_up[identity]:
+            if size != self._given_up[identity]:
                 self._refuse(path, identity, "crowded", "it was given up, and has grown since")
             return
         if len(self._files) >= MOST_FILES and not self._make_room():
