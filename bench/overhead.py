@@ -26,6 +26,7 @@ from bench.pictures import draw_pictures
 from bench.raw import read_results, write_results
 from bench.rounds import Bench
 from bench.scale import BUSY, MANY, measure_crowd
+from bench.stm_page import stm_section
 from bench.tool import ToolFailed
 from bench.works import WORKS
 
@@ -90,7 +91,7 @@ def _write_page(results: Results, output: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for picture in pictures:
         (folder / picture.name).write_text(picture.svg)
-    output.write_text(page(results, pictures))
+    output.write_text(page(results, pictures, stm_section()))
 
 
 def _measure(options: argparse.Namespace, environment: dict[str, str]) -> Results:

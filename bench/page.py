@@ -28,8 +28,11 @@ _PER_CENT = 100
 _PROBES_OF_PEER = 3
 
 
-def page(results: Results, pictures: Sequence[Picture]) -> str:
-    """Return the page as Markdown, one sentence a line; *pictures* lie in a folder beside it."""
+def page(results: Results, pictures: Sequence[Picture], stm: str) -> str:
+    """Return the page as Markdown, one sentence a line; *pictures* lie in a folder beside it.
+
+    *stm* is the section about STM logs, which are measured by themselves.
+    """
     tight, others, latency, report = map(_shown, pictures)
     parts = [
         prose.HEAD + (prose.QUICK if results.is_quick else ""),
@@ -66,6 +69,8 @@ def page(results: Results, pictures: Sequence[Picture]) -> str:
         "## Attach\n",
         prose.ATTACH,
         attach_table(results),
+        "## STM logs\n",
+        stm,
         "## Bars\n",
         bar_table(results),
         "## How to read this\n",

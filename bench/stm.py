@@ -17,7 +17,10 @@ from pathlib import Path
 
 # Run as a script: its own folder is on the path, and this file would hide the tests' package stm.
 sys.path.remove(str(Path(__file__).resolve().parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from bench.stm_page import FOLDER, show_and_keep
 
 from stm.program import played_log
 from stm.writer import HEADS, MAGIC
@@ -25,7 +28,6 @@ from stm.writer import HEADS, MAGIC
 __all__ = ["main", "write_long_log"]
 
 _CHECKOUT = Path(__file__).resolve().parents[1]
-_FOLDER = _CHECKOUT / ".cache" / "bench"
 _RECORDS_IN_BLOCK = 100_000
 _BYTES_PER_MB = 1_000_000
 _LEAST_BYTES = 210 * _BYTES_PER_MB
@@ -60,17 +62,22 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rounds", type=int, default=_ROUNDS, metavar="N")
     rounds = options.parse_args().rounds
-    _FOLDER.mkdir(parents=True, exist_ok=True)
-    print("| log | size | records | md5sum | reading | share | CPU time | ns a record | memory |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    rows = [
+        "| log | size | records | md5sum | reading | share | CPU time | ns a record | memory |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
     is_enough = True
     for table in ("E16", "C7"):
-        path = _FOLDER / f"stm-{table}.log"
+        path = FOLDER / f"stm-{table}.log"
         try:
             write_long_log(path, table)
-            is_enough = _measure(path, table, rounds) and is_enough
+            row, is_good = _measure(path, table, rounds)
         finally:
             path.unlink(missing_ok=True)
+        rows.append(row)
+        is_enough = is_enough and is_good
+    show_and_keep(rows, is_following=False)
     return 0 if is_enough else 1
 
 
@@ -102,7 +109,7 @@ def _seconds(block: bytes | bytearray, place: int) -> int:
     return seconds
 
 
-def _measure(path: Path, table: str, rounds: int) -> bool:
+def _measure(path: Path, table: str, rounds: int) -> tuple[str, bool]:
     # In turn, so that both meet the same machine.
     sums, reads = [], []
     for _ in range(rounds):
@@ -117,14 +124,13 @@ def _measure(path: Path, table: str, rounds: int) -> bool:
     )
     memory = max(run.memory_bytes for run in reads)
     records = reads[0].records
-    print(
+    row = (
         f"| {table} | {size / _BYTES_PER_MB:.0f} MB | {records} "
         f"| {size / _BYTES_PER_MB / md5sum_s:.0f} MB/s | {size / _BYTES_PER_MB / read_s:.0f} MB/s "
         f"| {share:.2f} | {cpu_share:.2f} | {1e9 * read_s / records:.0f} "
-        f"| {memory / _BYTES_PER_MB:.1f} MB |",
-        flush=True,
+        f"| {memory / _BYTES_PER_MB:.1f} MB |"
     )
-    return share >= _LEAST_SHARE_OF_MD5SUM and memory <= _MOST_MEMORY_BYTES
+    return row, share >= _LEAST_SHARE_OF_MD5SUM and memory <= _MOST_MEMORY_BYTES
 
 
 def _sum(path: Path) -> _Run:

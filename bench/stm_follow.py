@@ -17,14 +17,16 @@ from typing import Any
 
 # Run as a script: its own folder is on the path, and stm.py there would hide the tests' package.
 sys.path.remove(str(Path(__file__).resolve().parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from bench.stm_page import FOLDER, show_and_keep
 
 from stm.writer import MAGIC, MS, LogWriter, S, marker
 
 __all__ = ["main", "second_of_log"]
 
 _CHECKOUT = Path(__file__).resolve().parents[1]
-_FOLDER = _CHECKOUT / ".cache" / "bench"
 _BYTES_PER_MB = 1_000_000
 _MB_PER_S = 50
 _DEFAULT_S = 60.0
@@ -58,8 +60,8 @@ def main() -> int:
     if arguments.write is not None:
         _write(arguments.write, arguments.rate * _BYTES_PER_MB, arguments.seconds)
         return 0
-    _FOLDER.mkdir(parents=True, exist_ok=True)
-    path = _FOLDER / "stm-follow.log"
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    path = FOLDER / "stm-follow.log"
     path.unlink(missing_ok=True)
     try:
         return _measure(path, arguments.rate, arguments.seconds)
@@ -156,13 +158,16 @@ def _run(lines: Sequence[dict[str, Any]], cpu_s: float, wall_s: float, memory_ki
 
 def _print(run: _Run, written: int, writing_s: float) -> int:
     rate = written / writing_s
-    print("| written | rate | read | records | greatest lag | of a core | memory |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    print(
+    row = (
         f"| {written} | {rate / _BYTES_PER_MB:.1f} MB/s | {run.read_bytes} | {run.records} "
         f"| {run.greatest_lag_bytes / _BYTES_PER_MB:.2f} MB "
         f"| {100 * run.cpu_s / run.wall_s:.0f} % | {run.memory_bytes / _BYTES_PER_MB:.1f} MB |"
     )
+    head = (
+        "| written | rate | read | records | greatest lag | of a core | memory |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    )
+    show_and_keep((*head, row), is_following=True)
     is_whole = run.read_bytes == written and not run.errors
     if not is_whole:
         print(f"not all was read: {written - run.read_bytes} bytes are missing, {run.errors}")

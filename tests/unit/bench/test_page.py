@@ -14,7 +14,7 @@ from unit.bench.made import quiet_round, results
 
 
 def _written(measured: Results) -> str:
-    return page(measured, draw_pictures(measured))
+    return page(measured, draw_pictures(measured), "STM tables\n")
 
 
 def test_every_condition_and_workload_is_on_the_page() -> None:
@@ -25,6 +25,13 @@ def test_every_condition_and_workload_is_on_the_page() -> None:
 
     assert [] == [each.title for each in CONDITIONS if f"| {each.title}" not in text]
     assert [] == [each.title for each in WORKS if f"| {each.title} |" not in text]
+
+
+def test_what_was_measured_apart_has_its_place() -> None:
+    """
+    The tables about STM logs come from runs of their own.
+    """
+    assert "## STM logs\n\nSTM tables\n" in _written(results())
 
 
 def test_pictures_lie_beside_the_page_and_have_words() -> None:
