@@ -35,7 +35,8 @@ format: setup ## Let the formatters have their way
 	@$(python) -m ruff format
 	@$(if $(c_files),.venv/bin/clang-format -i $(c_files))
 
-bench: setup ## Measure what tracing costs
+bench: ## Measure what tracing costs
+	@deploy/setup/install.sh bpftrace
 	@$(python) bench/overhead.py
 
 bench-stm: setup ## Measure how fast STM logs are read, and followed

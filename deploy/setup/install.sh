@@ -4,7 +4,7 @@
 # Looks at what is there and adds what is missing: packages of the distribution (the only change to
 # the system), a virtual environment in .venv, and, where the kernel's own headers are missing, a
 # tree of headers in .cache/headers, and tools for the tests in .cache/tools. A run that finds
-# everything changes nothing.
+# everything changes nothing. Packages that are named as arguments are installed as well.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -30,7 +30,7 @@ is_installed() {
 install_packages() {
     missing=
     for package in binutils ca-certificates chromium clang-14 fonts-dejavu-core gcc libc6-dev \
-        libclang-rt-14-dev python3 python3-bpfcc python3-dev python3-venv; do
+        libclang-rt-14-dev python3 python3-bpfcc python3-dev python3-venv "$@"; do
         is_installed "$package" || missing="$missing $package"
     done
     [ -n "$missing" ] || return 0
@@ -129,7 +129,7 @@ get_promtool() {
 }
 
 mkdir -p "$cache"
-install_packages
+install_packages "$@"
 make_headers
 make_venv
 build_extension
