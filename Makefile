@@ -45,6 +45,7 @@ bench-stm: setup ## Measure how fast STM logs are read, and followed
 
 docs: setup ## Make the pages again that are made from code
 	@$(python) -m gilscope.reports.metric_table >docs/metrics.md
+	@$(python) -m dashboards.generator
 
 clean: ## Remove everything that the other targets made in this checkout
 	rm -rf .venv .cache build dist agent/gilscope/stm/*.so

@@ -10,7 +10,7 @@ _ROOTS = (_PACKAGE, _PACKAGE.parents[1])
 
 
 def asset(name: str, roots: tuple[Path, ...] = _ROOTS) -> Path:
-    """Return the path of *name*, such as ``"probes"`` or ``"dashboards/gil.json"``.
+    """Return the path of *name*, such as ``"probes"`` or ``"dashboards/grafana"``.
 
     Raises FileNotFoundError when neither the installation nor the checkout has it.
     """

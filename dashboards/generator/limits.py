@@ -1,0 +1,40 @@
+"""The values from which figures have a color, each with its reason."""
+
+from dashboards.generator.panels import Step
+
+__all__ = [
+    "BUDGET",
+    "BUSY",
+    "KEPT_WAITING",
+    "LONG_WAIT",
+    "LOST_WORK",
+    "MANY_CONVOYS",
+    "SLOW_DROP",
+    "SOME",
+]
+
+_WARNING, _BAD = "orange", "red"
+
+SOME = (Step(1, _WARNING),)
+"""Of things that should not be there at all."""
+
+KEPT_WAITING = (Step(0.5, _WARNING), Step(1, _BAD))
+"""From 1 on a whole thread does nothing but wait: one fewer would do the same work."""
+
+BUSY = (Step(0.7, _WARNING), Step(0.9, _BAD))
+"""Share of the time that a GIL is taken: what is missing to 1 is all that more threads can gain."""
+
+MANY_CONVOYS = (Step(0.2, _WARNING), Step(0.5, _BAD))
+"""Share of the returns from blocking calls that end in a queue; from a half on it is the rule."""
+
+LONG_WAIT = (Step(0.1, _WARNING), Step(1, _BAD))
+"""20 switch intervals are more than a queue of threads that let go; users notice a second."""
+
+SLOW_DROP = (Step(0.01, _WARNING), Step(0.1, _BAD))
+"""10 ms is where gilscope begins to note who did not let go."""
+
+BUDGET = (Step(0.01, _WARNING), Step(0.05, _BAD))
+"""The default overhead budget of `gilscope serve` is 1 %."""
+
+LOST_WORK = (Step(0.2, _WARNING), Step(0.5, _BAD))
+"""Share of the transactions that are aborted; from a half on more is thrown away than kept."""

@@ -1,0 +1,205 @@
+"""The overview: which processes suffer, how much, and since when."""
+
+from dashboards.generator.layout import Line, Section
+from dashboards.generator.limits import (
+    BUDGET,
+    BUSY,
+    KEPT_WAITING,
+    LONG_WAIT,
+    MANY_CONVOYS,
+    SLOW_DROP,
+    SOME,
+)
+from dashboards.generator.panels import Column, Curve, Panel, curves, figure, listing
+from dashboards.generator.queries import PROCESS, Scope
+from grafana_foundation_sdk.models import units
+
+from gilscope import metrics
+from gilscope.metrics import Family
+
+__all__ = ["VARIABLES", "sections"]
+
+VARIABLES: dict[str, Family] = {}
+
+_SERIES = Scope(tuple(VARIABLES))
+_LEGEND = "{{process}} {{pid}} {{instance}}"
+_SHOWN = 10
+_NOBODY = "No traced process. Is gilscope serve running, and scraped?"
+_NO_TRANSACTIONS = "Neither a process with transactions is traced nor an STM log followed"
+_LOOK_CLOSER = (
+    "/d/gilscope-process?${datasource:queryparam}&${__url_time_range}"
+    "&var-instance=${__data.fields.instance}"
+    "&var-process=${__data.fields.process}&var-pid=${__data.fields.pid}"
+)
+
+
+def sections() -> list[Section]:
+    """Return what is on the page."""
+    return [
+        Section("At this moment", (_figures(),)),
+        Section("Which processes suffer", (Line(9, (_processes(),)),)),
+        Section("Since when", _since_when()),
+        Section("Transactions", (_transactions(),)),
+    ]
+
+
+def _figures() -> Line:
+    traced = figure(
+        "Traced processes",
+        "Where one is missing, `gilscope doctor -p PID` says why it cannot be traced.",
+        units.Short,
+        _SERIES.gauge(metrics.TARGETS, how="sum", state="traced"),
+        empty="No agent is scraped",
+    )
+    untraced = figure(
+        "Not traced",
+        "Pythons that were found and cannot be traced, or whose probes failed their checks. The "
+        "agent's own page gives the reason for each; the Agent dashboard says which agent.",
+        units.Short,
+        _SERIES.gauge(metrics.TARGETS, how="sum", state="invalid|refused"),
+        empty="No agent is scraped",
+        steps=SOME,
+    )
+    waiting = figure(
+        "Threads kept waiting",
+        "How many threads wait for a GIL at any moment, over all processes. The table below says "
+        "whose they are.",
+        units.Short,
+        _SERIES.rate(metrics.GIL_THREAD_WAIT),
+        empty=_NOBODY,
+    )
+    longest = figure(
+        "Longest wait going on",
+        "Seconds mean that something keeps a GIL and does not let go. `gilscope top` on that host "
+        "shows both stacks while it lasts.",
+        units.Seconds,
+        _SERIES.gauge(metrics.GIL_LONGEST_WAIT),
+        empty=_NOBODY,
+        steps=LONG_WAIT,
+    )
+    convoys = figure(
+        "Convoy waits",
+        "How often threads that do I/O queue behind threads that compute. Move the computing to "
+        "another process, or to code that releases the GIL.",
+        units.CountsPerSecond,
+        _SERIES.rate(metrics.GIL_CONVOY_WAITS),
+        empty=_NOBODY,
+    )
+    overhead = figure(
+        "Highest cost of tracing",
+        "What tracing takes from the process that it costs most. Above the overhead budget: the "
+        "waits alone cost more than it, for there are very many of them.",
+        units.PercentUnit,
+        _SERIES.gauge(metrics.TARGET_OVERHEAD_RATIO),
+        empty=_NOBODY,
+        steps=BUDGET,
+    )
+    return Line(4, (traced, untraced, waiting, longest, convoys, overhead))
+
+
+def _processes() -> Panel:
+    # Over the whole time range: what was dear for a while stays at the top.
+    waiting = _SERIES.rate(metrics.GIL_THREAD_WAIT, *PROCESS, span="$__range")
+    quantile = _SERIES.quantile(0.99, metrics.GIL_WAIT, *PROCESS, span="$__range")
+    convoys = _SERIES.rate(metrics.GIL_CONVOY_WAITS, *PROCESS, span="$__range")
+    returns = _SERIES.count(metrics.GIL_WAIT, *PROCESS, span="$__range", after="blocking_call")
+    drops = _SERIES.quantile(0.99, metrics.GIL_DROP_LATENCY, *PROCESS, span="$__range")
+    held = _SERIES.rate(metrics.GIL_HELD, *PROCESS, how="max", span="$__range", window="all")
+    return listing(
+        "Processes, over the time range",
+        "The process at the top loses most. A click on its name opens the Process dashboard, which "
+        "says which roles lose it, to whom, and in which lines. No convoy share: no thread came "
+        "back from a blocking call and had to wait.",
+        {
+            "process": "process",
+            "pid": "pid",
+            "instance": "agent",
+            "pod": "pod",
+            "namespace": "namespace",
+            "cluster": "cluster",
+        },
+        (
+            Column("threads kept waiting", waiting, units.Short, KEPT_WAITING),
+            Column("GIL taken", held, units.PercentUnit, BUSY),
+            Column("99 % of waits below", quantile, units.Seconds, LONG_WAIT),
+            Column(
+                "convoys in contended returns",
+                convoys.per(returns),
+                units.PercentUnit,
+                MANY_CONVOYS,
+            ),
+            Column("99 % of drops below", drops, units.Seconds, SLOW_DROP),
+        ),
+        empty=_NOBODY,
+        links={"process": _LOOK_CLOSER},
+    )
+
+
+def _since_when() -> tuple[Line, ...]:
+    waiting = curves(
+        "Threads kept waiting, by process",
+        "A step up tells since when: what was deployed, or what load came, then? Above 1, one "
+        "thread fewer would do the same work.",
+        units.Short,
+        [Curve(_SERIES.rate(metrics.GIL_THREAD_WAIT, *PROCESS).top(_SHOWN), _LEGEND)],
+        empty=_NOBODY,
+    )
+    held = curves(
+        "Share of the time that the GIL is taken, by process",
+        "Near 1 more threads gain nothing: use more processes. Low, with threads that wait: "
+        "look at long holds and at drop latency instead.",
+        units.PercentUnit,
+        [
+            Curve(
+                _SERIES.rate(metrics.GIL_HELD, *PROCESS, how="max", window="all").top(_SHOWN),
+                _LEGEND,
+            )
+        ],
+        empty=_NOBODY,
+        most=1,
+    )
+    convoys = curves(
+        "Convoy waits a second, by process",
+        "Threads that do I/O queue behind threads that compute. The Process dashboard names both.",
+        units.CountsPerSecond,
+        [Curve(_SERIES.rate(metrics.GIL_CONVOY_WAITS, *PROCESS).top(_SHOWN), _LEGEND)],
+        empty=_NOBODY,
+    )
+    longest = curves(
+        "Longest wait going on, by process",
+        "A line that rises steadily is one thread that waits all that time. Which call keeps the "
+        "GIL is in the Process dashboard, under what does not let go.",
+        units.Seconds,
+        [Curve(_SERIES.gauge(metrics.GIL_LONGEST_WAIT, *PROCESS).top(_SHOWN), _LEGEND)],
+        empty=_NOBODY,
+    )
+    return (Line(8, (waiting, held)), Line(8, (convoys, longest)))
+
+
+def _transactions() -> Line:
+    in_vain = curves(
+        "Threads that run in vain, by process or log",
+        "Transactions that are aborted and made again, of PyPy-STM or GCC's libitm. The STM "
+        "dashboard says which lines collide.",
+        units.Short,
+        [
+            Curve(
+                _SERIES.seconds(metrics.STM_ABORT_COST, *PROCESS, "log").top(_SHOWN),
+                f"{_LEGEND} {{{{log}}}}",
+            )
+        ],
+        empty=_NO_TRANSACTIONS,
+    )
+    still = curves(
+        "Threads that stand still, by process or log",
+        "Transactions that wait for others, and threads that wait to begin one.",
+        units.Short,
+        [
+            Curve(
+                _SERIES.rate(metrics.STM_WAIT, *PROCESS, "log").top(_SHOWN),
+                f"{_LEGEND} {{{{log}}}}",
+            )
+        ],
+        empty=_NO_TRANSACTIONS,
+    )
+    return Line(8, (in_vain, still))

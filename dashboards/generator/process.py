@@ -1,0 +1,284 @@
+"""A process: what its threads lose, to whom, and why."""
+
+from dashboards.generator.durations import durations
+from dashboards.generator.layout import Line, Section
+from dashboards.generator.limits import (
+    BUSY,
+    KEPT_WAITING,
+    LONG_WAIT,
+    MANY_CONVOYS,
+)
+from dashboards.generator.panels import Column, Curve, curves, figure, listing
+from dashboards.generator.queries import PROCESS, Scope
+from grafana_foundation_sdk.models import units
+
+from gilscope import metrics
+
+__all__ = ["VARIABLES", "sections"]
+
+VARIABLES = {"process": metrics.GIL_WAITING_THREADS, "pid": metrics.GIL_WAITING_THREADS}
+
+_SERIES = Scope(tuple(VARIABLES))
+_SHOWN = 10
+_NOBODY = "No such process is traced in this time"
+_NO_WAITS = "Nobody waited for the GIL in this time"
+_NO_HOLDS = "No window of full mode in this time. Contention mode sees no holds"
+_NO_SLOW_DROPS = "Every holder let go within 10 ms"
+
+
+def sections() -> list[Section]:
+    """Return what is on the page."""
+    return [
+        Section("At this moment", (_figures(),)),
+        Section("Waits", _waits()),
+        Section("Who keeps whom waiting", _blame()),
+        Section("Convoys, and holders that do not let go", _causes()),
+        Section("Who has the GIL", _holds()),
+        Section("Letting go, and taking over", _switches()),
+        Section("What tracing costs, and misses", (_tracing(),)),
+    ]
+
+
+def _figures() -> Line:
+    convoys = _SERIES.rate(metrics.GIL_CONVOY_WAITS).per(
+        _SERIES.count(metrics.GIL_WAIT, after="blocking_call")
+    )
+    return Line(
+        4,
+        (
+            figure(
+                "Threads kept waiting",
+                "How many of the threads wait for the GIL at any moment. From 1 on, one thread "
+                "fewer would do the same work.",
+                units.Short,
+                _SERIES.rate(metrics.GIL_THREAD_WAIT),
+                empty=_NOBODY,
+                steps=KEPT_WAITING,
+            ),
+            figure(
+                "GIL taken",
+                "Share of the time; of several processes the highest. What is missing to 100 % is "
+                "all that more threads can gain.",
+                units.PercentUnit,
+                _SERIES.rate(metrics.GIL_HELD, how="max", window="all"),
+                empty=_NOBODY,
+                steps=BUSY,
+            ),
+            figure(
+                "Convoys in contended returns",
+                "Share of the waits after a blocking call that last for a switch interval or more. "
+                "High: threads that compute keep those that do I/O waiting. Part them.",
+                units.PercentUnit,
+                convoys,
+                empty="No waits after blocking calls",
+                steps=MANY_CONVOYS,
+            ),
+            figure(
+                "Waiting now",
+                "Threads that waited at the last scrape. Who keeps them waiting is below.",
+                units.Short,
+                _SERIES.gauge(metrics.GIL_WAITING_THREADS, how="sum"),
+                empty=_NOBODY,
+            ),
+            figure(
+                "Longest wait going on",
+                "Seconds mean that something does not let go: `gilscope top` shows both stacks "
+                "while it lasts.",
+                units.Seconds,
+                _SERIES.gauge(metrics.GIL_LONGEST_WAIT),
+                empty=_NOBODY,
+                steps=LONG_WAIT,
+            ),
+            figure(
+                "Longest hold going on",
+                "Seconds: `gilscope top` shows the code. Seen in windows of full mode alone, so "
+                "mostly 0 in auto mode.",
+                units.Seconds,
+                _SERIES.gauge(metrics.GIL_LONGEST_HOLD),
+                empty=_NOBODY,
+                steps=LONG_WAIT,
+            ),
+        ),
+    )
+
+
+def _waits() -> tuple[Line, ...]:
+    by_role = curves(
+        "Threads kept waiting, by role",
+        "Which threads lose the time. A role is the function that a thread runs for its life.",
+        units.Short,
+        [Curve(_SERIES.rate(metrics.GIL_THREAD_WAIT, "role").top(_SHOWN), "{{role}}")],
+        empty=_NO_WAITS,
+    )
+    by_cause = curves(
+        "Waits a second, by what came before",
+        "After blocking_call: threads come back from I/O and find the GIL taken. After preemption: "
+        "threads that compute are made to yield to each other.",
+        units.CountsPerSecond,
+        [Curve(_SERIES.count(metrics.GIL_WAIT, "after"), "{{after}}")],
+        empty=_NO_WAITS,
+    )
+    return (
+        Line(8, (by_role, by_cause)),
+        durations(
+            _SERIES,
+            "Waits",
+            "A band at 5 ms is the switch interval: waiters queue behind threads that compute. "
+            "Bands above are queues, or holders that do not let go.",
+            metrics.GIL_WAIT,
+            _NO_WAITS,
+        ),
+    )
+
+
+def _blame() -> tuple[Line, ...]:
+    labels = {"waiter": "waits at", "holder": "held by", "kind": "kind"}
+    lost = _SERIES.rate(metrics.GIL_BLOCKED, *labels, span="$__range")
+    times = _SERIES.rate(metrics.GIL_BLOCKED_TIMES, *labels, span="$__range")
+    pairs = listing(
+        "Pairs of places, over the time range",
+        "Begin with the holder in the first row: what it does in that line is what the waiters "
+        "wait for. Move it to another process, make it shorter, or let it release the GIL.",
+        labels,
+        (
+            Column("threads kept waiting", lost, units.Short, KEPT_WAITING),
+            Column("each time for", lost.per(times), units.Seconds, LONG_WAIT),
+        ),
+        empty=_NO_WAITS,
+    )
+    over_time = curves(
+        "Threads kept waiting, by holder",
+        "A holder that appears with a deployment is what was deployed.",
+        units.Short,
+        [Curve(_SERIES.rate(metrics.GIL_BLOCKED, "holder").top(_SHOWN), "{{holder}}")],
+        empty=_NO_WAITS,
+    )
+    return (Line(9, (pairs,)), Line(8, (over_time,)))
+
+
+def _causes() -> tuple[Line, ...]:
+    convoys = curves(
+        "Convoy waits and contended returns a second",
+        "The nearer the two lines, the more of the returns from blocking calls end in a queue "
+        "behind threads that compute.",
+        units.CountsPerSecond,
+        [
+            Curve(_SERIES.rate(metrics.GIL_CONVOY_WAITS), "convoy waits"),
+            Curve(_SERIES.count(metrics.GIL_WAIT, after="blocking_call"), "contended returns"),
+        ],
+        empty=_NO_WAITS,
+    )
+    slow = curves(
+        "Does not let go, by holder",
+        "Share of the time for which somebody asks this place in vain. It is a call into C as a "
+        "rule: release the GIL there, or call it with less at a time.",
+        units.PercentUnit,
+        [Curve(_SERIES.rate(metrics.GIL_SLOW_DROP, "holder").top(_SHOWN), "{{holder}}")],
+        empty=_NO_SLOW_DROPS,
+    )
+    requests = curves(
+        "Requests to let go, and forced switches, a second",
+        "Threads that compute side by side switch up to 200 times a second. Far more requests than "
+        "switches: holders that do not listen.",
+        units.CountsPerSecond,
+        [
+            Curve(_SERIES.rate(metrics.GIL_DROP_REQUESTS), "requests"),
+            Curve(_SERIES.rate(metrics.GIL_FORCED_SWITCHES), "forced switches"),
+        ],
+        empty=_NO_WAITS,
+    )
+    return (Line(8, (convoys, slow, requests)),)
+
+
+def _holds() -> tuple[Line, ...]:
+    # A role has the GIL for a share of the time that windows have covered, and so do they all.
+    observed = _SERIES.rate(metrics.GIL_OBSERVED, *PROCESS, window="full")
+    by_role = _SERIES.rate(metrics.GIL_THREAD_HOLD, *PROCESS, "role").per(observed, *PROCESS)
+    shares = curves(
+        "Share of the time that a role has the GIL",
+        "What has most of it is what to make faster, or to move. Known from windows of full mode.",
+        units.PercentUnit,
+        [Curve(by_role.top(_SHOWN), "{{role}} {{process}} {{pid}}")],
+        empty=_NO_HOLDS,
+    )
+    covered = curves(
+        "Share of the time that the GIL is taken, and that windows cover",
+        "The lower the windows' line, the fewer holds the figures of this section rest on. A "
+        "higher --overhead-budget opens more of them.",
+        units.PercentUnit,
+        [
+            Curve(
+                _SERIES.rate(metrics.GIL_HELD, *PROCESS, how="max", window="all"),
+                "taken, {{process}} {{pid}}",
+            ),
+            Curve(observed, "windows, {{process}} {{pid}}"),
+        ],
+        empty=_NOBODY,
+        most=1,
+    )
+    return (
+        Line(8, (shares, covered)),
+        durations(
+            _SERIES,
+            "Holds",
+            "Holds of about 5 ms are threads that compute until they are asked to yield. Longer "
+            "ones are code that does not let go.",
+            metrics.GIL_HOLD,
+            _NO_HOLDS,
+        ),
+    )
+
+
+def _switches() -> tuple[Line, ...]:
+    return (
+        durations(
+            _SERIES,
+            "Drop latency",
+            "From a request to let go until the holder did. Much more than a millisecond is code "
+            "that does not listen, and is named above by its place.",
+            metrics.GIL_DROP_LATENCY,
+            "Nobody asked for the GIL in this time",
+        ),
+        durations(
+            _SERIES,
+            "Switch latency",
+            "From a release to the next thread's acquisition. Much more than tens of microseconds: "
+            "the waiters lack a CPU. Give the process more of them, or look who takes them.",
+            metrics.GIL_SWITCH_LATENCY,
+            _NO_HOLDS,
+        ),
+    )
+
+
+def _tracing() -> Line:
+    cost = curves(
+        "Estimated cost of tracing",
+        "By the CPU time that the process uses itself. Above the overhead budget: the waits alone "
+        "cost more, for there are very many.",
+        units.PercentUnit,
+        [Curve(_SERIES.gauge(metrics.TARGET_OVERHEAD_RATIO, *PROCESS), "{{process}} {{pid}}")],
+        empty=_NOBODY,
+    )
+    traps = curves(
+        "Probes run into, a second",
+        "What the cost consists of. In auto mode it rises while a window is open.",
+        units.CountsPerSecond,
+        [Curve(_SERIES.rate(metrics.TARGET_TRAPS, *PROCESS), "{{process}} {{pid}}")],
+        empty=_NOBODY,
+    )
+    lost = curves(
+        "Events lost since the attachment, by reason",
+        "A few began_unseen at the attachment are normal. gilscope-serve(8) explains each reason.",
+        units.Short,
+        [Curve(_SERIES.total(metrics.LOST_EVENTS, "reason"), "{{reason}}")],
+        empty="Nothing was lost",
+    )
+    valid = figure(
+        "Processes whose probes are valid",
+        "Below the number of processes: some show no figures rather than wrong ones, and the "
+        "agent's own page says why.",
+        units.Short,
+        _SERIES.gauge(metrics.PROBE_VALID, how="sum"),
+        empty=_NOBODY,
+    )
+    return Line(8, (cost, traps, lost, valid))
