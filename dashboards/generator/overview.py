@@ -108,8 +108,10 @@ def _processes() -> Panel:
     return listing(
         "Processes, over the time range",
         "The process at the top loses most. A click on its name opens the Process dashboard, which "
-        "says which roles lose it, to whom, and in which lines. No convoy share: no thread came "
-        "back from a blocking call and had to wait.",
+        "says which roles lose it, to whom, and in which lines. Convoys: the share of the waits "
+        "after a blocking call that last for a switch interval or longer. 99 % of the waits and of "
+        "the times until a holder lets go are below their p99. A process that began later counts "
+        "as idle before.",
         {
             "process": "process",
             "pid": "pid",
@@ -119,16 +121,16 @@ def _processes() -> Panel:
             "cluster": "cluster",
         },
         (
-            Column("threads kept waiting", waiting, units.Short, KEPT_WAITING),
+            Column("threads waiting", waiting, units.Short, KEPT_WAITING),
             Column("GIL taken", held, units.PercentUnit, BUSY),
-            Column("99 % of waits below", quantile, units.Seconds, LONG_WAIT),
+            Column("p99 of waits", quantile, units.Seconds, LONG_WAIT),
             Column(
-                "convoys in contended returns",
+                "convoys",
                 convoys.per(returns),
                 units.PercentUnit,
                 MANY_CONVOYS,
             ),
-            Column("99 % of drops below", drops, units.Seconds, SLOW_DROP),
+            Column("p99 of drops", drops, units.Seconds, SLOW_DROP),
         ),
         empty=_NOBODY,
         links={"process": _LOOK_CLOSER},
