@@ -111,19 +111,26 @@ build_extension() {
     "$venv/bin/python" "$root/agent/stm_log/hatch_build.py" >&2
 }
 
-# Prometheus' linter, for the tests. Its package would also start a server on this machine.
-get_promtool() {
-    command -v promtool >/dev/null && return 0
-    [ ! -x "$cache/tools/usr/bin/promtool" ] || return 0
-    say 'fetching promtool'
+# Prometheus and Alertmanager with their linters, for the tests. Installed, their packages would
+# start servers on this machine.
+get_monitoring() {
+    if command -v promtool >/dev/null && command -v prometheus-alertmanager >/dev/null; then
+        return 0
+    fi
+    [ ! -x "$cache/tools/usr/bin/promtool" ] ||
+        [ ! -x "$cache/tools/usr/bin/prometheus-alertmanager" ] || return 0
+    say 'fetching Prometheus and Alertmanager'
     work=$cache/tools.new
     rm -rf "$work" "$cache/tools"
-    mkdir -p "$work"
-    if (cd "$work" && apt-get -q -o APT::Sandbox::User=root download prometheus >&2) &&
-        dpkg-deb --extract "$work"/prometheus_*.deb "$work/unpacked"; then
+    mkdir -p "$work/unpacked"
+    if (cd "$work" && apt-get -q -o APT::Sandbox::User=root download prometheus \
+        prometheus-alertmanager >&2); then
+        for package in "$work"/*.deb; do
+            dpkg-deb --extract "$package" "$work/unpacked"
+        done
         mv "$work/unpacked" "$cache/tools"
     else
-        say 'no promtool: the test that needs it will be skipped'
+        say 'no Prometheus: the tests that need it will be skipped'
     fi
     rm -rf "$work"
 }
@@ -133,4 +140,4 @@ install_packages "$@"
 make_headers
 make_venv
 build_extension
-get_promtool
+get_monitoring
