@@ -3,8 +3,6 @@
 
 import json
 import math
-import os
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -18,13 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from live.gilscope_command import eventually
+from prometheus_tools import prometheus_tool
 
 __all__ = ["Answer", "Prometheus", "prometheus"]
 
-_FETCHED = Path(__file__).parents[2] / ".cache" / "tools" / "usr" / "bin"
 _PATIENCE_S = 30.0
 _CONFIGURATION = """\
 global:
@@ -109,9 +105,7 @@ class Prometheus:
 @contextmanager
 def prometheus(target: str, jobs: Mapping[str, Mapping[str, str]]) -> Iterator[Prometheus]:
     """Scrape *target* every second for each of *jobs*, which have labels of their own."""
-    program = shutil.which("prometheus", path=f"{os.environ['PATH']}{os.pathsep}{_FETCHED}")
-    if program is None:
-        pytest.skip("Prometheus could not be fetched (apt-get download prometheus)")
+    program = prometheus_tool("prometheus")
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
     with tempfile.TemporaryDirectory() as folder:

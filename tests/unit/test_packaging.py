@@ -32,7 +32,7 @@ def _files_below(folder: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("folder", ["probes", "dashboards/grafana"])
+@pytest.mark.parametrize("folder", ["probes", "dashboards/grafana", "dashboards/rules"])
 def test_the_wheel_ships_the_folder_as_it_is(wheel: zipfile.ZipFile, folder: str) -> None:
     """
     The wheel's probes and dashboards are the checkout's, byte for byte, and no others.
