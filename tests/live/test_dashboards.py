@@ -202,7 +202,9 @@ def test_known_answers(watched: _Watched) -> None:
         (target,) = panel_titled(DASHBOARDS["process"], title)["targets"]
         (shown[title],) = watched.ask(target, **chosen).values()
 
-    assert 1 < shown["Threads kept waiting"] < 3
+    # A rate is that of its whole range, of which the agent has seen only a part yet: one of the two
+    # that compute waits at any moment, and it may look like half of one.
+    assert 0.5 < shown["Threads kept waiting"] < 3
     assert 0.3 < shown["GIL taken"] <= 1
     assert 0.5 < shown["Convoys in contended returns"] <= 1
 
