@@ -79,6 +79,7 @@ enum stack_id {
     STACK_NONE,      // nobody has looked yet
     STACK_UNKNOWN,   // it could not be read, or nobody can tell whose it is
     STACK_NO_PYTHON, // the thread runs no Python code
+    STACK_UNSAMPLED, // of a wait that was left out by lot
 };
 
 // The numbers of the programs in `next_program`.
@@ -91,6 +92,7 @@ enum stack_id {
 
 enum target_flag {
     TARGET_KNOWS_CALLERS = 1, // `callers` has rules for this file
+    TARGET_READS_STACKS = 2,  // `pythons` has an entry for this process
 };
 
 // The part of _gil_runtime_state that lies before cond.
@@ -109,7 +111,7 @@ struct target {
     u64 walking_ns; // the time that these have spent on stacks
     u32 file_id;
     u32 flags;
-    u32 slot; // of its first lock in `locks`, and of its window
+    u32 slot; // of its first lock in `locks`, of its window, and in `stack_shares`
     u32 padding;
 };
 
@@ -206,6 +208,7 @@ struct blame {
     u32 wants_holder;  // holder_tstate is to be looked at
     u32 ends_wait;     // and then the wait is over
     u32 has_searched;  // for `tstate`, just now
+    u64 unread;        // what stands for both stacks of a wait whose stacks are not read; or 0
     u64 version_begin;
     // Working space. It must be the thread's own: a program may be interrupted by another thread's.
     u64 addresses[STACK_DEPTH];
@@ -390,6 +393,8 @@ BPF_ARRAY(windows, struct window, MAX_LOCKS);
 BPF_F_TABLE("hash", struct gil_key, u32, other_locks, MAX_GILS, TABLE_FLAGS);
 // Filled by user space, one entry a process whose stacks are read.
 BPF_F_TABLE("hash", u32, struct python, pythons, MAX_TARGETS, TABLE_FLAGS);
+// The share of a process' waits whose stacks are read, less one, in 2^32. Written by user space.
+BPF_ARRAY(stack_shares, u32, MAX_LOCKS);
 // One entry a thread that has waited, until its end.
 BPF_F_TABLE("hash", u32, struct blame, blames, MAX_BLAMES, TABLE_FLAGS);
 // What new entries are copied from: too large for a program's stack.

@@ -13,6 +13,9 @@
 // Whoever holds the lock needs that mutex to let go of it, and all who wait would look, one after
 // the other. So a look is good for all of them for an eighth of a switch interval.
 //
+// Where that costs more than it may, the stacks of a share of the waits are read only, drawn by lot
+// when a wait begins; the others are put down to STACK_UNSAMPLED, from beginning to end.
+//
 // The edges of a process add up to the time that its threads have lost. What is not known is put
 // down to STACK_UNKNOWN.
 
@@ -127,12 +130,24 @@ static __always_inline void end_slice(const struct thread *thread, struct blame 
     blame->is_new_holder = 0;
 }
 
+// What stands for the stacks of a wait that begins, if they are not to be read.
+static __always_inline u64 unread_stack(const struct target *target)
+{
+    u32 slot = target->slot;
+    u32 *share = stack_shares.lookup(&slot);
+
+    if (!(target->flags & TARGET_READS_STACKS))
+        return STACK_UNKNOWN;
+    return share && bpf_get_prandom_u32() > *share ? STACK_UNSAMPLED : STACK_NONE;
+}
+
 // A wait has begun. *tstate* is the state of the thread that runs this, 0 if it has to be searched
 // for. What its stack is, and who holds the lock, is found out by walk_stack.
-static __always_inline struct blame *begin_blame(u32 tgid, u32 tid, u64 tstate, u64 started_ns,
-                                                 u32 cause)
+static __always_inline struct blame *begin_blame(const struct target *target,
+                                                 const struct thread *thread, u32 tid, u64 tstate,
+                                                 u64 started_ns, u32 cause)
 {
-    struct blame *blame = current_blame(tgid, tid);
+    struct blame *blame = current_blame(thread->tgid, tid);
 
     if (!blame)
         return 0;
@@ -142,8 +157,12 @@ static __always_inline struct blame *begin_blame(u32 tgid, u32 tid, u64 tstate, 
     blame->wait_started_ns = started_ns;
     blame->slice_began_ns = started_ns;
     blame->cause = cause;
-    blame->waiter = STACK_NONE;
-    blame->holder = STACK_NONE;
+    blame->unread = unread_stack(target);
+    // A thread's first stack is read all the same: it tells its role.
+    blame->waiter = blame->unread == STACK_UNSAMPLED && !thread->stack ? STACK_NONE : blame->unread;
+    blame->holder = blame->unread;
+    blame->first_holder = blame->unread;
+    blame->is_new_holder = blame->unread != STACK_NONE;
     blame->holder_tstate = 0;
     // What a wait has left that was never seen to end.
     __builtin_memset(blame->slice_holders, 0, sizeof(blame->slice_holders));
@@ -172,19 +191,27 @@ static __always_inline void want_holder(const struct thread *thread, struct blam
 }
 
 // A thread is about to wait, or to wait on, for the lock whose state is given, and whose mutex it
-// holds.
-static __always_inline void blame_holder(const struct thread *thread, u32 tid,
-                                         const struct gil_state *state, u64 now)
+// holds. Which stacks it wants is for wants_stack to say.
+static __always_inline struct blame *blame_holder(const struct target *target,
+                                                  const struct thread *thread, u32 tid,
+                                                  const struct gil_state *state, u64 now)
 {
-    u32 tgid = thread->tgid;
     struct blame *blame = blames.lookup(&tid);
 
-    if (!blame || blame->tgid != tgid || blame->wait_started_ns != thread->wait_started_ns)
-        blame = begin_blame(tgid, tid, 0, thread->wait_started_ns, thread->cause);
+    if (!blame || blame->tgid != thread->tgid || blame->wait_started_ns != thread->wait_started_ns)
+        blame = begin_blame(target, thread, tid, 0, thread->wait_started_ns, thread->cause);
     if (!blame)
-        return;
+        return 0;
     blame->cause = thread->cause;
-    want_holder(thread, blame, state, now, 1);
+    if (!blame->unread)
+        want_holder(thread, blame, state, now, 1);
+    return blame;
+}
+
+// Whether walk_stack has anything to do.
+static __always_inline int wants_stack(const struct blame *blame)
+{
+    return !blame->waiter || blame->wants_holder;
 }
 
 // The look at the holder that another thread has just taken, 0 if there is none that will do.

@@ -244,8 +244,10 @@ int on_wait(struct pt_regs *ctx)
     else if (thread->cause == AFTER_UNKNOWN)
         // The next tick of a wait that was first met in the middle.
         thread->cause = cause_of_wait(ctx, target);
-    blame_holder(thread, tid, &state, now);
-    next_program.call(ctx, WALK_STACK);
+    struct blame *blame = blame_holder(target, thread, tid, &state, now);
+
+    if (blame && wants_stack(blame))
+        next_program.call(ctx, WALK_STACK);
     return 0;
 }
 
@@ -300,21 +302,27 @@ int on_wait_return(struct pt_regs *ctx)
         end_wait_in_program(ctx, thread, thread->wait_started_ns, now, thread->cause);
         return 0;
     }
-    if (result == TIMED_OUT && state.switch_number == thread->saved_switch_number) {
+    if (result != TIMED_OUT)
+        return 0;
+    // The holder is looked at now: as soon as it has been asked to let go, which comes next, it
+    // wants the lock's mutex, and must not find it taken.
+    struct blame *blame = blame_holder(target, thread, tid, &state, now);
+
+    if (state.switch_number == thread->saved_switch_number) {
         struct gil *gil = gils.lookup(&key);
-        struct drop_request request = {.asked_ns = now, .switch_number = state.switch_number};
+        struct drop_request request = {
+            .asked_ns = now,
+            .switch_number = state.switch_number,
+            .holder = blame ? blame->unread : STACK_NONE,
+        };
 
         thread->drop_requests++;
         if (gil)
             __sync_fetch_and_add(&gil->drop_requests, 1);
         drop_requests.insert(&key, &request); // keeps the first one that is unanswered
     }
-    if (result == TIMED_OUT) {
-        // The holder is looked at now: as soon as it has been asked to let go, which comes next, it
-        // wants the lock's mutex, and must not find it taken.
-        blame_holder(thread, tid, &state, now);
+    if (blame && wants_stack(blame))
         next_program.call(ctx, WALK_STACK);
-    }
     return 0;
 }
 
@@ -347,7 +355,7 @@ int on_forced_drop(struct pt_regs *ctx)
     // The thread still holds the lock, so `last_holder` is its own state.
     // What the thread stands in is read later, when it keeps nobody waiting.
     if (key.cond && !read_gil(key.cond, &state))
-        begin_blame(tgid, tid, state.last_holder, now, AFTER_PREEMPTION);
+        begin_blame(target, thread, tid, state.last_holder, now, AFTER_PREEMPTION);
     return 0;
 }
 
@@ -382,7 +390,9 @@ int on_yield(struct pt_regs *ctx)
     u32 tid = ids;
     struct gil_key key = {.cond = PT_REGS_PARM1(ctx) - GIL_SWITCH_COND_OFFSET, .tgid = ids >> 32};
 
-    if (!trapped(key.tgid))
+    struct target *target = trapped(key.tgid);
+
+    if (!target)
         return 0; // between an exec and its notice
     // Some of these sites serve other condition variables too. A thread yields to one that has
     // waited, so a GIL that is not known by now is not one.
@@ -399,8 +409,10 @@ int on_yield(struct pt_regs *ctx)
         thread->yield_started_ns = now;
     END_CHANGE(thread);
     if (!thread->forced_drop_ns) {
-        begin_blame(key.tgid, tid, 0, now, AFTER_PREEMPTION);
-        next_program.call(ctx, WALK_STACK);
+        struct blame *blame = begin_blame(target, thread, tid, 0, now, AFTER_PREEMPTION);
+
+        if (blame && wants_stack(blame))
+            next_program.call(ctx, WALK_STACK);
     }
     return 0;
 }

@@ -42,7 +42,7 @@ int walk_stack(struct pt_regs *ctx)
     struct python *python = pythons.lookup(&tgid);
     struct thread *thread = threads.lookup(&tid);
 
-    if (!blame || !thread || (blame->waiter && !blame->wants_holder))
+    if (!blame || !thread || !wants_stack(blame))
         return 0;
     if (!blame->walking_since_ns)
         blame->walking_since_ns = now;
@@ -107,7 +107,8 @@ static __always_inline void take_holder(const struct thread *thread, struct blam
         blame->is_new_holder = 1;
     }
     END_CHANGE(blame);
-    if (pending && !pending->holder && pending->switch_number == blame->switch_number)
+    if (pending && (!pending->holder || pending->holder == STACK_UNSAMPLED) &&
+        pending->switch_number == blame->switch_number)
         pending->holder = blame->holder;
 }
 
@@ -122,7 +123,7 @@ int use_stack(struct pt_regs *ctx)
     if (!blame || !thread)
         return 0;
     if (!blame->waiter) {
-        blame->waiter = blame->found;
+        blame->waiter = blame->unread ? blame->unread : blame->found;
         if (!thread->stack)
             thread->stack = blame->found;
         if (blame->wants_holder)

@@ -194,7 +194,7 @@ def full_mode() -> Recording:
         threads=threads,
         gils=(lock,),
         observed_ns=2000 * MS,
-        cost=TracingCost(overhead_ns=2_400_000, recent_ratio=0.0013, traps=1420),
+        cost=TracingCost(2_400_000, recent_ratio=0.0013, traps=1420, stack_share=0.25),
     )
     return replace(recording, observation=replace(seen, totals=totals), mode="full")
 

@@ -152,6 +152,13 @@ GIL_SLOW_DROPS = _of_process(
     "Slow drop time divided by this is how long the holder takes to let go.",
     "holder",
 )
+GIL_STACK_SAMPLING_RATIO = _of_process(
+    "gilscope_gil_stack_sampling_ratio",
+    "gauge",
+    "Share of the waits whose stacks are read now.",
+    "Below 1, reading them all would cost more than the overhead budget: the waits that are left "
+    "out stand under 'not sampled' as waiter and holder, and shares are to be taken of the others.",
+)
 GIL_CONVOY_WAITS = _of_process(
     "gilscope_gil_convoy_waits_total",
     "counter",
@@ -457,6 +464,7 @@ FAMILIES = (
     GIL_BLOCKED_TIMES,
     GIL_SLOW_DROP,
     GIL_SLOW_DROPS,
+    GIL_STACK_SAMPLING_RATIO,
     GIL_CONVOY_WAITS,
     GIL_FORCED_SWITCHES,
     GIL_DROP_REQUESTS,

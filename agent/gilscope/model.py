@@ -167,6 +167,8 @@ class StackState(Enum):
     """The thread ran no Python code."""
     UNKNOWN = "unknown"
     """It could not be read, or nobody can tell whose it would have been."""
+    UNSAMPLED = "unsampled"
+    """It was not read: its wait was left out by lot, to keep within an overhead budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +176,13 @@ class Stack:
     """What one end of a wait stood in."""
 
     frames: tuple[Frame, ...]
-    """Innermost first; empty for `NO_PYTHON` and `UNKNOWN`."""
+    """Innermost first; empty for `NO_PYTHON`, `UNKNOWN` and `UNSAMPLED`."""
     state: StackState = StackState.WHOLE
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it says where the thread stood."""
+        return self.state not in (StackState.UNKNOWN, StackState.UNSAMPLED)
 
 
 UNKNOWN_STACK = Stack((), StackState.UNKNOWN)
@@ -355,6 +362,8 @@ class TracingCost:
     recent_ratio: float
     """Of the last minute: overhead by the CPU time that the process used itself."""
     traps: int
+    stack_share: float | None = None
+    """The share of waits whose stacks are read now; None: of none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,10 @@ IN_WORDS = {
     StackState.NO_PYTHON: "no Python code",
     StackState.UNKNOWN: "unknown",
 }
-"""What stands in place of the frames that a stack lacks."""
+"""What stands in place of the frames that a stack of a recording lacks."""
+
+_LEFT_OUT = "not sampled"
+"""Stands for one that no recording has: it leaves no wait out."""
 
 _MODULE = "<module>"
 _RUNS_MODULES = "<frozen runpy>"
@@ -57,7 +60,9 @@ class SiteNames:
 
     def innermost(self, stack: Stack) -> str:
         """Return the site at which *stack* ends, or in words why there is none."""
-        return self.site(stack.frames[0]) if stack.frames else IN_WORDS[stack.state]
+        if stack.frames:
+            return self.site(stack.frames[0])
+        return IN_WORDS.get(stack.state, _LEFT_OUT)
 
     def _new(self, file: str) -> str:
         name = short_path(file)

@@ -1,6 +1,7 @@
 """Who kept whom waiting: nothing is lost, nothing counts twice, and nothing runs back."""
 
 import json
+import math
 import subprocess
 import time
 import uuid
@@ -178,6 +179,30 @@ def test_all_waiting_time_has_somebody_to_blame(features: Features | None, tmp_p
     assert set(range(_DEPTHS)) == _depths(observation.totals.edges)
     assert _lost_by_kind(observation) == _blamed_by_kind(observation)
     assert _NO_HOLDER >= set(observation.totals.lost_events)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.75])
+def test_stacks_of_a_share_of_the_waits(share: float, tmp_path: Path) -> None:
+    """
+    Each wait is drawn by lot, what is left out is put down to nobody, and each thread has its role.
+    """
+    with _tracer(tmp_path, Limits()) as tracer, _rounds() as rounds:
+        tracer.attach(rounds.pid)
+        tracer.probe.read_stacks_of(rounds.pid, share)
+        with looked_after(tracer):
+            rounds.begin(8)
+            rounds.await_end()
+        observation = _final(tracer, rounds.pid)
+    edges, threads = observation.totals.edges, observation.totals.threads
+    waits = sum(thread.waits for thread in threads)
+    left_out = sum(edge.lost.count for edge in edges if edge.waiter.state is StackState.UNSAMPLED)
+    # Five times the deviation of so many draws.
+    tolerance = 5 * math.sqrt(share * (1 - share) * waits)
+
+    assert _lost_by_kind(observation) == _blamed_by_kind(observation)
+    assert _DEPTHS * 4 < waits
+    assert left_out == pytest.approx((1 - share) * waits, abs=tolerance)
+    assert {"MainThread", "crunch"} == {(one.role or "").partition(" ")[0] for one in threads}
 
 
 def test_looking_often_changes_nothing(tmp_path: Path) -> None:

@@ -141,6 +141,8 @@ def _add_cost(families: _Families, labels: Labels, cost: TracingCost) -> None:
     families[metrics.TARGET_OVERHEAD_RATIO].add(labels, cost.recent_ratio)
     families[metrics.TARGET_OVERHEAD].add_ns(labels, cost.overhead_ns)
     families[metrics.TARGET_TRAPS].add(labels, cost.traps)
+    if cost.stack_share is not None:
+        families[metrics.GIL_STACK_SAMPLING_RATIO].add(labels, cost.stack_share)
 
 
 def _total(histograms: list[Histogram]) -> Histogram:

@@ -14,7 +14,7 @@ __all__ = ["Blame"]
 _KINDS = tuple(Kind)
 _STATES = (StackState.WHOLE, StackState.CUT, StackState.TORN)
 """In the order of ``enum stack_state``."""
-_NO_PYTHON_ID = 2
+_NO_PYTHON_ID, _UNSAMPLED_ID = 2, 3
 _FIRST_READ_ID = 16
 """Ids below are not those of stacks that were read."""
 
@@ -45,6 +45,7 @@ class Blame:
         self._outermost: dict[int, Sequence[Frame]] = {}
         self._unknown = self._place(UNKNOWN_STACK)
         self._by_id[_NO_PYTHON_ID] = self._place(Stack((), StackState.NO_PYTHON))
+        self._by_id[_UNSAMPLED_ID] = self._place(Stack((), StackState.UNSAMPLED))
         self._verified: dict[int, int] = {}
         """Identity of the code objects whose names have been read."""
         self._kept: dict[_Pair, RawEdge] = {}

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from gilscope import procfs
@@ -11,6 +11,7 @@ from gilscope.errors import GilscopeError, KernelOrBccMissing
 from gilscope.gil.calibration import ASSUMED, TrapCosts
 from gilscope.gil.governor import Budget, Governor, Grant, Usage
 from gilscope.gil.probe import GilProbe
+from gilscope.gil.stack_sampling import StackSampling
 from gilscope.gil.traced import Traced
 from gilscope.gil.tracing_cost import CostAccount, Crowd, Prices
 from gilscope.gil.window import Window, WindowSites
@@ -57,6 +58,8 @@ class _Watched:
     account: CostAccount
     window: Window | None
     file: "_File"
+    sampling: StackSampling | None = None
+    """None: the stacks of all waits are read, or of none."""
     governor: Governor | None = None
     opened_ns: int = 0
     until_ns: int = _NEVER_NS
@@ -117,6 +120,8 @@ class FullMode:
         # Asked without the lock that guards the rest.
         end_ns = wanted_ns = _NEVER_NS
         for watched in tuple(self._watched.values()):
+            if watched.sampling is not None:
+                wanted_ns = min(wanted_ns, watched.sampling.due_ns)
             if watched.governor is not None:
                 end_ns = min(end_ns, watched.until_ns)
                 wanted_ns = min(wanted_ns, 0 if watched.is_lingering else watched.governor.due_ns)
@@ -138,6 +143,9 @@ class FullMode:
         account = CostAccount(traced.window, prices, usage)
         watched = _Watched(traced, account, traced.window, file)
         self._watched[traced.pid] = watched
+        budget = Budget(self._plan.budget_share)
+        if self._plan.mode is Mode.AUTO and traced.blame is not None:
+            watched.sampling = StackSampling(budget, usage)
         if traced.window is None:
             return
         self.learn_locks(traced)
@@ -145,7 +153,7 @@ class FullMode:
             traced.window.open()
             file.open_in.add(traced.pid)
         else:
-            watched.governor = Governor(Budget(self._plan.budget_share), self._random)
+            watched.governor = Governor(budget, self._random)
 
     def learn_locks(self, traced: Traced) -> None:
         """Let the window count the locks that have been found since."""
@@ -169,6 +177,8 @@ class FullMode:
         if is_beat:
             self._beat_ns = now_ns + int(self._random.uniform(*_BEAT_NS))
         for watched in self._watched.values():
+            if is_beat and watched.sampling is not None and watched.sampling.due_ns <= now_ns:
+                self._update(watched)
             governor = watched.governor
             if governor is None:
                 continue
@@ -191,7 +201,8 @@ class FullMode:
         """Take the window's probes out of a process, which is not observed any more."""
         watched = self._watched.get(traced.pid)
         if watched is not None:
-            watched.account.update(traced, self._probe, watched.file.crowd)
+            watched.sampling = None
+            self._update(watched)
             watched.governor = None
             watched.file.open_in.discard(traced.pid)
         if traced.window is not None:
@@ -212,8 +223,19 @@ class FullMode:
         watched = self._watched.get(traced.pid)
         if watched is None:
             return None
-        watched.account.update(traced, self._probe, watched.file.crowd)
-        return watched.account.cost()
+        self._update(watched)
+        cost = watched.account.cost()
+        if watched.sampling is not None:
+            return replace(cost, stack_share=watched.sampling.share)
+        return cost if traced.blame is None else replace(cost, stack_share=1.0)
+
+    def _update(self, watched: _Watched) -> None:
+        traced, account = watched.traced, watched.account
+        account.update(traced, self._probe, watched.file.crowd)
+        if traced.ended or watched.sampling is None:
+            return
+        if watched.sampling.look(account.usage):
+            self._probe.read_stacks_of(traced.pid, watched.sampling.share)
 
     def _step(self, watched: _Watched, governor: Governor) -> None:
         window = watched.window
@@ -231,12 +253,12 @@ class FullMode:
         governor.processes_per_window = max(1.0, crowd.targets / _MOST_WINDOWS)
         if crowd.windows >= _MOST_WINDOWS and watched.traced.pid not in file.open_in:
             file.refused_ns = time.monotonic_ns()
-            account.update(watched.traced, self._probe, crowd)
+            self._update(watched)
             governor.postpone(account.usage)
             return
         if window.has_used_up or _must_make_room(watched):
             window.end()
-        account.update(watched.traced, self._probe, crowd)
+        self._update(watched)
         grant = governor.step(account.usage, is_open=window.is_open)
         _tell_of_budget(watched, governor)
         watched.until_ns = _NEVER_NS

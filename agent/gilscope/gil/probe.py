@@ -45,6 +45,9 @@ __all__ = [
 SLOW_DROP_NS = 10_000_000
 """Twice the usual switch interval."""
 
+_LOTS = 1 << 32
+"""From which the programs draw one for each wait."""
+
 _KEYED_BY_PROCESS = (
     "gils",
     "drop_requests",
@@ -63,6 +66,7 @@ class TargetFlag(IntFlag):
 
     NONE = 0
     KNOWS_CALLERS = 1
+    READS_STACKS = 2
 
 
 class NoticeKind(IntEnum):
@@ -202,10 +206,14 @@ class GilProbe:
         self.forget(pid)
         slot = self._take_slot(pid, plan.conds[0] if plan.conds else 0)
         self._slot_of[pid] = slot
+        self.read_stacks_of(pid, 1.0)
+        flags = TargetFlag.KNOWS_CALLERS if plan.callers else TargetFlag.NONE
+        if plan.frame_walk is not None:
+            flags |= TargetFlag.READS_STACKS
         target = {
             "load_bias": plan.load_bias,
             "file_id": self._file_id(plan.build_id, plan.callers),
-            "flags": int(TargetFlag.KNOWS_CALLERS if plan.callers else TargetFlag.NONE),
+            "flags": int(flags),
             "slot": slot,
         }
         if plan.waits_only_on_conds:
@@ -251,6 +259,11 @@ class GilProbe:
     def add_gil(self, pid: int, cond: int) -> None:
         """Libc method: count waits on the lock at *cond* of *pid*."""
         self._table("gils").put({"cond": cond, "tgid": pid}, {})
+
+    def read_stacks_of(self, pid: int, share: float) -> None:
+        """Read the stacks of so large a *share* of the waits of *pid*, which is attached."""
+        drawn = min(_LOTS, max(1, round(share * _LOTS)))
+        self._table("stack_shares").put({"value": self._slot_of[pid]}, {"value": drawn - 1})
 
     def detach(self, pid: int) -> None:
         """Take the probes out of *pid*; what was counted stays readable until it is forgotten."""

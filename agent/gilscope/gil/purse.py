@@ -39,6 +39,8 @@ class Usage:
     """Estimated cost of all traps, those of the contention probes included."""
     window_cost_ns: int
     """The part that the probes of full mode have caused, after the end of windows too."""
+    walking_ns: int = 0
+    """The part that stacks have cost."""
 
 
 @dataclass(slots=True)

@@ -191,6 +191,7 @@ def _request(
             "windows",
             "other_locks",
             "pythons",
+            "stack_shares",
             "blames",
             "sent_stacks",
             "edges",

@@ -96,6 +96,7 @@ class CostAccount:
             cpu_ns=self.usage.cpu_ns if cpu_ns is None else cpu_ns,
             cost_ns=self.usage.cost_ns + window_ns + waiting_ns,
             window_cost_ns=self.usage.window_cost_ns + window_ns,
+            walking_ns=walking_ns,
         )
         if self.usage.at_ns - self._samples[-1].at_ns >= _SAMPLE_NS:
             self._samples.append(self.usage)

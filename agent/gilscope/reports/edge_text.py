@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gilscope.model import Edge, Recording, Stack, StackState, Tally
+from gilscope.model import Edge, Recording, Tally
 from gilscope.reports.paint import Paint
 from gilscope.reports.stack_text import place_of, stack_lines
 from gilscope.reports.units import percent, seconds
@@ -44,21 +44,15 @@ def edge_lines(recording: Recording, paint: Paint) -> Iterator[str]:
 
 
 def _known_share(edges: Iterable[Edge], lost_ns: int) -> str:
-    known_ns = sum(
-        edge.lost.ns for edge in edges if _is_known(edge.waiter) and _is_known(edge.holder)
-    )
+    known_ns = sum(edge.lost.ns for edge in edges if edge.waiter.is_known and edge.holder.is_known)
     return f"Both ends are known for {percent(known_ns / lost_ns)} of the time lost."
-
-
-def _is_known(stack: Stack) -> bool:
-    return stack.state is not StackState.UNKNOWN
 
 
 def _groups(edges: Iterable[Edge]) -> list[_Group]:
     members: dict[Hashable, list[Edge]] = {}
     for edge in edges:
         # A pair without an end would say nothing; its time is in the share that is not known.
-        if _is_known(edge.waiter) or _is_known(edge.holder):
+        if edge.waiter.is_known or edge.holder.is_known:
             key = (edge.kind, place_of(edge.waiter), place_of(edge.holder))
             members.setdefault(key, []).append(edge)
     groups = [

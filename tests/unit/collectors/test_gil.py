@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.model import HoldTotals, Kind, Mode, Tally
+from gilscope.model import HoldTotals, Kind, Mode, Tally, TracingCost
 from recordings import MS, PROCESS, convoy, full_mode, gil, histogram, observation, thread
 from unit.collectors.scraped import scrape
 
@@ -114,6 +114,18 @@ def test_cost_of_tracing_is_exported_in_every_mode() -> None:
     assert 0.0013 == figures.of_process("gilscope_target_overhead_ratio")
     assert 0.0024 == figures.of_process("gilscope_target_overhead_seconds_total")
     assert 1420 == figures.of_process("gilscope_target_traps_total")
+
+
+def test_share_of_stacks_is_exported_where_stacks_are_read() -> None:
+    """
+    Without stacks there is no share.
+    """
+    ratio = "gilscope_gil_stack_sampling_ratio"
+    observed = full_mode().observation
+    without = replace(observed, totals=replace(observed.totals, cost=TracingCost(0, 0.0, 0)))
+
+    assert 0.25 == scrape(observed).of_process(ratio)
+    assert ratio not in scrape(without).names()
 
 
 def test_thread_without_a_role_is_exported_when_it_has_one() -> None:

@@ -64,6 +64,7 @@ class _Probe:
         self.process = process
         self.contention_traps = 0
         self.spent_on_stacks_ns = 0
+        self.stack_shares: list[float] = []
         self.sites: WindowSites | None = None
         self.awaited: list[Future[None]] = []
         self.refusal: Exception | None = None
@@ -76,6 +77,10 @@ class _Probe:
     def walking_ns(self, pid: int) -> int:
         assert PID == pid
         return self.spent_on_stacks_ns
+
+    def read_stacks_of(self, pid: int, share: float) -> None:
+        assert PID == pid
+        self.stack_shares.append(share)
 
     def traps(self, pid: int) -> int:
         assert PID == pid
@@ -124,6 +129,7 @@ class _Setting:
             gils={COND: Gil(COND, 0)},
             ended=False,
             window=None,
+            blame=None,
         )
         self.traced = cast("Traced", self.fields)
 
@@ -185,6 +191,56 @@ def test_without_sites_there_is_no_window(setting: _Setting) -> None:
     setting.begun(_FULL)
 
     assert setting.traced.window is None
+
+
+@pytest.mark.parametrize("mode", [Mode.CONTENTION, Mode.FULL])
+def test_all_stacks_are_read_without_a_budget(setting: _Setting, mode: Mode) -> None:
+    """
+    However dear they are.
+    """
+    setting.fields.blame = object()
+    full_mode = setting.begun(ObservationPlan(mode, costs=_COSTS))
+    setting.works(5000)
+    setting.probe.spent_on_stacks_ns = 2_000_000_000
+    full_mode.step()
+    cost = full_mode.cost(setting.traced)
+
+    assert [] == setting.probe.stack_shares
+    assert cost is not None
+    assert 1.0 == cost.stack_share
+
+
+@pytest.mark.parametrize("sites", [("T",), ()])
+def test_fewer_stacks_are_read_in_auto_mode_where_they_are_dear(
+    setting: _Setting, sites: tuple[str, ...]
+) -> None:
+    """
+    So many as half of 2 % of its own time pays for, with windows or without.
+    """
+    setting.fields.blame = object()
+    setting.target.acquires = sites
+    setting.governor.decisions = [None]
+    full_mode = setting.begun(_AUTO)
+    setting.works(1000)
+    setting.probe.spent_on_stacks_ns = 20_000_000
+    assert full_mode.due_ns <= setting.process.monotonic_ns()
+    full_mode.step()
+    cost = full_mode.cost(setting.traced)
+
+    expected = pytest.approx(0.5 * 0.02 * 980 / 20)
+    assert [expected] == setting.probe.stack_shares
+    assert cost is not None
+    assert expected == cost.stack_share
+
+
+def test_share_of_stacks_is_unknown_where_none_are_read(setting: _Setting) -> None:
+    """
+    It is neither all nor nothing.
+    """
+    cost = setting.begun(_AUTO).cost(setting.traced)
+
+    assert cost is not None
+    assert cost.stack_share is None
 
 
 def test_full_mode_is_one_window(setting: _Setting) -> None:
@@ -645,6 +701,7 @@ class _Crowd:
                     gils={},
                     ended=False,
                     window=None,
+                    blame=None,
                 ),
             )
             for pid, inode in enumerate(inodes)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gilscope.model import Edge, Kind, ProcessTotals, StackState, Tally
+from gilscope.model import Edge, Kind, ProcessTotals, Tally
 from gilscope.reports.html_parts.markup import figure, share, text, time_lost
 from gilscope.reports.words import KIND_NAMES, KIND_WORDS
 from gilscope.stacks import SiteNames
@@ -58,9 +58,7 @@ def pairs_of(edges: Sequence[Edge], names: SiteNames) -> list[Pair]:
 def known_ns(totals: ProcessTotals) -> int:
     """Return the waiting time of which it is known where both the waiter and the holder stood."""
     return sum(
-        edge.lost.ns
-        for edge in totals.edges
-        if StackState.UNKNOWN not in (edge.waiter.state, edge.holder.state)
+        edge.lost.ns for edge in totals.edges if edge.waiter.is_known and edge.holder.is_known
     )
 
 
