@@ -1,4 +1,8 @@
-"""Runs ``gilscope doctor`` in some surroundings and picks things out of its report."""
+"""Runs ``gilscope doctor`` in some surroundings and picks things out of its report.
+
+Each run compiles the probes, which takes seconds. `examined` makes the same report with what a
+trial of the probes has shown before, for tests of what doctor says about a process.
+"""
 
 import json
 import subprocess
@@ -6,6 +10,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from gilscope.doctor.examination import examine
+from gilscope.doctor.trial import Trial
+from gilscope.reports import doctor_json
 from live.gilscope_command import Outcome, gilscope
 
 __all__ = [
@@ -14,6 +21,7 @@ __all__ = [
     "STAY",
     "SYSTEM_PYTHON",
     "doctor",
+    "examined",
     "found",
     "missing",
     "running",
@@ -42,6 +50,13 @@ def doctor(*arguments: str, wrapper: Sequence[str] = (), **extra: str) -> dict[s
     """Return doctor's report, run by the command *wrapper*, with *extra* in its environment."""
     command = ("doctor", "--format", "json", *arguments)
     return _report(gilscope(*command, wrapper=wrapper, extra=extra))
+
+
+def examined(pid: int, trial: Trial) -> dict[str, Any]:
+    """Return doctor's report on process *pid*, made in here; *trial* is of this machine."""
+    diagnosis = examine(pid, all_pythons=False, attempt=lambda: trial)
+    report: dict[str, Any] = json.loads(doctor_json.render(diagnosis))
+    return report
 
 
 def _report(outcome: Outcome) -> dict[str, Any]:

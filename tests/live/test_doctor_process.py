@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.doctor.trial import Trial, try_probes
 from interpreters import (
     ALL_INTERPRETERS,
     REFUSED_INTERPRETERS,
@@ -16,7 +17,17 @@ from interpreters import (
     Unavailable,
     find_interpreter,
 )
-from live.doctor import NOBODY, STAY, SYSTEM_PYTHON, doctor, found, missing, running, with_only
+from live.doctor import (
+    NOBODY,
+    STAY,
+    SYSTEM_PYTHON,
+    doctor,
+    examined,
+    found,
+    missing,
+    running,
+    with_only,
+)
 from stm_targets import RPYTHON, built
 
 pytestmark = pytest.mark.live
@@ -29,14 +40,29 @@ def python() -> Iterator[int]:
         yield pid
 
 
+@pytest.fixture(scope="module")
+def trial() -> Trial:
+    """The probes, compiled, loaded and placed; every run of doctor does that anew."""
+    return try_probes()
+
+
+def test_a_process_on_the_command_line(python: int, trial: Trial) -> None:
+    """
+    The command reports what the examination has found, and exits with its code.
+    """
+    report = doctor("-p", str(python))
+
+    assert (0, examined(python, trial)["process"]) == (report["exit_code"], report["process"])
+
+
 @pytest.mark.parametrize("interpreter", ALL_INTERPRETERS)
-def test_a_python_that_can_be_traced(interpreter: Interpreter) -> None:
+def test_a_python_that_can_be_traced(interpreter: Interpreter, trial: Trial) -> None:
     """
     Version, file, sites, GIL and threads of every interpreter are found.
     """
     command = interpreter.command("-c", STAY)
     with running(command, interpreter.environment()) as pid:
-        report = doctor("-p", str(pid))
+        report = examined(pid, trial)
 
     process = report["process"]
     assert (0, []) == (report["exit_code"], missing(process))
@@ -48,23 +74,23 @@ def test_a_python_that_can_be_traced(interpreter: Interpreter) -> None:
 
 
 @pytest.mark.parametrize("interpreter", REFUSED_INTERPRETERS)
-def test_a_python_that_cannot_be_traced(interpreter: Interpreter) -> None:
+def test_a_python_that_cannot_be_traced(interpreter: Interpreter, trial: Trial) -> None:
     """
     It is named, with the code for a version that is not known.
     """
     command = interpreter.command("-c", STAY)
     with running(command, interpreter.environment()) as pid:
-        report = doctor("-p", str(pid))
+        report = examined(pid, trial)
 
     assert (8, ["interpreter"]) == (report["exit_code"], missing(report["process"]))
 
 
-def test_a_process_that_is_no_python() -> None:
+def test_a_process_that_is_no_python(trial: Trial) -> None:
     """
     The program is named.
     """
     with running(["/bin/sh", "-c", "echo ready; read _"]) as pid:
-        report = doctor("-p", str(pid))
+        report = examined(pid, trial)
 
     assert 3 == report["exit_code"]
     assert f"process {pid} (/bin/sh) does not map a Python interpreter" == (
@@ -84,13 +110,13 @@ def test_a_pid_that_nobody_has() -> None:
     assert f"there is no process {nobody}" == found(report["process"], "process")
 
 
-def test_a_process_that_has_ended() -> None:
+def test_a_process_that_has_ended(trial: Trial) -> None:
     """
     One whose parent has not noticed is told apart from one that never was.
     """
     with subprocess.Popen(["true"]) as process:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        report = doctor("-p", str(process.pid))
+        report = examined(process.pid, trial)
 
     assert 3 == report["exit_code"]
     assert f"process {process.pid} has ended; its parent has not noticed yet" == (
@@ -98,15 +124,16 @@ def test_a_process_that_has_ended() -> None:
     )
 
 
-def test_the_id_of_a_thread() -> None:
+def test_the_id_of_a_thread(trial: Trial) -> None:
     """
     The process that the thread belongs to is named.
     """
     stay = threading.Event()
     thread = threading.Thread(target=stay.wait)
     thread.start()
+    assert thread.native_id is not None
     try:
-        report = doctor("-p", str(thread.native_id))
+        report = examined(thread.native_id, trial)
     finally:
         stay.set()
         thread.join()
@@ -117,7 +144,7 @@ def test_the_id_of_a_thread() -> None:
     )
 
 
-def test_a_file_that_was_removed(tmp_path: Path) -> None:
+def test_a_file_that_was_removed(tmp_path: Path, trial: Trial) -> None:
     """
     An interpreter that was upgraded under a running process is opened by another way.
     """
@@ -125,7 +152,7 @@ def test_a_file_that_was_removed(tmp_path: Path) -> None:
     shutil.copy(SYSTEM_PYTHON, copy)
     with running([str(copy), "-c", STAY]) as pid:
         copy.unlink()
-        report = doctor("-p", str(pid))
+        report = examined(pid, trial)
 
     assert (0, f"/proc/{pid}/exe") == (report["exit_code"], report["process"]["opened_as"])
     assert "the file was replaced or removed" in found(report["process"], "interpreter")
@@ -201,13 +228,13 @@ def _code_of(pid: int) -> bytes:
     raise AssertionError(message)
 
 
-def test_process_with_transactions(tmp_path: Path) -> None:
+def test_process_with_transactions(tmp_path: Path, trial: Trial) -> None:
     """
     What has no GIL and runs transactions can be traced, and it is said how.
     """
     program = built(tmp_path, "rpython", RPYTHON["pie-stripped"])
     with running([str(program), "1", "1", "log"]) as pid:
-        report = doctor("-p", str(pid))
+        report = examined(pid, trial)
 
     assert 0 == report["exit_code"]
     assert "_stm_profiling_event: where the exported pointer stmcb_timing_event leads" in (

@@ -1,6 +1,7 @@
 """One run of doctor: reads and tries everything, in an order in which causes come first."""
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,12 +28,17 @@ __all__ = ["examine"]
 _NOWHERE = Path(os.devnull, "gilscope")
 
 
-def examine(pid: int | None, *, all_pythons: bool) -> Diagnosis:
-    """Return what works here and what does not; takes seconds, because it compiles the probes."""
+def examine(
+    pid: int | None, *, all_pythons: bool, attempt: Callable[[], Trial] = try_probes
+) -> Diagnosis:
+    """Return what works here and what does not; *attempt*, which takes seconds, tries the probes.
+
+    It is called once, and only where nothing that it needs is missing.
+    """
     machine = read_machine()
     folder = _cache_folder()
     process = None if pid is None else diagnose_process(pid, machine, folder or _NOWHERE)
-    diagnosis = _examine_machine(machine, folder, target_is_readable=is_readable(process))
+    diagnosis = _examine_machine(machine, folder, attempt, target_is_readable=is_readable(process))
     diagnosis = replace(diagnosis, process=process)
     if not all_pythons:
         return diagnosis
@@ -41,7 +47,11 @@ def examine(pid: int | None, *, all_pythons: bool) -> Diagnosis:
 
 
 def _examine_machine(
-    machine: Machine, folder: Path | None, *, target_is_readable: bool
+    machine: Machine,
+    folder: Path | None,
+    attempt: Callable[[], Trial],
+    *,
+    target_is_readable: bool,
 ) -> Diagnosis:
     attempts = make_attempts(machine.uprobe_type, uses_links=machine.uses_links)
     compiler = (
@@ -51,7 +61,7 @@ def _examine_machine(
     abilities = judge_abilities(machine, attempts, can_place_uprobes=False)
     architecture = judge_architecture(machine)
     obstacle = what_prevents((architecture, *abilities, *compiler))
-    trial = Trial(prevented_by=obstacle) if obstacle else try_probes()
+    trial = Trial(prevented_by=obstacle) if obstacle else attempt()
     can_place = trial.can_place_uprobes
     checks = (
         judge_release(machine),
