@@ -2,6 +2,8 @@
 SECONDS ?=
 
 python := .venv/bin/python
+# A process for each processor; the tests of one file share what they prepare.
+side_by_side := --numprocesses=auto --dist=loadfile
 c_files := $(wildcard $(foreach folder,probes agent/stm_log tests/stm,$(folder)/*.c $(folder)/*.h))
 
 .PHONY: help setup interpreters demo test unit check format bench bench-stm docs clean
@@ -19,10 +21,11 @@ demo: setup ## Trace a program with a GIL convoy and show the report
 	@$(python) deploy/demo.py $(if $(SECONDS),--seconds $(SECONDS))
 
 test: interpreters check ## Run the checks and every test (as root: the live ones too)
-	@$(python) -m pytest
+	@$(python) -m pytest -m "not live" $(side_by_side)
+	@$(python) -m pytest -m live
 
 unit: setup ## Run the tests that need no root and no network
-	@$(python) -m pytest tests/unit
+	@$(python) -m pytest tests/unit $(side_by_side)
 
 check: setup ## Run the linters, the formatters and the type checker
 	@$(python) -m ruff check

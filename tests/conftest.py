@@ -69,6 +69,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def _rerun(config: pytest.Config) -> list[pytest.TestReport]:
     """Return why tests were made again: one report each time."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None:
+        return []  # in one of several processes, whose reports another one counts
     assert isinstance(reporter, pytest.TerminalReporter)
     reports: list[pytest.TestReport] = reporter.getreports("rerun")
     return reports
