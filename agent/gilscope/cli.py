@@ -20,7 +20,8 @@ _EXIT_CODES = """\
 exit codes:
   0 done   1 unexpected   2 usage   3 no such process or not Python   4 GIL code not found
   5 not permitted   6 kernel or BCC missing   7 free-threaded: no GIL   8 unsupported Python
-  9 cannot listen   10 not an STM log   (record -- COMMAND passes the command's own exit code on)
+  9 cannot listen   10 not an STM log   11 web configuration
+  (record -- COMMAND passes the command's own exit code on)
 """
 
 

@@ -4,6 +4,7 @@ __all__ = [
     "CannotListen",
     "GilCodeNotFound",
     "GilscopeError",
+    "InvalidWebConfig",
     "KernelOrBccMissing",
     "NoGil",
     "NotAnStmLog",
@@ -89,3 +90,10 @@ class NotAnStmLog(GilscopeError):
 
     exit_code = 10
     remedy = "PyPy-STM writes a log when PYPYSTM names a file: PYPYSTM=app.log pypy-stm app.py"
+
+
+class InvalidWebConfig(GilscopeError):
+    """The web configuration file cannot be read, or asks for what cannot be done."""
+
+    exit_code = 11
+    remedy = "The format is that of Prometheus' exporters; gilscope-serve(8) says what of it works."

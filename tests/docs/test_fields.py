@@ -21,6 +21,7 @@ from gilscope.model import Cause, Kind, Recording, Refusal, StackState
 from gilscope.reports import json as json_report
 from gilscope.reports import page, text
 from gilscope.stacks import IN_WORDS
+from gilscope.web.parse import KEYS
 from live.gilscope_command import gilscope
 from recordings import convoy, full_mode, gil, with_edges
 from stm.following import followed_log
@@ -160,6 +161,13 @@ def test_reasons_for_errors_in_logs_are_explained() -> None:
     The table has every reason, and none that it has not.
     """
     assert set(ERRORS) == words_in_first_cells(_fields("serve", "Errors in STM logs"))
+
+
+def test_keys_of_the_web_configuration_are_explained() -> None:
+    """
+    The table has every key, and none that it has not.
+    """
+    assert KEYS == words_in_first_cells(_fields("serve", "Web configuration"))
 
 
 def test_columns_of_the_landing_page_are_explained() -> None:

@@ -103,8 +103,13 @@ class Prometheus:
 
 
 @contextmanager
-def prometheus(target: str, jobs: Mapping[str, Mapping[str, str]]) -> Iterator[Prometheus]:
-    """Scrape *target* every second for each of *jobs*, which have labels of their own."""
+def prometheus(
+    target: str, jobs: Mapping[str, Mapping[str, str]], options: Mapping[str, str] | None = None
+) -> Iterator[Prometheus]:
+    """Scrape *target* every second for each of *jobs*, which have labels of their own.
+
+    *options* are lines of configuration for some of them.
+    """
     program = prometheus_tool("prometheus")
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
@@ -112,6 +117,7 @@ def prometheus(target: str, jobs: Mapping[str, Mapping[str, str]]) -> Iterator[P
         configuration = Path(folder, "prometheus.yml")
         scraped = (
             _JOB.format(job=job, target=target, labels=json.dumps(labels))
+            + (options or {}).get(job, "")
             for job, labels in jobs.items()
         )
         configuration.write_text("".join([_CONFIGURATION, *scraped]))

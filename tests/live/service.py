@@ -103,5 +103,5 @@ def serving(*arguments: str, wrapper: Sequence[str] = ()) -> Iterator[Service]:
     line = ("serve", "--listen", "127.0.0.1:0", *arguments)
     with gilscope_started(*line, wrapper=wrapper) as command:
         url = command.says("Serving ").split()[1].removesuffix("metrics.")
-        host, _, port = url.removeprefix("http://").rstrip("/").partition(":")
+        host, _, port = url.partition("://")[2].rstrip("/").partition(":")
         yield Service(command, host, int(port), url)

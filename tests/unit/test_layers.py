@@ -60,6 +60,11 @@ _IO_MODULES = {
     "stm_live.target",
     "stm_live.tracer",
     "target",
+    "web.access",
+    "web.connections",
+    "web.guard",
+    "web.listener",
+    "web.tls",
 }
 _LAYER_OF_PACKAGE = {
     "doctor": _IO,
@@ -98,6 +103,10 @@ _MAY_IMPORT = {
         "kernel.loader": "starts kernel.compile",
     },
     "textual": {"top": "draws the live view; large, so that commands.top imports it late"},
+    "bcrypt": {
+        "web.passwords": "for --web.config.file alone, so that commands.serve imports it late"
+    },
+    "yaml": {"web.parse": "likewise"},
     "rich": {"top": "comes with textual, which draws with its styles and widths"},
 }
 

@@ -22,7 +22,7 @@ from gilscope.commands.serve_logs import followed, serve_logs
 from gilscope.commands.targets import add_target_options, chosen_targets, has_targets
 from gilscope.descriptors import allow_many
 from gilscope.discovery import Discovery
-from gilscope.errors import NotPython, UnsupportedPython
+from gilscope.errors import InvalidWebConfig, NotPython, UnsupportedPython
 from gilscope.gil.full_mode import ObservationPlan
 from gilscope.gil.probe import GilProbe
 from gilscope.gil.request import begin_loading
@@ -32,6 +32,7 @@ from gilscope.gil.trap_costs import measure_trap_costs
 from gilscope.model import Mode
 from gilscope.serve import Address, Pulse, Server, parse_address
 from gilscope.stm_live.tracer import StmTracer
+from gilscope.web.guard import OPEN, Guard
 
 __all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
 
@@ -69,6 +70,13 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         default="127.0.0.1:9845",
         metavar="HOST:PORT",
         help="address to serve on (default: 127.0.0.1:9845); port 0 lets the kernel choose",
+    )
+    parser.add_argument(
+        "--web.config.file",
+        dest="web_config_file",
+        metavar="FILE",
+        help="encrypt connections and ask for certificates or passwords as FILE says, which is in "
+        "the format of Prometheus' exporters",
     )
     add_target_options(parser, has_default=False)
     parser.add_argument(
@@ -111,7 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
-    server = Server(arguments.listen)
+    server = Server(arguments.listen, _guard(arguments.web_config_file))
     try:
         if not has_targets(arguments):
             serve_logs(arguments, server, stopped)
@@ -194,6 +202,20 @@ def _search(discovery: Discovery, stopped: threading.Event) -> None:
         discovery.wait()
         if not _attempt(discovery.look):
             stopped.wait(_TICK_S)  # likewise
+
+
+def _guard(path: str | None) -> Guard:
+    if path is None:
+        return OPEN
+    # The parser and bcrypt take 3 MB, which who serves without is not to pay for.
+    try:
+        from gilscope.web.access import Access  # noqa: PLC0415 - see above
+    except ModuleNotFoundError as error:
+        raise InvalidWebConfig(
+            f"--web.config.file needs the Python package {error.name}, which is not installed",
+            remedy="Install gilscope with it: pip install 'gilscope[web]'",
+        ) from error
+    return Access(path)
 
 
 def _attempt(work: Callable[[], None]) -> bool:

@@ -1,0 +1,200 @@
+"""Listens, and answers requests by what stands under their path."""
+
+import contextlib
+import http
+import logging
+import os
+import select
+import socket
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final
+
+from gilscope.errors import CannotListen
+from gilscope.web.connections import Connections
+from gilscope.web.guard import Guard, Rules
+
+__all__ = ["Address", "Answer", "Listener", "Route"]
+
+_log = logging.getLogger(__name__)
+
+_PATIENCE_S = 10
+"""So long a client may let the other end wait for its next bytes."""
+_FAREWELL_S, _MOST_READS, _READ_BYTES = 1, 16, 4096
+_LOOK_MS = 1000
+"""So often connections are looked at that have been there for too long."""
+_TEXT: Final = "text/plain; charset=utf-8"
+
+Address = tuple[str, int]
+
+Answer = tuple[http.HTTPStatus, Mapping[str, str], bytes]
+"""With its headers, of which ``Content-Type`` is one."""
+
+Route = Callable[[str], Answer]
+"""Makes the answer for a client that accepts these types."""
+
+
+class Listener:
+    """Listens from the moment it is made; answers while it runs.
+
+    Each connection has a thread and takes one request. Clients that are slow hold up nobody else,
+    and there are only so many at a time.
+    """
+
+    def __init__(self, address: Address, guard: Guard) -> None:
+        """Bind *address*, for those whom *guard* lets in; raises CannotListen."""
+        host, port = address
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        kind = type("_Threads", (_Threads,), {"address_family": family})
+        try:
+            self._threads: _Threads = kind(address, _Handler)
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise CannotListen(f"cannot listen on {host or '*'}:{port}: {reason}") from error
+        self._threads.guard = guard
+        self._stopped = os.eventfd(0)
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        host, port = self._threads.server_address[:2]
+        shown = str(host) if ":" not in str(host) else f"[{host!s}]"
+        return f"{self._threads.guard.scheme}://{shown}:{port}/"
+
+    def run(self, routes: Mapping[str, Route]) -> None:
+        """Answer by *routes*, which are by path, until `stop` is called from another thread."""
+        self._threads.routes = routes
+        connections = self._threads.connections
+        # `serve_forever` looks again and again whether it is to end.
+        poll = select.poll()
+        poll.register(self._threads, select.POLLIN)
+        poll.register(self._stopped, select.POLLIN)
+        while True:
+            ready = {fd for fd, _ in poll.poll(_LOOK_MS if connections else None)}
+            if self._stopped in ready:
+                return
+            connections.end_overdue()
+            if ready:
+                self._threads.handle_request()
+
+    def stop(self) -> None:
+        """End `run`, which may come later."""
+        os.eventfd_write(self._stopped, 1)
+
+    def close(self) -> None:
+        """Give up the address; `run` must have ended."""
+        self._threads.server_close()
+        os.close(self._stopped)
+
+
+class _Threads(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+    """So many may be waiting to be accepted; beyond, a client would try again after a second."""
+    timeout = 0
+    """So long `handle_request` waits for one: it is called when there is one."""
+    routes: Mapping[str, Route]
+    guard: Guard
+
+    def __init__(self, address: Address, handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(address, handler)
+        self.connections = Connections()
+
+    def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - the base class' types
+        if self.connections.add(request):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def shutdown_request(self, request: Any) -> None:  # noqa: ANN401 - likewise
+        self.connections.remove(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, _request: Any, client_address: Any) -> None:  # noqa: ANN401 - likewise
+        # Clients go away, do not speak the language, or are not let in: no news for a log.
+        _log.debug("a connection from %s has failed", client_address, exc_info=True)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Threads
+    server_version = "gilscope"
+    sys_version = ""
+    timeout = _PATIENCE_S
+    _rules: Rules
+
+    def setup(self) -> None:
+        self._rules = self.server.guard.rules()
+        accepted = self.request
+        accepted.settimeout(self.timeout)
+        try:
+            self.request = self._rules.wrapped(accepted)
+            self.server.connections.replace(accepted, self.request)
+            self._rules.shake_hands(self.request)
+            super().setup()
+        except BaseException:
+            _let_read(self.request)
+            self.request.close()
+            raise
+
+    def finish(self) -> None:
+        with contextlib.suppress(OSError):
+            super().finish()
+        # What was accepted is not what is open now, where connections are encrypted.
+        self.request.close()
+
+    def do_GET(self) -> None:
+        if not self._rules.admits(self.headers.get("Authorization", "")):
+            self._send(http.HTTPStatus.UNAUTHORIZED, _CHALLENGE, b"name and password, please\n")
+            return
+        route = self.server.routes.get(self.path.partition("?")[0])
+        if route is None:
+            self._send(http.HTTPStatus.NOT_FOUND, _PLAIN, b"no such page\n")
+        else:
+            self._send(*_answered(route, self.headers.get("Accept", "")))
+
+    do_HEAD = do_GET  # noqa: N815 - the base class looks for this name
+
+    def end_headers(self) -> None:
+        for name, value in self._rules.headers.items():
+            self.send_header(name, value)
+        super().end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class' name
+        _log.debug(format, *args)
+
+    def _send(self, status: http.HTTPStatus, headers: Mapping[str, str], body: bytes) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            # What the user wants to be sent takes the place of what would have been sent.
+            if name not in self._rules.headers:
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+
+def _let_read(connection: socket.socket) -> None:
+    """Give who is refused the time to read why.
+
+    If anything were left unread when the connection is closed, it would be reset instead.
+    """
+    with contextlib.suppress(OSError):
+        socket.socket.shutdown(connection, socket.SHUT_WR)
+        connection.settimeout(_FAREWELL_S)
+        for _ in range(_MOST_READS):
+            if not socket.socket.recv(connection, _READ_BYTES):
+                break
+
+
+_PLAIN = {"Content-Type": _TEXT}
+_CHALLENGE = {**_PLAIN, "WWW-Authenticate": 'Basic realm="gilscope", charset="UTF-8"'}
+
+
+def _answered(route: Route, accept: str) -> Answer:
+    try:
+        return route(accept)
+    except Exception:  # noqa: BLE001 - a client gets an answer, whatever happens
+        _log.exception("could not answer a request")
+        status = http.HTTPStatus.INTERNAL_SERVER_ERROR
+        return status, _PLAIN, b"internal error; the log says more\n"
