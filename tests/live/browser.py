@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Page", "chromium_path", "opened"]
+import pytest
+
+__all__ = ["Page", "browser", "opened"]
 
 _TIMEOUT_S = 60
 _KEYS = {"Enter": "\r", "Escape": "", "ArrowDown": "", "ArrowUp": "", "ArrowRight": "", " ": " "}
@@ -32,11 +34,6 @@ _ARGUMENTS = (
 # By Chromium's contract.
 _COMMANDS_FD, _ANSWERS_FD = 3, 4
 _BEYOND_BOTH = 10
-
-
-def chromium_path() -> str | None:
-    """Return the path of Chromium, or None where it is not installed."""
-    return shutil.which("chromium")
 
 
 class _Pipe:
@@ -95,10 +92,10 @@ class Page:
         for domain in ("Page", "Runtime", "Log", "Network"):
             self._call(f"{domain}.enable")
 
-    def open(self, path: Path) -> None:
-        """Load the file *path* and return when it and its script are done."""
+    def open(self, place: Path | str) -> None:
+        """Load a file, or what is at an address, and return when it and its script are done."""
         self._pipe.events.clear()
-        self._call("Page.navigate", url=path.as_uri())
+        self._call("Page.navigate", url=place if isinstance(place, str) else place.as_uri())
         self._pipe.wait_for("Page.loadEventFired")
 
     def evaluate(self, expression: str) -> Any:
@@ -198,7 +195,7 @@ class Page:
 @contextlib.contextmanager
 def opened(profile: Path) -> Iterator[Page]:
     """Start Chromium with its files in the folder *profile* and yield an empty page."""
-    chromium = chromium_path()
+    chromium = _chromium_path()
     assert chromium is not None
     pid, commands, answers = _spawned([chromium, *_ARGUMENTS, f"--user-data-dir={profile}"])
     try:
@@ -215,6 +212,22 @@ def opened(profile: Path) -> Iterator[Page]:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """Start Chromium once for all tests."""
+    if _chromium_path() is None:
+        reason = "Chromium is not installed (apt install chromium)"
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"CI must be able to open pages, but {reason}", pytrace=False)
+        pytest.skip(reason)
+    with opened(tmp_path_factory.mktemp("profile")) as page:
+        yield page
+
+
+def _chromium_path() -> str | None:
+    return shutil.which("chromium")
 
 
 def _spawned(arguments: list[str]) -> tuple[int, int, int]:

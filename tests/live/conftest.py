@@ -1,5 +1,6 @@
 """What live tests share."""
 
+from live.browser import browser
 from tracing import probe, tracer, trap_costs
 
-__all__ = ["probe", "tracer", "trap_costs"]
+__all__ = ["browser", "probe", "tracer", "trap_costs"]

@@ -1,7 +1,6 @@
 """The HTML report in a real browser: what its script does, and what it does not do."""
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,66 +9,17 @@ import pytest
 from gilscope.model import Recording
 from gilscope.reports import html
 from html_recordings import hostile, huge, large
-from live.browser import Page, chromium_path, opened
+from live.browser import Page
+from live.looks import OVERFLOW, TOO_FAINT
 from recordings import full_mode, with_edges
 
 Show = Callable[[Recording], Page]
 
-_OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 _ROWS = "[...document.querySelectorAll('tr.pair')].filter((row) => !row.hidden)"
 _COLOURS = (
     "[document.body, ...document.querySelectorAll('td.s9, .waiters .app rect, .bar svg')]"
     ".map((it) => [getComputedStyle(it).backgroundColor, getComputedStyle(it).fill].join())"
 )
-
-# Relative luminance and contrast as WCAG 2 defines them. Backgrounds here are never transparent
-# where a colour of their own matters, so that the nearest one that is set is the one that shows.
-_TOO_FAINT = """
-(() => {
-  const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
-  const luminance = (colour) => {
-    const [r, g, b] = parts(colour).slice(0, 3).map((value) => value / 255)
-      .map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const contrast = (a, b) => {
-    const [dark, bright] = [luminance(a), luminance(b)].sort((x, y) => x - y);
-    return (bright + 0.05) / (dark + 0.05);
-  };
-  const behind = (element) => {
-    for (let at = element; at; at = at.parentElement) {
-      const colour = getComputedStyle(at).backgroundColor;
-      if (parts(colour)[3] !== 0) return colour;
-    }
-    return getComputedStyle(document.body).backgroundColor;
-  };
-  const told = [...document.querySelectorAll("td:not(.none), th, p, dt, dd, h1, h2, h3")]
-    .filter((it) => it.textContent.trim())
-    .map((it) => [it.textContent, getComputedStyle(it).color, behind(it)]);
-  const drawn = [...document.querySelectorAll("g.frame:not(.note)")].map((it) => [
-    it.getAttribute("aria-label"),
-    getComputedStyle(it.querySelector("text")).fill,
-    getComputedStyle(it.querySelector("rect")).fill,
-  ]);
-  const places = [...document.querySelectorAll(".site, .place, .quiet, .words, .outer")]
-    .map((it) => [it.textContent, getComputedStyle(it).color, behind(it)]);
-  return [...told, ...drawn, ...places]
-    .map(([text, front, back]) => [contrast(front, back).toFixed(2), text, front, back])
-    .filter(([ratio]) => ratio < 4.5).slice(0, 10);
-})()
-"""
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """Start Chromium once for all tests."""
-    if chromium_path() is None:
-        reason = "Chromium is not installed (apt install chromium)"
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"CI must be able to open the report, but {reason}", pytrace=False)
-        pytest.skip(reason)
-    with opened(tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 @pytest.fixture
@@ -387,7 +337,7 @@ def test_narrow_window_needs_no_sideways_scrolling(
     page.resize(400)
     page.evaluate("document.querySelectorAll('.opener').forEach((button) => button.click())")
 
-    assert 0 == page.evaluate(_OVERFLOW)
+    assert 0 == page.evaluate(OVERFLOW)
 
 
 def test_dark_mode_has_colours_of_its_own(show: Show) -> None:
@@ -413,7 +363,7 @@ def test_text_can_be_read_on_its_background(show: Show, scheme: str) -> None:
     page = show(large())
     page.prefer(scheme)
 
-    assert [] == page.evaluate(_TOO_FAINT)
+    assert [] == page.evaluate(TOO_FAINT)
 
 
 def test_tables_are_there_without_scripts(show: Show, tmp_path: Path) -> None:
