@@ -1,7 +1,9 @@
 """The HTTP side of ``serve``: metrics, health and the landing page."""
 
 import http
+import threading
 import time
+from dataclasses import dataclass
 
 from gilscope.blame_book import DEFAULT_PAIRS, BlameBook
 from gilscope.collectors.agent import AgentCollector, Logs, Source
@@ -10,6 +12,7 @@ from gilscope.reports import page
 from gilscope.reports.agent_section import SelfPortrait
 from gilscope.reports.page_blame import MOST_PAIRS
 from gilscope.stm.site_series import SiteBook
+from gilscope.watched import Watched
 from gilscope.web.guard import OPEN, Guard
 from gilscope.web.listener import Address, Answer, Listener
 
@@ -18,6 +21,12 @@ __all__ = ["Address", "Pulse", "Server", "parse_address"]
 _STALE_S = 10.0
 _LAST_PORT = 65535
 _TEXT = {"Content-Type": "text/plain; charset=utf-8"}
+_HTML = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Content-Security-Policy": page.POLICY,
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+}
 
 
 class Pulse:
@@ -51,9 +60,15 @@ def parse_address(text: str) -> Address:
 class Server:
     """Listens from the moment it is made; answers once it runs."""
 
-    def __init__(self, address: Address, guard: Guard = OPEN) -> None:
-        """Bind *address*, for those whom *guard* lets in; raises CannotListen."""
+    def __init__(
+        self, address: Address, guard: Guard = OPEN, *, page_every_s: float = page.EVERY_S
+    ) -> None:
+        """Bind *address*, for those whom *guard* lets in; raises CannotListen.
+
+        The page brings itself up to date every *page_every_s*.
+        """
         self._listener = Listener(address, guard)
+        self._page_every_s = page_every_s
 
     @property
     def url(self) -> str:
@@ -71,15 +86,25 @@ class Server:
 
         At most *pairs* pairs of each process, and places of each log, have series of their own.
         """
+        watched = Watched(source, logs)
         book = BlameBook(pairs)
-        collector = AgentCollector(source, book, logs or tuple, SiteBook(pairs))
-        self._listener.run(
-            {
-                "/": lambda _: _page(source, collector, book, logs),
-                "/healthz": lambda _: _health(pulse),
-                "/metrics": lambda accept: _metrics(collector, accept),
-            }
-        )
+        collector = AgentCollector(watched, book, watched.logs, SiteBook(pairs))
+        view = _View(watched, collector, book, logs is not None, self._page_every_s)
+        stopped = threading.Event()
+        looking = threading.Thread(target=watched.keep_up, args=(book, stopped), daemon=True)
+        looking.start()
+        try:
+            self._listener.run(
+                {
+                    "/": lambda _: view.page(),
+                    "/live": lambda _: view.fragment(),
+                    "/healthz": lambda _: _health(pulse),
+                    "/metrics": lambda accept: _metrics(collector, accept),
+                }
+            )
+        finally:
+            stopped.set()
+            looking.join()
 
     def stop(self) -> None:
         """End `run`, which may come later."""
@@ -102,16 +127,39 @@ def _health(pulse: Pulse) -> Answer:
     return http.HTTPStatus.SERVICE_UNAVAILABLE, _TEXT, body
 
 
-def _page(source: Source, collector: AgentCollector, book: BlameBook, logs: Logs | None) -> Answer:
-    with book.turn:
-        observations = source.observe()
-        lately = book.lately(observations, MOST_PAIRS)
-    portrait = SelfPortrait(source.agent_state(), collector.last_scrape_ns)
-    html = page.render(
-        observations,
-        source.refusals(),
-        portrait,
-        lately,
-        page.Transactions(source.observe_transactions(), None if logs is None else logs()),
-    )
-    return http.HTTPStatus.OK, {"Content-Type": "text/html; charset=utf-8"}, html.encode()
+@dataclass(frozen=True, slots=True)
+class _View:
+    """Looks at everything for a person."""
+
+    watched: Watched
+    collector: AgentCollector
+    book: BlameBook
+    shows_logs: bool
+    every_s: float
+
+    def page(self) -> Answer:
+        return http.HTTPStatus.OK, _HTML, page.document(self._main(), self.every_s).encode()
+
+    def fragment(self) -> Answer:
+        return http.HTTPStatus.OK, _HTML, self._main().encode()
+
+    def _main(self) -> str:
+        watched = self.watched
+        with self.book.turn:
+            observations = watched.observe()
+            lately = self.book.lately(observations, MOST_PAIRS)
+        live, logs = watched.observe_transactions(), watched.logs()
+        figures = page.Figures(
+            observations,
+            watched.refusals(),
+            SelfPortrait(watched.agent_state(), self.collector.last_scrape_ns),
+            lately,
+            page.Transactions(
+                live,
+                logs if self.shows_logs else None,
+                watched.stm_curves(live),
+                watched.log_curves(logs),
+            ),
+            watched.curves(observations),
+        )
+        return page.main_part(figures)

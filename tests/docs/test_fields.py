@@ -177,13 +177,15 @@ def test_columns_of_the_landing_page_are_explained() -> None:
     seen = with_edges().observation
     lately = BlameBook().lately([seen], most=5)
     refusals = [Refusal(7, "old.py", "too old", "Update it.")]
-    html = page.render(
-        [seen],
-        refusals,
-        lately=lately,
-        transactions=page.Transactions([stm_observation()], [followed_log()]),
+    html = page.main_part(
+        page.Figures(
+            [seen],
+            refusals,
+            lately=lately,
+            transactions=page.Transactions([stm_observation()], [followed_log()]),
+        )
     )
-    columns = set(re.findall(r"<th[^>]*>([^<]+)</th>", html))
+    columns = set(re.findall(r'<th scope="col"[^>]*>([^<]+)</th>', html))
 
     assert columns == words_in_first_cells(_fields("serve", "Landing page"))
 

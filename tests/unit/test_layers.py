@@ -73,6 +73,7 @@ _LAYER_OF_PACKAGE = {
     "reports": _VIEWS,
     "top": _VIEWS,
     "serve": _SERVING,
+    "watched": _SERVING,
     "commands": _COMMANDS,
     "cli": _CLI,
     "__main__": _CLI,

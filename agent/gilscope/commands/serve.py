@@ -207,7 +207,7 @@ def _search(discovery: Discovery, stopped: threading.Event) -> None:
 def _guard(path: str | None) -> Guard:
     if path is None:
         return OPEN
-    # The parser and bcrypt take 3 MB, which who serves without is not to pay for.
+    # The parser and bcrypt take 1 MB, which who serves without is not to pay for.
     try:
         from gilscope.web.access import Access  # noqa: PLC0415 - see above
     except ModuleNotFoundError as error:

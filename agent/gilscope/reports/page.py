@@ -1,154 +1,140 @@
-"""The landing page of ``serve``: which processes are traced, and in which state."""
+"""The landing page of ``serve``: which processes are traced, and what they wait for lately."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from html import escape
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
 
 import gilscope
 from gilscope.blame_account import Lately
-from gilscope.model import Observation, ProcessTotals, Refusal
+from gilscope.history import Curve
+from gilscope.model import Observation, Refusal
 from gilscope.reports.agent_section import SelfPortrait, agent_section
+from gilscope.reports.html_parts.markup import text
 from gilscope.reports.page_blame import blame_section
 from gilscope.reports.page_stm import stm_section
-from gilscope.reports.page_style import STYLE
+from gilscope.reports.page_table import table
+from gilscope.reports.page_targets import targets_section
 from gilscope.reports.page_transactions import transactions_section
-from gilscope.reports.units import percent, seconds, short_duration
 from gilscope.stm.sums import FollowedLog
 from gilscope.stm_live.model import StmObservation
 
-__all__ = ["Transactions", "render"]
+__all__ = ["EVERY_S", "POLICY", "Figures", "Transactions", "document", "main_part", "render"]
 
-_LINKS = (
-    f'<p class="quiet">Version {escape(gilscope.__version__)}. '
-    'Figures for Prometheus: <a href="metrics">/metrics</a>. '
-    'Health: <a href="healthz">/healthz</a>.</p>'
-)
+EVERY_S: Final = 5.0
+"""So often the page brings itself up to date."""
+_HERE = Path(__file__)
+_STYLE = _HERE.with_suffix(".css").read_text(encoding="utf-8")
+_SCRIPT = _HERE.with_suffix(".js").read_text(encoding="utf-8")
 
-_HEADINGS = (
-    ("process", ""),
-    ("pid", "n"),
-    ("Python", ""),
-    ("state", ""),
-    ("lost waiting", "n"),
-    ("share", "n"),
-    ("waits", "n"),
-    ("waiting now", "n"),
-    ("longest wait now", "n"),
-    ("held", "n"),
-    ("longest hold now", "n"),
-    ("windows", "n"),
-    ("overhead", "n"),
+
+def _digest(content: str) -> str:
+    digest = hashlib.sha256(content.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+# What traced processes call themselves is on this page, so that nothing but these two may act.
+POLICY = (
+    f"default-src 'none'; style-src {_digest(_STYLE)}; script-src {_digest(_SCRIPT)}; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+"""The value of Content-Security-Policy to send the page with."""
+
+_REFUSED = (("process", ""), ("pid", "n"), ("why", "s"))
 
 
 @dataclass(frozen=True, slots=True)
 class Transactions:
-    """What is known of software transactions."""
+    """What is known of software transactions, and the last minutes of it by pid and by name."""
 
     live: Sequence[StmObservation] = ()
     logs: Sequence[FollowedLog] | None = None
     """None: none are followed, and nothing is said of them."""
+    live_curves: Mapping[int, Curve] = field(default_factory=dict)
+    log_curves: Mapping[str, Curve] = field(default_factory=dict)
 
 
-_NO_TRANSACTIONS = Transactions()
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What the page shows."""
+
+    observations: Sequence[Observation] = ()
+    refusals: Sequence[Refusal] = ()
+    portrait: SelfPortrait | None = None
+    lately: Mapping[int, Lately] = field(default_factory=dict)
+    """By pid."""
+    transactions: Transactions = Transactions()
+    curves: Mapping[int, Curve] = field(default_factory=dict)
+    """The last minutes of the processes in *observations*, by pid."""
 
 
-def render(
-    observations: Sequence[Observation],
-    refusals: Iterable[Refusal],
-    portrait: SelfPortrait | None = None,
-    lately: Mapping[int, Lately] | None = None,
-    transactions: Transactions = _NO_TRANSACTIONS,
-) -> str:
-    """Return the page as HTML that needs nothing else; *lately* is by pid."""
-    refusals = tuple(refusals)
-    ranked = sorted(observations, key=lambda seen: -_wait_ns(seen))
+def main_part(figures: Figures) -> str:
+    """Return what changes of the page, as HTML."""
+    return "\n".join(_main_lines(figures))
+
+
+def document(main: str, every_s: float = EVERY_S) -> str:
+    """Return the whole page, which needs nothing else.
+
+    It asks for another *main* at ``live`` every *every_s*, or for all of itself at least every
+    second where scripts do not run.
+    """
     return "\n".join(
         (
             "<!doctype html>",
             '<html lang="en"><head><meta charset="utf-8"><title>gilscope</title>',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<style>{STYLE}</style></head><body>",
-            "<h1>gilscope</h1>",
-            _LINKS,
-            "<h2>Traced processes</h2>",
-            _table(ranked) if ranked else "<p>None yet.</p>",
-            *blame_section(ranked, lately or {}),
-            *transactions_section(transactions.live),
-            *(_refused(refusals) if refusals else ()),
-            *(stm_section(transactions.logs) if transactions.logs is not None else ()),
-            *(agent_section(portrait, ranked) if portrait is not None else ()),
-            "</body></html>\n",
+            '<meta name="color-scheme" content="light dark">',
+            '<meta name="referrer" content="no-referrer">',
+            f'<noscript><meta http-equiv="refresh" content="{max(1, round(every_s))}"></noscript>',
+            f"<style>{_STYLE}</style></head><body>",
+            *_header(),
+            # Nothing around it: the script compares it with what it fetches, node by node.
+            f'<main data-every-ms="{round(every_s * 1000)}">{main}</main>',
+            f"<script>{_SCRIPT}</script></body></html>\n",
         )
     )
 
 
-def _table(observations: Iterable[Observation]) -> str:
-    head = "".join(f'<th class="{kind}">{name}</th>' for name, kind in _HEADINGS)
-    rows = "\n".join(_row(observation) for observation in observations)
-    return f'<table class="targets"><tr>{head}</tr>\n{rows}\n</table>'
+def render(figures: Figures) -> str:
+    """Return the whole page."""
+    return document(main_part(figures))
 
 
-def _row(observation: Observation) -> str:
-    process = observation.process
-    cells = (
-        escape(process.name),
-        str(process.pid),
-        escape(process.python),
-        _state(observation),
-        *(_figures(observation) if not observation.invalid else ()),
-    )
-    named = zip(cells, _HEADINGS, strict=False)
-    shown = "".join(
-        f'<td class="{kind}" data-name="{name}">{cell}</td>' for cell, (name, kind) in named
-    )
-    return f"<tr>{shown}{'<td></td>' * (len(_HEADINGS) - len(cells))}</tr>"
+def _main_lines(figures: Figures) -> Iterator[str]:
+    transactions = figures.transactions
+    yield from targets_section(figures.observations, figures.curves)
+    yield from blame_section(figures.observations, figures.lately)
+    yield from transactions_section(transactions.live, transactions.live_curves)
+    yield from _refused(figures.refusals)
+    if transactions.logs is not None:
+        yield from stm_section(transactions.logs, transactions.log_curves)
+    if figures.portrait is not None:
+        yield from agent_section(figures.portrait, figures.observations)
 
 
-def _figures(observation: Observation) -> Iterator[str]:
-    totals = observation.totals
-    traced_ns = max(1, totals.at_ns - observation.since_ns)
-    waiting = [thread.waiting_ns for thread in totals.threads if thread.waiting_ns]
-    wait_ns = _wait_ns(observation)
-    yield seconds(wait_ns)
-    yield percent(wait_ns / traced_ns)
-    yield str(sum(thread.waits for thread in totals.threads))
-    yield str(len(waiting))
-    yield short_duration(max(waiting)) if waiting else ""
-    held = [gil.held_ns for gil in totals.gils if gil.held_ns is not None]
-    yield percent(sum(held) / traced_ns) if held else ""
-    yield _longest_hold(totals)
-    yield "" if totals.observed_ns is None else percent(totals.observed_ns / traced_ns)
-    yield "" if totals.cost is None else percent(totals.cost.recent_ratio)
+def _header() -> Iterator[str]:
+    yield "<header><h1>gilscope</h1>"
+    yield f"<p>Version {text(gilscope.__version__)}</p>"
+    yield '<p>For Prometheus: <a href="metrics">/metrics</a></p>'
+    yield '<p>Health: <a href="healthz">/healthz</a></p>'
+    yield '<p>Figures <span id="state">of the moment when the page was loaded</span></p>'
+    yield '<button id="pause" type="button" hidden>Pause</button></header>'
+    yield '<p id="problem" role="alert" hidden></p>'
 
 
-def _longest_hold(totals: ProcessTotals) -> str:
-    longest_ns = max((gil.holds.holding_ns for gil in totals.gils if gil.holds), default=0)
-    return short_duration(longest_ns) if longest_ns else ""
-
-
-def _state(observation: Observation) -> str:
-    if observation.invalid:
-        return f'<span class="bad">not reported: {escape(observation.invalid)}</span>'
-    if observation.ended:
-        return '<span class="quiet">ended</span>'
-    ways = {"sites": "traced at its call sites", "libc": "traced through libc"}
-    return ways[observation.process.method]
-
-
-def _refused(refusals: Iterable[Refusal]) -> tuple[str, str]:
-    rows = "\n".join(
-        f'<tr><td>{escape(refusal.name)}</td><td class="n">{refusal.pid}</td>'
-        f"<td>{escape(refusal.reason)}<br>"
-        f'<span class="quiet">{escape(refusal.remedy)}</span></td></tr>'
+def _refused(refusals: Sequence[Refusal]) -> Iterator[str]:
+    if not refusals:
+        return
+    yield "<h2>Found, but not traced</h2>"
+    rows = [
+        (
+            text(refusal.name),
+            str(refusal.pid),
+            f'{text(refusal.reason)}<br><span class="quiet">{text(refusal.remedy)}</span>',
+        )
         for refusal in refusals
-    )
-    head = '<tr><th>process</th><th class="n">pid</th><th>why</th></tr>'
-    return (
-        "<h2>Found, but not traced</h2>",
-        f"<table>{head}\n{rows}\n</table>",
-    )
-
-
-def _wait_ns(observation: Observation) -> int:
-    return sum(thread.wait_ns for thread in observation.totals.threads)
+    ]
+    yield from table("refused", _REFUSED, rows)

@@ -1,10 +1,11 @@
 """The part of the landing page that says who keeps whom waiting."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
+from collections.abc import Iterable, Iterator, Mapping
 
 from gilscope.blame_account import Lately
 from gilscope.model import Observation, Process
+from gilscope.reports.html_parts.markup import text
+from gilscope.reports.page_table import table
 from gilscope.reports.units import percent, short_duration
 
 __all__ = ["MOST_PAIRS", "blame_section"]
@@ -16,9 +17,6 @@ _NS_PER_S = 1_000_000_000
 _S_PER_MINUTE = 60
 _UNTIL_MINUTES = 120
 _UNTIL_HOURS = 120 * _S_PER_MINUTE
-
-_Column = tuple[str, str]
-"""Its heading and its class."""
 
 _PAIR_COLUMNS = (
     ("lost each second", "n t"),
@@ -57,14 +55,11 @@ def blame_section(
 
 
 def _process(process: Process, lost: Lately) -> Iterator[str]:
-    yield f'<h3>{escape(process.name)} <span class="quiet">{process.pid}</span></h3>'
+    yield f'<h3>{text(process.name)} <span class="quiet">{process.pid}</span></h3>'
     if lost.pairs:
         rate = short_duration(_per_second(lost.lost_ns, lost))
-        yield from _table(
-            f"Its threads have lost {rate} each second {_period(lost)}.",
-            _PAIR_COLUMNS,
-            _pairs(lost),
-        )
+        caption = f"Its threads have lost {rate} each second {_period(lost)}."
+        yield from table("pairs", _PAIR_COLUMNS, _pairs(lost), caption, is_named=False)
     else:
         yield f'<p class="quiet">Its threads have lost nothing {_period(lost)}.</p>'
     if lost.slow_holders:
@@ -73,20 +68,17 @@ def _process(process: Process, lost: Lately) -> Iterator[str]:
                 short_duration(slow.drop_latency.ns),
                 short_duration(slow.longest_ns),
                 str(slow.drop_latency.count),
-                escape(slow.holder),
+                text(slow.holder),
             )
             for slow in lost.slow_holders
         )
-        yield from _table(
-            "Did not let go of the GIL within 10 ms when asked, since the process is traced.",
-            _HOLDER_COLUMNS,
-            holders,
-        )
+        caption = "Did not let go of the GIL within 10 ms when asked, since the process is traced."
+        yield from table("pairs", _HOLDER_COLUMNS, holders, caption, is_named=False)
 
 
 def _pairs(lost: Lately) -> Iterator[tuple[str, ...]]:
     for pair in lost.pairs:
-        yield (*_loss(pair.lost_ns, lost), pair.kind, escape(pair.waiter), escape(pair.holder))
+        yield (*_loss(pair.lost_ns, lost), pair.kind, text(pair.waiter), text(pair.holder))
     left_ns = lost.lost_ns - sum(pair.lost_ns for pair in lost.pairs)
     if left_ns > 0:
         yield (*_loss(left_ns, lost), "", "all other pairs", "")
@@ -111,18 +103,3 @@ def _length(period_s: int) -> str:
     if period_s < _UNTIL_HOURS:
         return f"{period_s // _S_PER_MINUTE} min"
     return f"{period_s // _S_PER_MINUTE // _S_PER_MINUTE} h"
-
-
-def _table(
-    caption: str, columns: Sequence[_Column], rows: Iterable[tuple[str, ...]]
-) -> Iterator[str]:
-    yield f'<table class="pairs"><caption>{caption}</caption>'
-    head = "".join(f'<th class="{kind}">{name}</th>' for name, kind in columns)
-    yield f"<tr>{head}</tr>"
-    for row in rows:
-        cells = "".join(
-            f'<td class="{kind}" data-name="{name}">{cell}</td>'
-            for cell, (name, kind) in zip(row, columns, strict=True)
-        )
-        yield f"<tr>{cells}</tr>"
-    yield "</table>"

@@ -1,8 +1,11 @@
 """The part of the landing page that is about STM logs."""
 
-from collections.abc import Iterator, Sequence
-from html import escape
+from collections.abc import Iterator, Mapping, Sequence
 
+from gilscope.history import Curve
+from gilscope.reports.curve import lost_cell
+from gilscope.reports.html_parts.markup import text
+from gilscope.reports.page_table import table
 from gilscope.reports.stm_words import place_words
 from gilscope.reports.units import megabytes, percent, seconds
 from gilscope.stm.sums import FollowedLog
@@ -16,40 +19,41 @@ _COLUMNS = (
     ("lag", "n"),
     ("commits", "n"),
     ("aborts", "n"),
+    ("lost lately", "n c"),
     ("lost in aborts", "n"),
     ("paused for conflicts", "n"),
     ("worst place", "s"),
 )
 
+_CAPTION = (
+    "Lost lately: time that conflicts cost in the last ten seconds or so by the time that passed, "
+    "and its curve over five minutes. A program writes its log in blocks, and so the curve moves. "
+    "All other figures: in all runs since gilscope began."
+)
 
-def stm_section(logs: Sequence[FollowedLog]) -> Iterator[str]:
+
+def stm_section(logs: Sequence[FollowedLog], curves: Mapping[str, Curve]) -> Iterator[str]:
     """Yield the section as lines of HTML, the log that has lost most first."""
     yield "<h2>STM logs</h2>"
     if not logs:
-        yield "<p>None yet.</p>"
+        yield "<p>None yet: no file matches. One that appears is read from its beginning.</p>"
         return
-    yield '<table class="pairs">'
-    head = "".join(f'<th class="{kind}">{name}</th>' for name, kind in _COLUMNS)
-    yield f"<tr>{head}</tr>"
-    for log in sorted(logs, key=lambda log: -_lost_ns(log)):
-        cells = "".join(
-            f'<td class="{kind}" data-name="{name}">{cell}</td>'
-            for cell, (name, kind) in zip(_cells(log), _COLUMNS, strict=True)
-        )
-        yield f"<tr>{cells}</tr>"
-    yield "</table>"
+    ranked = sorted(logs, key=lambda log: -log.lost_ns)
+    rows = [tuple(_cells(log, curves.get(log.name))) for log in ranked]
+    yield from table("logs", _COLUMNS, rows, _CAPTION)
 
 
-def _cells(log: FollowedLog) -> Iterator[str]:
+def _cells(log: FollowedLog, curve: Curve | None) -> Iterator[str]:
     sums = log.sums
     ended = sums.commits + sums.aborts
-    problem = f'<br><span class="bad">{escape(log.problem)}</span>' if log.problem else ""
-    yield escape(log.name) + problem
+    problem = f'<br><span class="bad">{text(log.problem)}</span>' if log.problem else ""
+    yield text(log.name) + problem
     yield str(log.files) if log.files else '<span class="quiet">ended</span>'
     yield megabytes(log.size)
     yield f"{log.lag_bytes} bytes"
     yield str(sums.commits)
     yield f"{sums.aborts} ({percent(sums.aborts / ended)})" if ended else "0"
+    yield lost_cell(curve)
     yield seconds(sum(loss.lost_ns for loss in sums.losses.values()))
     yield seconds(sum(loss.paused_ns for loss in sums.losses.values()))
     yield _worst(log)
@@ -62,10 +66,5 @@ def _worst(log: FollowedLog) -> str:
     kind, _, _ = place
     return (
         f"{seconds(loss.lost_ns)} lost, {seconds(loss.paused_ns)} paused "
-        f"({loss.count}x {escape(kind)})<br>"
-        + "<br>".join(escape(line) for line in place_words(place))
+        f"({loss.count}x {text(kind)})<br>" + "<br>".join(text(line) for line in place_words(place))
     )
-
-
-def _lost_ns(log: FollowedLog) -> int:
-    return sum(loss.ns for loss in log.sums.losses.values())

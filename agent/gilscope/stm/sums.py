@@ -139,6 +139,11 @@ class FollowedLog:
     problem: str = ""
     """The latest thing that could not be understood or opened, in words; empty: there was none."""
 
+    @property
+    def lost_ns(self) -> int:
+        """All time that conflicts have cost, pauses included."""
+        return sum(loss.ns for loss in self.sums.losses.values())
+
 
 def sums_of(file: LogFile) -> LogSums:
     """Return the sums over all logs in *file*."""

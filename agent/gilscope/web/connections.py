@@ -1,6 +1,7 @@
 """Bounds how many connections there are, and for how long."""
 
 import contextlib
+import math
 import socket
 import threading
 import time
@@ -62,7 +63,13 @@ class Connections:
 
     def end_overdue(self) -> None:
         """End those that have been there for too long."""
-        since_s = time.monotonic() - self._longest_s
+        self._end_before(time.monotonic() - self._longest_s)
+
+    def end_all(self) -> None:
+        """End those that are there."""
+        self._end_before(math.inf)
+
+    def _end_before(self, since_s: float) -> None:
         with self._turn:
             for connection in self._open.values():
                 if connection.since_s < since_s:

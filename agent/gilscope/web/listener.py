@@ -84,6 +84,8 @@ class Listener:
     def close(self) -> None:
         """Give up the address; `run` must have ended."""
         self._threads.server_close()
+        # A browser keeps one that it may need, and would be answered by what has ended.
+        self._threads.connections.end_all()
         os.close(self._stopped)
 
 

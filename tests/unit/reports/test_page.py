@@ -1,13 +1,27 @@
 """The landing page."""
 
+import base64
+import hashlib
 import re
 from dataclasses import replace
 
+from gilscope.history import Curve, Stretch
 from gilscope.model import Observation, Refusal
 from gilscope.reports import page
 from gilscope.reports.agent_section import SelfPortrait
 from recordings import MS, PROCESS, convoy, full_mode, observation
 from unit.collectors.scraped import AGENT
+
+_S = 1000 * MS
+
+
+def _curve(lost: float, held: float | None = None) -> Curve:
+    """Return five seconds of it, after five in which there was nothing."""
+    stretches = (
+        Stretch(10 * _S, 5 * _S, 0.0, None if held is None else 0.0),
+        Stretch(5 * _S, 0, lost, held),
+    )
+    return Curve(lost, held, stretches)
 
 
 def test_page_lists_targets_worst_first() -> None:
@@ -16,10 +30,23 @@ def test_page_lists_targets_worst_first() -> None:
     """
     idle = replace(observation(), process=replace(PROCESS, name="idle.py", pid=1))
 
-    html = page.render([idle, convoy().observation], [])
+    html = page.render(page.Figures([idle, convoy().observation], []))
 
     assert html.index("app.py") < html.index("idle.py")
     assert "1.940s" in html
+
+
+def test_what_was_lost_lately_counts_more() -> None:
+    """
+    Of two, the one that suffers now is above the one that once did.
+    """
+    now = replace(observation(), process=replace(PROCESS, name="now.py", pid=1))
+    once = convoy().observation
+    curves = {1: _curve(0.1), PROCESS.pid: _curve(0.0)}
+
+    html = page.render(page.Figures([once, now], curves=curves))
+
+    assert html.index("now.py") < html.index("app.py")
 
 
 def test_page_escapes_what_processes_call_themselves() -> None:
@@ -28,7 +55,7 @@ def test_page_escapes_what_processes_call_themselves() -> None:
     """
     nasty = replace(observation(), process=replace(PROCESS, name="<script>alert(1)</script>"))
 
-    html = page.render([nasty], [Refusal(7, "<b>", "<i>reason", "<u>remedy")])
+    html = page.main_part(page.Figures([nasty], [Refusal(7, "<b>", "<i>reason", "<u>remedy")]))
 
     assert "<script>" not in html
     assert "<b>" not in html
@@ -41,7 +68,9 @@ def test_page_says_why_figures_are_missing() -> None:
     """
     spoilt = replace(convoy().observation, invalid="the probes are in the wrong place")
 
-    html = page.render([spoilt], [Refusal(7, "old.py", "CPython 3.7 is too old", "Update it.")])
+    html = page.render(
+        page.Figures([spoilt], [Refusal(7, "old.py", "CPython 3.7 is too old", "Update it.")])
+    )
 
     assert "not reported: the probes are in the wrong place" in html
     assert "1.940s" not in html
@@ -53,27 +82,30 @@ def test_page_loads_nothing_from_elsewhere() -> None:
     """
     It works without a network.
     """
-    html = page.render([convoy().observation], [])
+    html = page.render(page.Figures([convoy().observation], []))
 
-    assert "http" not in html.replace("healthz", "")
+    assert "://" not in html
     assert "src=" not in html
 
 
-def _cells(seen: Observation) -> dict[str, str]:
-    return dict(re.findall(r'data-name="([^"]+)">([^<]*)<', page.render([seen], [])))
+def _cells(seen: Observation, curve: Curve | None = None) -> dict[str, str]:
+    curves = {} if curve is None else {seen.process.pid: curve}
+    html = page.main_part(page.Figures([seen], curves=curves))
+    return dict(re.findall(r'data-name="([^"]+)">([^<]*)<', html))
 
 
 def test_row_tells_how_the_lock_is_held_and_what_tracing_costs() -> None:
     """
-    Auto mode: 1.6 of 2 s held, 0.2 s of them covered by windows, one hold in flight.
+    Auto mode: held for 80 % of the time lately, 0.2 of 2 s covered by windows, a hold in flight.
     """
     seen = full_mode().observation
-    lock = replace(seen.totals.gils[0], held_ns=1600 * MS)
 
-    cells = _cells(replace(seen, totals=replace(seen.totals, gils=(lock,), observed_ns=200 * MS)))
+    cells = _cells(
+        replace(seen, totals=replace(seen.totals, observed_ns=200 * MS)), _curve(1.91, 0.8)
+    )
 
-    assert ["80 %", "3 ms", "10 %", "0.13 %"] == [
-        cells[name] for name in ("held", "longest hold now", "windows", "overhead")
+    assert ["191 %", "80 %", "3 ms", "10 %", "0.13 %"] == [
+        cells[name] for name in ("waiting", "GIL held", "longest hold now", "windows", "overhead")
     ]
 
 
@@ -83,7 +115,8 @@ def test_what_the_mode_cannot_see_is_left_empty() -> None:
     """
     cells = _cells(convoy().observation)
 
-    assert [""] * 4 == [cells[name] for name in ("held", "longest hold now", "windows", "overhead")]
+    names = ("waiting", "GIL held", "longest hold now", "windows", "overhead")
+    assert [""] * 5 == [cells[name] for name in names]
     assert "3 ms" == cells["longest wait now"]
 
 
@@ -92,12 +125,13 @@ def test_rows_have_as_many_cells_as_there_are_headings() -> None:
     Also that of a process without figures.
     """
     for seen in (full_mode().observation, replace(full_mode().observation, invalid="why")):
-        html = page.render([seen], [])
-        assert html.count("<th ") == html.count("<td")
+        html = page.render(page.Figures([seen], []))
+        assert html.count('<th scope="col"') == html.count("data-name=")
 
 
 def _facts(portrait: SelfPortrait) -> dict[str, str]:
-    html = page.render([convoy().observation], [], portrait)
+    html = page.main_part(page.Figures([convoy().observation], [], portrait))
+    html = html.partition("<h2>This agent</h2>")[2]
     return dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", html))
 
 
@@ -132,3 +166,41 @@ def test_agent_warns_of_what_loses_events() -> None:
     assert '<span class="bad">3 runs of a program</span>' == facts["left out by the kernel"]
     assert facts["cost of a trap"].endswith("; assumed")
     assert "last scrape" not in facts
+
+
+def test_policy_lets_nothing_but_the_page_itself_act() -> None:
+    """
+    The style and the script are those whose digests are in the header.
+    """
+    html = page.render(page.Figures())
+    (style,) = re.findall("<style>(.*?)</style>", html, re.DOTALL)
+    (script,) = re.findall("<script>(.*?)</script>", html, re.DOTALL)
+
+    digests = [
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        for text in (style, script)
+    ]
+    assert digests == re.findall("'sha256-([^']+)'", page.POLICY)
+    assert page.POLICY.startswith("default-src 'none'; ")
+    assert "unsafe" not in page.POLICY
+    assert "style=" not in html
+
+
+def test_without_scripts_the_page_comes_again() -> None:
+    """
+    At most once a second, for a browser counts in whole ones.
+    """
+    assert '<noscript><meta http-equiv="refresh" content="5"></noscript>' in page.document("")
+    assert 'http-equiv="refresh" content="1"' in page.document("", every_s=0.1)
+    assert '<main data-every-ms="100">' in page.document("", every_s=0.1)
+
+
+def test_page_without_processes_says_what_to_do() -> None:
+    """
+    Nobody is left with an empty table.
+    """
+    html = page.main_part(page.Figures())
+
+    assert "<h2>Traced processes</h2>\n<p>None yet." in html
+    assert "gilscope doctor -p PID" in html
+    assert "<table" not in html

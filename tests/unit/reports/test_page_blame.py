@@ -17,7 +17,7 @@ _LATELY = Lately(
 
 
 def _page(lately: Lately) -> str:
-    return page.render([convoy().observation], [], lately={PROCESS.pid: lately})
+    return page.render(page.Figures([convoy().observation], [], lately={PROCESS.pid: lately}))
 
 
 def _rows(html: str) -> list[list[tuple[str, str]]]:
@@ -81,7 +81,7 @@ def test_nothing_lost_is_said_where_something_was_slow() -> None:
 
     assert "Its threads have lost nothing in the last 60 s." in _page(quiet)
     assert "Who keeps whom waiting" not in _page(replace(quiet, slow_holders=()))
-    assert "Who keeps whom waiting" not in page.render([convoy().observation], [])
+    assert "Who keeps whom waiting" not in page.render(page.Figures([convoy().observation], []))
 
 
 def test_worst_process_comes_first_and_ended_ones_are_left_out() -> None:
@@ -94,7 +94,7 @@ def test_worst_process_comes_first_and_ended_ones_are_left_out() -> None:
     ]
     lately = {pid: replace(_LATELY, lost_ns=pid * _S) for pid in range(70, 100)}
 
-    html = page.render(seen, [], lately=lately)
+    html = page.render(page.Figures(seen, [], lately=lately))
 
     pids = re.findall(r'<h3>app.py <span class="quiet">(\d+)<', html)
     assert [str(pid) for pid in range(98, 78, -1)] == pids
@@ -113,7 +113,7 @@ def test_names_from_the_program_are_escaped() -> None:
     )
     named = replace(convoy().observation, process=replace(PROCESS, name=nasty))
 
-    html = page.render([named], [], lately={PROCESS.pid: lately})
+    html = page.main_part(page.Figures([named], [], lately={PROCESS.pid: lately}))
 
     assert "<script>" not in html
     assert 5 == html.count("&lt;script&gt;&quot;&amp;")

@@ -23,9 +23,9 @@ def test_log_has_a_row_with_its_figures() -> None:
     """
     content = _aborts(30)
 
-    html = "\n".join(stm_section([followed_log(content, lag_bytes=12)]))
+    html = "\n".join(stm_section([followed_log(content, lag_bytes=12)], {}))
 
-    cells = [part.partition("</td>")[0] for part in html.split("<td ")[1:]]
+    cells = [part.partition("</t")[0] for part in html.split(" data-name=")[1:]]
     assert [
         "app.log",
         "1",
@@ -33,6 +33,7 @@ def test_log_has_a_row_with_its_figures() -> None:
         "12 bytes",
         "30",
         "30 (50 %)",
+        "",
         "1.500s",
         "0.000s",
         (
@@ -48,7 +49,7 @@ def test_dearest_log_comes_first() -> None:
     """
     logs = [followed_log(_aborts(count), name=name) for count, name in ((3, "a"), (9, "b"))]
 
-    html = "\n".join(stm_section(logs))
+    html = "\n".join(stm_section(logs, {}))
 
     assert html.index(">b<") < html.index(">a<")
 
@@ -59,7 +60,7 @@ def test_names_of_the_program_do_nothing_to_the_page() -> None:
     """
     log = followed_log(_aborts(1, file="<b>"), name="<i>.log", problem="<u> is not read")
 
-    html = "\n".join(stm_section([log]))
+    html = "\n".join(stm_section([log], {}))
 
     assert all(tag not in html for tag in ("<b>", "<i>", "<u>"))
     assert all(text in html for text in ("&lt;b&gt;", "&lt;i&gt;.log", "&lt;u&gt; is not read"))
@@ -69,10 +70,10 @@ def test_section_is_there_where_logs_are_followed() -> None:
     """
     Also before there is one.
     """
-    assert "STM logs" not in page.render([], [])
-    assert "<h2>STM logs</h2>\n<p>None yet.</p>" in page.render(
-        [], [], transactions=page.Transactions(logs=[])
+    assert "STM logs" not in page.render(page.Figures())
+    assert "<h2>STM logs</h2>\n<p>None yet: " in page.render(
+        page.Figures(transactions=page.Transactions(logs=[]))
     )
     assert '<span class="quiet">ended</span>' in page.render(
-        [], [], transactions=page.Transactions(logs=[followed_log()])
+        page.Figures(transactions=page.Transactions(logs=[followed_log()]))
     )

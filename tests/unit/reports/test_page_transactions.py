@@ -8,7 +8,7 @@ from stm_recordings import stm_observation
 
 
 def _cells(observation: StmObservation) -> dict[str, str]:
-    html = page.render([], [], transactions=page.Transactions([observation]))
+    html = page.render(page.Figures(transactions=page.Transactions([observation])))
     return dict(re.findall(r'data-name="([^"]+)">([^<]*)<', html))
 
 
@@ -24,6 +24,7 @@ def test_process_has_a_row() -> None:
         "commits": "30",
         "aborts": "10",
         "aborted": "25 %",
+        "lost lately": "",
         "lost in aborts": "0.010s",
     } == _cells(stm_observation())
 
@@ -46,7 +47,7 @@ def test_there_is_no_table_without_such_processes() -> None:
     """
     Most hosts have none.
     """
-    assert "transactions" not in page.render([], [])
+    assert "transactions" not in page.render(page.Figures())
     assert "not reported: gone" in page.render(
-        [], [], transactions=page.Transactions([stm_observation(invalid="gone")])
+        page.Figures(transactions=page.Transactions([stm_observation(invalid="gone")]))
     )

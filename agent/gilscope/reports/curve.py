@@ -1,0 +1,71 @@
+"""Small curves of the last minutes, as SVG that stands in a table."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gilscope.history import WINDOW_NS, Curve
+from gilscope.reports.units import percent
+
+__all__ = ["held_cell", "lost_cell"]
+
+_NS_PER_S = 1_000_000_000
+_WIDTH = WINDOW_NS // _NS_PER_S
+"""A unit is a second."""
+_HEIGHT = 24
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    began_ns: int
+    """How long ago."""
+    ended_ns: int
+    value: float
+
+
+def lost_cell(curve: Curve | None) -> str:
+    """Return the share of time that is lost, and its curve; empty where nothing is known."""
+    if curve is None or curve.lost is None:
+        return ""
+    steps = [_Step(each.began_ns, each.ended_ns, each.lost) for each in curve.stretches]
+    return _cell(curve.lost, steps, "lost")
+
+
+def held_cell(curve: Curve | None) -> str:
+    """Return the share of time for which locks were held, and its curve; else likewise."""
+    if curve is None or curve.held is None:
+        return ""
+    steps = [
+        _Step(each.began_ns, each.ended_ns, each.held)
+        for each in curve.stretches
+        if each.held is not None
+    ]
+    return _cell(curve.held, steps, "held")
+
+
+def _cell(now: float, steps: list[_Step], kind: str) -> str:
+    values = [step.value for step in steps]
+    words = (
+        f"{percent(now)} now; in the last five minutes {percent(min(values))} "
+        f"to {percent(max(values))}"
+    )
+    # What is more than one thread, or one lock, is shown as well: the curve is then less high.
+    path = "".join(_points(steps, full=max(1.0, *values)))
+    return (
+        f'{percent(now)}<svg class="curve {kind}" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
+        f'preserveAspectRatio="none" role="img" aria-label="{words}"><title>{words}</title>'
+        f'<path d="{path}"/></svg>'
+    )
+
+
+def _points(steps: list[_Step], full: float) -> Iterator[str]:
+    """Yield the outline of what is below the curve."""
+    at_x = None
+    for step in steps:
+        begin_x = max(0, _WIDTH - step.began_ns // _NS_PER_S)
+        end_x = max(0, _WIDTH - step.ended_ns // _NS_PER_S)
+        if begin_x != at_x:
+            yield f"{'' if at_x is None else f'V{_HEIGHT}Z'}M{begin_x} {_HEIGHT}"
+        yield f"V{_HEIGHT - round(_HEIGHT * step.value / full)}H{end_x}"
+        at_x = end_x
+    if at_x is not None:
+        yield f"V{_HEIGHT}Z"
