@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import gilscope
-from gilscope.commands import doctor, record, serve, stm, top
+from gilscope.commands import doctor, export, record, serve, stm, top
 from gilscope.errors import GilscopeError
 
 __all__ = ["COMMANDS", "build_parser", "main"]
@@ -20,7 +20,7 @@ _EXIT_CODES = """\
 exit codes:
   0 done   1 unexpected   2 usage   3 no such process or not Python   4 GIL code not found
   5 not permitted   6 kernel or BCC missing   7 free-threaded: no GIL   8 unsupported Python
-  9 cannot listen   10 not an STM log   11 web configuration
+  9 cannot listen   10 not an STM log   11 web configuration   12 files differ
   (record -- COMMAND passes the command's own exit code on)
 """
 
@@ -44,6 +44,7 @@ COMMANDS: dict[str, Command] = {
     "serve": serve,
     "stm": stm,
     "doctor": doctor,
+    "export": export,
 }
 
 

@@ -2,6 +2,7 @@
 
 __all__ = [
     "CannotListen",
+    "FilesDiffer",
     "GilCodeNotFound",
     "GilscopeError",
     "InvalidWebConfig",
@@ -97,3 +98,10 @@ class InvalidWebConfig(GilscopeError):
 
     exit_code = 11
     remedy = "The format is that of Prometheus' exporters; gilscope-serve(8) says what of it works."
+
+
+class FilesDiffer(GilscopeError):
+    """Files that would be overwritten have another content than what is to be written."""
+
+    exit_code = 12
+    remedy = "Overwrite them with --force, or choose another folder."

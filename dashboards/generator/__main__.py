@@ -1,10 +1,13 @@
-"""Writes the dashboards anew: ``python -m dashboards.generator``, from the top of the checkout."""
+"""Writes dashboards and objects anew: ``python -m dashboards.generator``, from the top."""
 
 from pathlib import Path
 
-from dashboards.generator.pages import render
+from dashboards.generator import pages, rules
 
-_FOLDER = Path(__file__).resolve().parents[1] / "grafana"
+_DASHBOARDS = Path(__file__).resolve().parents[1]
+_OBJECTS = _DASHBOARDS.parent / "deploy" / "prometheus-operator"
 
-for name, text in render().items():
-    (_FOLDER / name).write_text(text)
+for name, text in pages.render().items():
+    (_DASHBOARDS / "grafana" / name).write_text(text)
+for name, text in rules.render(_DASHBOARDS / "rules").items():
+    (_OBJECTS / name).write_text(text)

@@ -45,6 +45,7 @@ _IO_MODULES = {
     "own_memory",
     "process_name",
     "scheduling",
+    "shipped",
     "procfs",
     "procmem",
     "source_lines",

@@ -32,10 +32,19 @@ def _files_below(folder: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("folder", ["probes", "dashboards/grafana", "dashboards/rules"])
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "probes",
+        "dashboards/grafana",
+        "dashboards/rules",
+        "deploy/grafana",
+        "deploy/prometheus-operator",
+    ],
+)
 def test_the_wheel_ships_the_folder_as_it_is(wheel: zipfile.ZipFile, folder: str) -> None:
     """
-    The wheel's probes and dashboards are the checkout's, byte for byte, and no others.
+    The wheel's probes, dashboards and manifests are the checkout's, byte for byte, and no others.
     """
     prefix = f"gilscope/{folder}/"
 

@@ -50,18 +50,23 @@ The share of the time that windows cover:
 ## All metrics
 
 The values of labels and the reasons for lost events are explained in
-[gilscope-serve(8)](man/gilscope-serve.8.md#fields).
+{serve_page}.
 """
 
+_SERVE_PAGE = "gilscope-serve(8)"
 _COLUMNS = ("name", "type", "labels", "help", "reads as")
 
 
-def render(families: Iterable[Family] = FAMILIES) -> str:
-    """Return the page as Markdown, a row for each family in the order of *families*."""
+def render(families: Iterable[Family] = FAMILIES, *, linked: bool = True) -> str:
+    """Return the page as Markdown, a row for each family in the order of *families*.
+
+    *linked* says whether it is to lie beside the man pages, so that links to them lead somewhere.
+    """
     head = _HEAD.format(
         process_labels=_listed(PROCESS_LABELS),
         shortest=short_duration(BOUNDS_NS[0]),
         longest=short_duration(BOUNDS_NS[-1]),
+        serve_page=f"[{_SERVE_PAGE}](man/gilscope-serve.8.md#fields)" if linked else _SERVE_PAGE,
     )
     rows = [_COLUMNS, ("---",) * len(_COLUMNS), *(_row(family) for family in families)]
     return "\n".join([head, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
