@@ -6,10 +6,10 @@ python := .venv/bin/python
 side_by_side := --numprocesses=auto --dist=loadfile
 c_files := $(wildcard $(foreach folder,probes agent/stm_log tests/stm,$(folder)/*.c $(folder)/*.h))
 
-.PHONY: help setup interpreters demo test unit check format bench bench-stm docs clean
+.PHONY: help setup interpreters demo test unit check check-manifests format bench bench-stm docs clean
 
 help: ## Show this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup: ## Install what is missing: packages, kernel headers, .venv
 	@deploy/setup/install.sh
@@ -33,6 +33,10 @@ check: setup ## Run the linters, the formatters and the type checker
 	@$(python) -m mypy
 	@$(if $(c_files),.venv/bin/clang-format --dry-run -Werror $(c_files))
 	@.venv/bin/codespell
+
+check-manifests: setup ## Hold manifests and chart against Helm and a real kube-apiserver (Go)
+	@deploy/setup/manifest_tools.sh
+	@$(python) -m pytest tests/manifests
 
 format: setup ## Let the formatters have their way
 	@$(python) -m ruff format
