@@ -30,7 +30,7 @@ is_installed() {
 install_packages() {
     missing=
     for package in binutils ca-certificates chromium clang-14 curl fonts-dejavu-core gcc libc6-dev \
-        libclang-rt-14-dev openssl python3 python3-bpfcc python3-dev python3-venv "$@"; do
+        libclang-rt-14-dev openssl python3 python3-bpfcc python3-dev python3-venv systemd "$@"; do
         is_installed "$package" || missing="$missing $package"
     done
     [ -n "$missing" ] || return 0
