@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds what `make check-manifests` holds the manifests against, in .cache/manifests: kubeconform
-# with schemas, Helm, the loader of compose files, and a kube-apiserver with kubectl and etcd.
+# Builds what `make check-manifests` holds the manifests against, in .cache/manifests: kubeconform,
+# Helm, and a kube-apiserver with kubectl and etcd. Fetches what schemas are made of, too.
 #
 # Needs Go and takes ten minutes the first time, the next time none. What is pinned here is pinned
 # by Go's checksum database too.
@@ -14,8 +14,8 @@ bin=$cache/bin
 kubernetes=1.36.3
 kubeconform=0.8.0
 helm=3.22.0
+# Of these two, published forms; nothing of them runs.
 compose=2.9.0
-# Its resource definitions; nothing of it runs.
 operator=0.85.0
 
 say() {
@@ -73,14 +73,16 @@ get_etcd() {
 }
 
 get_definitions() {
-    [ ! -e "$cache/crds/servicemonitors.yaml" ] || return 0
-    say "fetching the Prometheus operator's resource definitions"
+    [ ! -e "$cache/compose-spec.json" ] || return 0
+    say "fetching the Prometheus operator's resource definitions, and the form of compose files"
     mkdir -p "$cache/crds"
     folder=$(module "github.com/prometheus-operator/prometheus-operator@v$operator")
     for kind in podmonitors prometheusrules servicemonitors; do
         cp "$folder/example/prometheus-operator-crd/monitoring.coreos.com_$kind.yaml" \
             "$cache/crds/$kind.yaml"
     done
+    folder=$(module "github.com/compose-spec/compose-go/v2@v$compose")
+    cp "$folder/schema/compose-spec.json" "$cache/compose-spec.json"
 }
 
 command -v go >/dev/null || fail 'Go 1.26 or newer is needed to build these tools'
