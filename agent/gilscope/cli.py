@@ -9,6 +9,7 @@ from typing import Protocol
 
 import gilscope
 from gilscope.commands import doctor, export, record, serve, stm, top
+from gilscope.doctor.refusals import explained
 from gilscope.errors import GilscopeError
 
 __all__ = ["COMMANDS", "build_parser", "main"]
@@ -21,6 +22,7 @@ exit codes:
   0 done   1 unexpected   2 usage   3 no such process or not Python   4 GIL code not found
   5 not permitted   6 kernel or BCC missing   7 free-threaded: no GIL   8 unsupported Python
   9 cannot listen   10 not an STM log   11 web configuration   12 files differ
+  13 no process to be seen
   (record -- COMMAND passes the command's own exit code on)
 """
 
@@ -76,7 +78,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = build_parser().parse_args(argv)
     try:
         return COMMANDS[arguments.name].run(arguments)
-    except GilscopeError as error:
+    except GilscopeError as refusal:
+        error = explained(refusal, _named_pids(arguments))
         print(f"error: {error}", file=sys.stderr)
         if error.remedy:
             print(error.remedy, file=sys.stderr)
@@ -90,3 +93,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
         raise
+
+
+def _named_pids(arguments: argparse.Namespace) -> tuple[int, ...]:
+    # `record` takes one, other commands take several, some take none.
+    named = getattr(arguments, "pid", None)
+    return (named,) if isinstance(named, int) else tuple(named or ())

@@ -8,6 +8,7 @@ __all__ = [
     "InvalidWebConfig",
     "KernelOrBccMissing",
     "NoGil",
+    "NoProcesses",
     "NotAnStmLog",
     "NotPermitted",
     "NotPython",
@@ -105,3 +106,13 @@ class FilesDiffer(GilscopeError):
 
     exit_code = 12
     remedy = "Overwrite them with --force, or choose another folder."
+
+
+class NoProcesses(GilscopeError):
+    """gilscope is alone in a pid namespace of its own: there is nothing that it could trace."""
+
+    exit_code = 13
+    remedy = (
+        "Share the pid namespace of what is to be traced: docker run --pid container:TARGET ..., "
+        "Kubernetes: shareProcessNamespace: true"
+    )

@@ -209,8 +209,10 @@ def test_all_in_a_pid_namespace_without_the_agent() -> None:
     """
     --all traces every Python that the agent can see, future ones too, and not the agent.
     """
-    # The loopback of the agent's network namespace is the tests' own.
-    with serving("--all", wrapper=_OWN_PIDS) as service:
+    # The loopback of the agent's network namespace is the tests' own. An agent that is process 1
+    # ends where it sees no other.
+    beside = (*_OWN_PIDS, "sh", "-c", 'sleep 60 & exec "$@"', "sh")
+    with serving("--all", wrapper=beside) as service:
         (agent,) = eventually(lambda: _children(service.command.pid))
         assert set() == service.scrape().pids()
         join = ("nsenter", f"--target={agent}", "--pid", "--mount")

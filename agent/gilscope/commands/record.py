@@ -25,6 +25,7 @@ from gilscope.commands.options import (
 )
 from gilscope.commands.record_stm import found_transactions, record_transactions
 from gilscope.descriptors import allow_many
+from gilscope.doctor.refusals import require_processes
 from gilscope.errors import GilscopeError, NotPython, UnsupportedPython
 from gilscope.gil.full_mode import ObservationPlan
 from gilscope.gil.probe import GilProbe
@@ -146,6 +147,7 @@ def _stop_on_signals() -> Iterator[_Stop]:
 def _record_running(
     arguments: argparse.Namespace, outputs: Sequence[Output], stopped: _Stop
 ) -> int:
+    require_processes(named=True)
     loading = begin_loading(timeline=wants_timeline(outputs))
     cache = SiteCache(default_folder())
     try:

@@ -22,6 +22,7 @@ from gilscope.commands.serve_logs import followed, serve_logs
 from gilscope.commands.targets import add_target_options, chosen_targets, has_targets
 from gilscope.descriptors import allow_many
 from gilscope.discovery import Discovery
+from gilscope.doctor.refusals import require_processes
 from gilscope.errors import InvalidWebConfig, NotPython, UnsupportedPython
 from gilscope.gil.full_mode import ObservationPlan
 from gilscope.gil.probe import GilProbe
@@ -124,6 +125,8 @@ def run(arguments: argparse.Namespace) -> int:
         if not has_targets(arguments):
             serve_logs(arguments, server, stopped)
             return 0
+        if not arguments.stm_log:
+            require_processes(named=bool(arguments.pid))
         with GilProbe(begin_loading(discover=True)) as probe:
             if not arguments.stm_log:
                 _serve(arguments, server, probe, stopped)

@@ -18,6 +18,7 @@ from gilscope.commands.options import (
 from gilscope.commands.targets import add_target_options, chosen_targets
 from gilscope.descriptors import allow_many
 from gilscope.discovery import Discovery
+from gilscope.doctor.refusals import require_processes
 from gilscope.gil.full_mode import ObservationPlan
 from gilscope.gil.probe import GilProbe
 from gilscope.gil.request import begin_loading
@@ -75,6 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return _USAGE
+    require_processes(named=bool(arguments.pid))
     allow_many()
     print("Loading the probes.", file=sys.stderr)
     try:

@@ -12,7 +12,7 @@ from gilscope.doctor.machine import Capability, Machine
 from gilscope.errors import NotPermitted, NotPython
 from gilscope.procmem import ProcessMemory
 
-__all__ = ["Standing", "judge_reading", "judge_standing", "read_standing"]
+__all__ = ["Standing", "judge_reading", "judge_standing", "read_standing", "why_denied"]
 
 _NAMESPACES = {"pid": "pid", "mnt": "mount", "user": "user"}
 _ZOMBIE = "Z"
@@ -90,12 +90,13 @@ def judge_reading(pid: int, standing: Standing, machine: Machine) -> Check:
     """Return whether the memory of the process may be read, and why not."""
     if not standing.denial:
         return Check("memory", Status.OK, f"/proc/{pid}/mem can be read")
-    reason, remedy = _why_denied(standing, machine)
+    reason, remedy = why_denied(standing, machine)
     found = f"/proc/{pid} may not be looked into ({standing.denial}): {reason}"
     return Check("memory", Status.MISSING, found, remedy, NotPermitted.exit_code)
 
 
-def _why_denied(standing: Standing, machine: Machine) -> tuple[str, str]:
+def why_denied(standing: Standing, machine: Machine) -> tuple[str, str]:
+    """Return why the memory of a process may not be read, and what mends it."""
     missing = _missing(standing, machine)
     if missing:
         whose = (

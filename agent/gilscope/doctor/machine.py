@@ -18,6 +18,7 @@ __all__ = ["Capability", "Machine", "Place", "read_machine", "version_of"]
 _FIRST_PID_NAMESPACE = 0xEFFFFFFC
 _FIRST_USER_NAMESPACE = 0xEFFFFFFD
 
+_INIT = 1
 _TRACEFS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
 _UPROBE_TYPE = Path("/sys/bus/event_source/devices/uprobe/type")
 _SYSCTL = Path("/proc/sys/kernel")
@@ -61,6 +62,8 @@ class Machine:
     in_first_pid_namespace: bool
     sees_other_processes: bool
     """Processes besides the agent, its ancestors and the kernel's threads."""
+    is_init: bool
+    """The agent is process 1 of its pid namespace: who is there later was started by it."""
     proc_is_own: bool
     """/proc shows the pid namespace that the agent is in."""
     uprobe_type: str | None
@@ -112,6 +115,7 @@ def read_machine() -> Machine:
         in_first_user_namespace=_inode("/proc/self/ns/user") == _FIRST_USER_NAMESPACE,
         in_first_pid_namespace=_inode("/proc/self/ns/pid") == _FIRST_PID_NAMESPACE,
         sees_other_processes=_sees_other_processes(),
+        is_init=os.getpid() == _INIT,
         proc_is_own=_proc_is_own(),
         uprobe_type=_text(_UPROBE_TYPE),
         perf_event_paranoid=_number(_SYSCTL / "perf_event_paranoid"),
@@ -177,7 +181,9 @@ def _is_tracefs(path: Path) -> bool:
 def _place() -> Place:
     if "KUBERNETES_SERVICE_HOST" in os.environ:
         return Place.KUBERNETES
-    if Path("/run/.containerenv").exists():
+    # The file is hidden where a read-only container has a tmpfs on /run.
+    kind = os.environ.get("container")  # noqa: SIM112 - as runtimes spell it
+    if kind == "podman" or Path("/run/.containerenv").exists():
         return Place.PODMAN
     return Place.DOCKER if Path("/.dockerenv").exists() else Place.HOST
 

@@ -10,7 +10,7 @@ from gilscope.doctor import remedies
 from gilscope.doctor.attempts import Attempt
 from gilscope.doctor.causes import filtered_calls, missing_capabilities
 from gilscope.doctor.machine import Capability, Machine
-from gilscope.errors import KernelOrBccMissing, NotPermitted
+from gilscope.errors import KernelOrBccMissing, NoProcesses, NotPermitted
 
 __all__ = [
     "judge_environment",
@@ -198,14 +198,12 @@ def judge_environment(machine: Machine) -> tuple[Check, ...]:
     if machine.sees_other_processes:
         found = "one of its own: processes outside of it are not seen; pids are as seen in here"
         return (Check("pid_namespace", Status.OK, found),)
-    return (
-        Check(
-            "pid_namespace",
-            Status.WARNING,
-            "one of its own, with no other process in it: there is nothing to trace",
-            remedies.share_pid_namespace(machine),
-        ),
-    )
+    found = "one of its own, with no other process in it: there is nothing to trace"
+    remedy = remedies.share_pid_namespace(machine)
+    if machine.is_init:
+        return (Check("pid_namespace", Status.MISSING, found, remedy, NoProcesses.exit_code),)
+    # Whoever has started the agent may start, or become, what it is to trace.
+    return (Check("pid_namespace", Status.WARNING, found, remedy),)
 
 
 def judge_site_cache(folder: Path | None) -> Check:

@@ -47,7 +47,7 @@ def allow_system_calls(machine: Machine) -> str:
         Place.KUBERNETES: "securityContext: {seccompProfile: {type: Unconfined}}",
     }
     calls = ["bpf"] if machine.uses_links else ["bpf", "perf_event_open"]
-    narrower = f"or a profile that also allows {' and '.join(calls)}"
+    narrower = f"or a profile that also allows {' and '.join(calls)}: deploy/seccomp/gilscope.json"
     if machine.place in ways:
         return f"{ways[machine.place]}; {narrower}"
     return (

@@ -238,7 +238,8 @@ def _failure(answer: Mapping[str, Any], complaints: str) -> Exception:
     detail = complaints.strip()
     # BCC makes the maps while it compiles, and calls it a failure to compile when it may not.
     if _is_refused(answer):
-        return NotPermitted(f"the kernel refused gilscope's BPF programs ({message})")
+        said = f" ({message})" if kind == "load" else ""
+        return NotPermitted(f"the kernel refused gilscope's BPF programs{said}")
     if "kernel headers" in detail or "Unable to find" in detail:
         return KernelOrBccMissing(
             "BCC found no kernel headers to compile against",

@@ -24,6 +24,7 @@ def machine() -> Machine:
         in_first_user_namespace=True,
         in_first_pid_namespace=True,
         sees_other_processes=True,
+        is_init=False,
         proc_is_own=True,
         uprobe_type="8",
         perf_event_paranoid=2,

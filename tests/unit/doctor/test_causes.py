@@ -174,7 +174,9 @@ def test_a_filter_that_answers_as_the_kernel_does(
     assert (
         "a seccomp filter on the agent answers EPERM (Operation not permitted) to bpf" == cause.text
     )
-    assert f"{remedy}; or a profile that also allows bpf" == cause.remedy
+    assert (
+        f"{remedy}; or a profile that also allows bpf: deploy/seccomp/gilscope.json" == cause.remedy
+    )
 
 
 def test_a_filter_that_kills(machine: Machine, attempts: Attempts) -> None:

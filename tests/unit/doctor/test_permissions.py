@@ -205,6 +205,17 @@ def test_pid_namespace(
     assert (status,) == tuple(check.status for check in judge_environment(contained))
 
 
+def test_alone_for_ever(machine: Machine) -> None:
+    """
+    An agent that is process 1 and alone has nothing to wait for, and an exit code for that.
+    """
+    alone = replace(machine, in_first_pid_namespace=False, sees_other_processes=False, is_init=True)
+
+    (check,) = judge_environment(alone)
+
+    assert (Status.MISSING, 13) == (check.status, check.exit_code)
+
+
 @pytest.mark.parametrize(
     ("place", "words"),
     [
