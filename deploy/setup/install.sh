@@ -111,20 +111,23 @@ build_extension() {
     "$venv/bin/python" "$root/agent/stm_log/hatch_build.py" >&2
 }
 
-# Prometheus and Alertmanager with their linters, for the tests. Installed, their packages would
+have_monitoring() {
+    for program in promtool prometheus-alertmanager prometheus-node-exporter \
+        prometheus-pushgateway; do
+        command -v "$program" >/dev/null || [ -x "$cache/tools/usr/bin/$program" ] || return 1
+    done
+}
+
+# Prometheus and what belongs to it, for the tests and `make stack`. Installed, their packages would
 # start servers on this machine.
 get_monitoring() {
-    if command -v promtool >/dev/null && command -v prometheus-alertmanager >/dev/null; then
-        return 0
-    fi
-    [ ! -x "$cache/tools/usr/bin/promtool" ] ||
-        [ ! -x "$cache/tools/usr/bin/prometheus-alertmanager" ] || return 0
-    say 'fetching Prometheus and Alertmanager'
+    have_monitoring && return 0
+    say 'fetching Prometheus, Alertmanager, node_exporter and the Pushgateway'
     work=$cache/tools.new
     rm -rf "$work" "$cache/tools"
     mkdir -p "$work/unpacked"
     if (cd "$work" && apt-get -q -o APT::Sandbox::User=root download prometheus \
-        prometheus-alertmanager >&2); then
+        prometheus-alertmanager prometheus-node-exporter prometheus-pushgateway >&2); then
         for package in "$work"/*.deb; do
             dpkg-deb --extract "$package" "$work/unpacked"
         done
