@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gilscope.model import Culprit, Edge, Kind, Observation, ProcessTotals, Stack, Tally
-from gilscope.pair_slots import PairSlots, Shown
+from gilscope.pair_slots import PairSlots, Shown, shown_once
 from gilscope.printable import printable
 from gilscope.recent_losses import RecentLosses
 from gilscope.site_totals import Labels, Line, SiteTotals
@@ -74,6 +74,7 @@ class BlameAccount:
         self._holders = SiteTotals([()])
         self._pair_slots = PairSlots(self._pairs, limit, width=2)
         self._holder_slots = PairSlots(self._holders, limit, width=1)
+        self._limit = limit
         self._recent = RecentLosses(seen.since_ns)
         self._totals = replace(seen.totals, edges=(), culprits=())
 
@@ -103,6 +104,13 @@ class BlameAccount:
         """Return what the series show now."""
         at_ns = self._totals.at_ns
         return BlameSeries(self._pair_slots.shown(at_ns), self._holder_slots.shown(at_ns))
+
+    def final(self) -> BlameSeries:
+        """Return the series of a process that is looked at once, when all is over."""
+        return BlameSeries(
+            shown_once(self._pairs, self._limit, width=2),
+            shown_once(self._holders, self._limit, width=1),
+        )
 
     def lately(self, most: int) -> Lately:
         """Return what has been lost lately, with *most* pairs and slow holders."""

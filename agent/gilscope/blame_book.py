@@ -7,7 +7,7 @@ from typing import Final
 from gilscope.blame_account import BlameAccount, BlameSeries, Lately
 from gilscope.model import Observation
 
-__all__ = ["DEFAULT_PAIRS", "BlameBook"]
+__all__ = ["DEFAULT_PAIRS", "BlameBook", "final_series"]
 
 DEFAULT_PAIRS: Final = 50
 
@@ -58,3 +58,10 @@ class BlameBook:
             # A process may have replaced its program, or have another's number.
             return BlameAccount(seen, self._limit)
         return account
+
+
+def final_series(seen: Observation) -> BlameSeries:
+    """Return what to export of a process that is looked at once, when all is over."""
+    account = BlameAccount(seen, DEFAULT_PAIRS)
+    account.enter(seen.totals)
+    return account.final()

@@ -431,6 +431,10 @@ class Recording:
     """Source lines by file and line number, without indentation; those that could be read."""
     timeline: Timeline | None = None
     """None: it was not asked for."""
+    ended_ns: int = 0
+    """When it ended, since the epoch, by the host's clock."""
+    host: str = ""
+    """The name of the host, as it calls itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Final
 
 from gilscope.site_totals import Labels, Line, Place, SiteTotals
 
-__all__ = ["OTHER", "PairSlots", "Shown", "advanced"]
+__all__ = ["OTHER", "PairSlots", "Shown", "advanced", "shown_once"]
 
 OTHER: Final = "other"
 """In place of each name of what has no series of its own."""
@@ -119,6 +119,26 @@ class _Mark:
     at_ns: int
     ns: int
     by_place: dict[Place, int]
+
+
+def shown_once(totals: SiteTotals, limit: int, width: int) -> tuple[Shown, ...]:
+    """Return what the series of *totals* show that nobody has seen before; the shared ones first.
+
+    The *limit* dearest places, which have *width* names, have series of their own, and whole: where
+    nothing was shown before, nothing can run back.
+    """
+    dearest = sorted(totals.places.values(), key=lambda place: -place.ns)
+    chosen = set(dearest[:limit])
+    left = {kind: [of_kind.ns, of_kind.count] for kind, of_kind in totals.sums.items()}
+    own = [line for line in totals.lines if line.place in chosen]
+    for line in own:
+        left[line.kind][0] -= line.ns
+        left[line.kind][1] -= line.count
+    others = (OTHER,) * width
+    return (
+        *(((*others, *kind), ns, count) for kind, (ns, count) in left.items()),
+        *(((*line.place.names, *line.kind), line.ns, line.count) for line in own),
+    )
 
 
 def advanced(shown: Sequence[int], actual: Sequence[int]) -> Sequence[int]:

@@ -1,4 +1,4 @@
-"""Starts Prometheus, Alertmanager and a webhook, each on a free port of the loopback."""
+"""Starts Prometheus and what belongs to it, each on a free port of the loopback."""
 
 import http.client
 import json
@@ -19,7 +19,18 @@ import yaml
 from live.gilscope_command import eventually
 from prometheus_tools import alertmanager_command, prometheus_tool
 
-__all__ = ["Alert", "Prometheus", "Webhook", "alertmanager", "prometheus", "webhook"]
+__all__ = [
+    "Alert",
+    "Prometheus",
+    "Webhook",
+    "alertmanager",
+    "answer",
+    "prometheus",
+    "prometheus_of",
+    "pushgateway",
+    "textfile_collector",
+    "webhook",
+]
 
 _HOST = "127.0.0.1"
 _PATIENCE_S = 45.0
@@ -52,11 +63,12 @@ class Prometheus:
 
     address: str
 
-    def query(self, expr: str) -> list[Mapping[str, Any]]:
-        """Return the samples that *expr* yields now; fails where there are warnings."""
-        answer = self._api(f"query?query={quote(expr)}")
-        assert "warnings" not in answer, answer
-        result: list[Mapping[str, Any]] = answer["data"]["result"]
+    def query(self, expr: str, at: str = "") -> list[Mapping[str, Any]]:
+        """Return the samples that *expr* yields now, or at the time *at*; fails on warnings."""
+        time = f"&time={at}" if at else ""
+        found = self._api(f"query?query={quote(expr)}{time}")
+        assert "warnings" not in found, found
+        result: list[Mapping[str, Any]] = found["data"]["result"]
         return result
 
     def rules(self) -> list[Mapping[str, Any]]:
@@ -65,11 +77,11 @@ class Prometheus:
         return [rule for group in groups for rule in group["rules"]]
 
     def _api(self, path: str) -> dict[str, Any]:
-        status, text = _get(self.address, f"/api/v1/{path}")
+        status, text = answer(self.address, f"/api/v1/{path}")
         assert 200 == status, text
-        answer: dict[str, Any] = json.loads(text)
-        assert "success" == answer["status"], text
-        return answer
+        found: dict[str, Any] = json.loads(text)
+        assert "success" == found["status"], text
+        return found
 
 
 @contextmanager
@@ -139,11 +151,59 @@ def prometheus(
         "alerting": {"alertmanagers": [{"static_configs": [{"targets": [alerts_to]}]}]},
         "scrape_configs": [{"job_name": "gilscope", "static_configs": [{"targets": [target]}]}],
     }
+    with _prometheus(folder, config, folder / "prometheus") as server:
+        yield server
+
+
+@contextmanager
+def prometheus_of(folder: Path, blocks: Path) -> Iterator[Prometheus]:
+    """Serve the folder *blocks*, which promtool has made, and scrape nothing."""
+    with _prometheus(folder, {}, blocks) as server:
+        yield server
+
+
+@contextmanager
+def pushgateway(folder: Path) -> Iterator[str]:
+    """Take what is pushed; yields the address."""
+    address = _free_address()
+    command = (prometheus_tool("prometheus-pushgateway"), f"--web.listen-address={address}")
+    with _running(command, address, folder / "pushgateway.log"):
+        yield address
+
+
+@contextmanager
+def textfile_collector(folder: Path) -> Iterator[str]:
+    """Export the files in *folder*, and nothing else, as node_exporter does; yields the address."""
+    address = _free_address()
+    command = (
+        prometheus_tool("prometheus-node-exporter"),
+        "--collector.disable-defaults",
+        "--collector.textfile",
+        f"--collector.textfile.directory={folder}",
+        f"--web.listen-address={address}",
+    )
+    with _running(command, address, folder / "node_exporter.log", ready="/metrics"):
+        yield address
+
+
+def answer(address: str, path: str) -> tuple[int, str]:
+    """Return the status and the text of the page at *path*."""
+    connection = http.client.HTTPConnection(address, timeout=_PATIENCE_S)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+    finally:
+        connection.close()
+
+
+@contextmanager
+def _prometheus(folder: Path, config: Mapping[str, object], storage: Path) -> Iterator[Prometheus]:
     address = _free_address()
     command = (
         prometheus_tool("prometheus"),
         f"--config.file={_written(folder / 'prometheus.yml', config)}",
-        f"--storage.tsdb.path={folder / 'prometheus'}",
+        f"--storage.tsdb.path={storage}",
         f"--web.listen-address={address}",
     )
     with _running(command, address, folder / "prometheus.log"):
@@ -162,7 +222,9 @@ def _free_address() -> str:
 
 
 @contextmanager
-def _running(command: Sequence[str], address: str, log: Path) -> Iterator[None]:
+def _running(
+    command: Sequence[str], address: str, log: Path, ready: str = "/-/ready"
+) -> Iterator[None]:
     with (
         log.open("w") as said,
         subprocess.Popen(command, stdout=said, stderr=said) as process,
@@ -170,7 +232,7 @@ def _running(command: Sequence[str], address: str, log: Path) -> Iterator[None]:
 
         def is_ready() -> bool:
             assert process.poll() is None, log.read_text()
-            return _answers(address)
+            return _answers(address, ready)
 
         try:
             eventually(is_ready, within_s=_PATIENCE_S)
@@ -181,18 +243,8 @@ def _running(command: Sequence[str], address: str, log: Path) -> Iterator[None]:
             process.kill()
 
 
-def _answers(address: str) -> bool:
+def _answers(address: str, path: str) -> bool:
     try:
-        return 200 == _get(address, "/-/ready")[0]
+        return 200 == answer(address, path)[0]
     except ConnectionError:
         return False
-
-
-def _get(address: str, path: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection(address, timeout=_PATIENCE_S)
-    try:
-        connection.request("GET", path)
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode()
-    finally:
-        connection.close()

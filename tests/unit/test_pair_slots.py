@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from gilscope.model import Tally
-from gilscope.pair_slots import PairSlots, advanced
+from gilscope.pair_slots import PairSlots, advanced, shown_once
 from gilscope.site_totals import SiteTotals
 from recordings import MS
 
@@ -182,3 +182,26 @@ def test_advanced(shown: list[int], actual: list[int], expected: list[int]) -> N
     What falls stays, at the expense of those that rise most; if all falls, nothing moves.
     """
     assert expected == list(advanced(shown, actual))
+
+
+def test_what_is_shown_once_is_whole() -> None:
+    """
+    The dearest places have all that they lost, and the others together the rest of each kind.
+    """
+    totals = SiteTotals([("usual",), ("rare",)])
+    lost = {
+        ("a", "usual"): Tally(5 * MS, 1),
+        ("b", "usual"): Tally(20 * MS, 2),
+        ("b", "rare"): Tally(3 * MS, 3),
+        ("c", "usual"): Tally(40 * MS, 4),
+        ("d", "usual"): Tally(2 * MS, 5),
+    }
+    totals.update(list(lost), list(lost.values()), list(lost), lambda key: ((key[0],), (key[1],)))
+
+    assert (
+        (("other", "usual"), 7 * MS, 6),
+        (("other", "rare"), 0, 0),
+        (("b", "usual"), 20 * MS, 2),
+        (("b", "rare"), 3 * MS, 3),
+        (("c", "usual"), 40 * MS, 4),
+    ) == shown_once(totals, 2, width=1)

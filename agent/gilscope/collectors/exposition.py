@@ -16,7 +16,7 @@ from gilscope.collectors.families import NS_PER_S, Labels, Series
 from gilscope.histogram import BOUNDS_NS, Histogram, slot_of
 from gilscope.metrics import PROCESS_LABELS, Family
 
-__all__ = ["encode", "negotiate"]
+__all__ = ["encode", "head", "metrics_of", "negotiate"]
 
 _OPEN_METRICS = "application/openmetrics-text"
 
@@ -57,20 +57,26 @@ def encode(families: Iterable[Series], content_type: str) -> bytes:
     return b"".join(written)
 
 
-def _written(series: Series, *, is_open: bool) -> bytes:
-    # Bytes already: of hundreds of processes a scrape takes megabytes, and they would be there
-    # twice as text.
-    lines = (*_value_lines(series), *_histogram_lines(series))
-    return "".join((_head(series.family, is_open=is_open), *lines)).encode()
-
-
-def _head(family: Family, *, is_open: bool) -> str:
+def head(family: Family, *, is_open: bool) -> str:
+    """Return the lines that announce *family*, in OpenMetrics or in the older format."""
     # OpenMetrics names a family of counters without what its samples end in, and escapes the
     # help text like a label.
     is_short = is_open and family.type == "counter"
     name = family.name.removesuffix("_total") if is_short else family.name
     text = family.help.translate(_IN_LABELS if is_open else _IN_HELP)
     return f"# HELP {name} {text}\n# TYPE {name} {family.type}\n"
+
+
+def metrics_of(series: Series) -> Iterator[str]:
+    """Yield the lines of each set of labels: one of a counter or a gauge, many of a histogram."""
+    yield from _value_lines(series)
+    yield from _histogram_lines(series)
+
+
+def _written(series: Series, *, is_open: bool) -> bytes:
+    # Bytes already: of hundreds of processes a scrape takes megabytes, and they would be there
+    # twice as text.
+    return "".join((head(series.family, is_open=is_open), *metrics_of(series))).encode()
 
 
 def _value_lines(series: Series) -> Iterator[str]:

@@ -6,9 +6,10 @@ left out, as is what says nothing: waits of unknown cause where causes are known
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gilscope import metrics
+from gilscope.blame_account import BlameSeries
 from gilscope.blame_book import BlameBook
 from gilscope.collectors.families import Labels, Series, process_labels
 from gilscope.collectors.pairs import add_blame
@@ -23,7 +24,7 @@ from gilscope.model import (
     TracingCost,
 )
 
-__all__ = ["gil_families"]
+__all__ = ["gil_families", "series_of"]
 
 _OTHER = "other"
 _MOST_INTERPRETERS = 32
@@ -49,7 +50,13 @@ def gil_families(
 
     *book* remembers which pairs have series of their own; without it none has.
     """
-    blames = (BlameBook() if book is None else book).series(observations)
+    yield from series_of(observations, (BlameBook() if book is None else book).series(observations))
+
+
+def series_of(
+    observations: Iterable[Observation], blames: Mapping[int, BlameSeries]
+) -> Iterator[Series]:
+    """Yield the families about traced processes, with *blames* by pid."""
     families = {family: Series(family) for family in _FAMILIES}
     for observation in observations:
         labels = process_labels(observation.process)

@@ -22,7 +22,10 @@ __all__ = [
     "write_reports",
 ]
 
-FORMATS = ("text", "json", "html", "collapsed", "speedscope", "perfetto")
+FORMATS = (
+    *("text", "json", "html", "collapsed", "speedscope", "perfetto"),
+    *("openmetrics", "prometheus"),
+)
 """Each is a module of `gilscope.reports`, which is imported when it is asked for."""
 
 _TIMELINES = {"perfetto"}

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import math
 import os
+import platform
 import signal
 import sys
 import time
@@ -224,12 +225,15 @@ def _record(
             file=sys.stderr,
         )
         observation = _observe_until_end(tracer, began_ns, arguments.duration, stopped)
+        at_ns = observation.totals.at_ns
         return Recording(
             observation,
             arguments.mode,
-            observation.totals.at_ns - began_ns,
+            at_ns - began_ns,
             sources=sources.read(_frames(observation.totals)),
             timeline=tracer.timeline(pid),
+            ended_ns=time.time_ns() - (time.monotonic_ns() - at_ns),
+            host=platform.node(),
         )
 
 

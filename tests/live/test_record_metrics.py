@@ -1,0 +1,45 @@
+"""``gilscope record --format openmetrics`` and ``prometheus``: metrics of one recording."""
+
+import json
+import platform
+import time
+from pathlib import Path
+
+import pytest
+
+from accuracy.truth import started
+from live.gilscope_command import gilscope
+from unit.collectors.scraped import parse
+
+pytestmark = pytest.mark.live
+
+
+def test_both_have_the_figures_of_the_report(tmp_path: Path) -> None:
+    """
+    Of one recording, metrics and JSON say the same, and OpenMetrics says when and where it was.
+    """
+    formats = ("json", "openmetrics", "prometheus")
+    words = [f"--format={form}={tmp_path / form}" for form in formats]
+    before_s = time.time()
+    with started(["/usr/bin/python3"], "convoy.py", "--client") as workload:
+        outcome = gilscope("record", "-p", str(workload.pid), "-d", "1", *words)
+    after_s = time.time()
+    report = json.loads((tmp_path / "json").read_text())
+    plain = parse((tmp_path / "prometheus").read_text())
+    lines = (tmp_path / "openmetrics").read_text().splitlines()
+    samples = [line.rpartition(" ") for line in lines if not line.startswith("#")]
+    began_s, ended_s = sorted({float(time) for _, _, time in samples})
+    values = [text for text, _, time in samples if float(time) == ended_s]
+
+    assert 0 == outcome.exit_code
+    totals = report["totals"]
+    waited = plain.total("gilscope_gil_thread_wait_seconds_total")
+    assert pytest.approx(totals["wait_s"]) == waited
+    assert totals["convoy_waits"] == plain.total("gilscope_gil_convoy_waits_total") > 0
+    assert pytest.approx(waited) == plain.total("gilscope_gil_blocked_seconds_total")
+    assert {repr(totals["convoy_waits"])} == {
+        text.rpartition(" ")[2] for text in values if text.startswith("gilscope_gil_convoy_waits")
+    }
+    assert before_s < began_s < ended_s < after_s + 0.001
+    assert pytest.approx(report["duration_s"], abs=0.002) == ended_s - began_s
+    assert all(f'job="gilscope",instance="{platform.node()}"' in text for text in values)
