@@ -1,4 +1,4 @@
-# How many seconds `make demo` goes on serving; empty: until Ctrl-C.
+# How many seconds `make demo` and `make stack` go on; empty: until Ctrl-C.
 SECONDS ?=
 
 python := .venv/bin/python
@@ -6,7 +6,8 @@ python := .venv/bin/python
 side_by_side := --numprocesses=auto --dist=loadfile
 c_files := $(wildcard $(foreach folder,probes agent/stm_log tests/stm,$(folder)/*.c $(folder)/*.h))
 
-.PHONY: help setup interpreters demo test unit check check-manifests format bench bench-stm docs clean
+.PHONY: help setup interpreters demo stack test unit check check-manifests format bench bench-stm \
+    docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -19,6 +20,9 @@ interpreters: setup ## Fetch the interpreters that the live tests trace
 
 demo: setup ## Trace a program with a GIL convoy and show the report
 	@$(python) deploy/demo.py $(if $(SECONDS),--seconds $(SECONDS))
+
+stack: setup ## Watch that program with Prometheus and Alertmanager until an alert fires
+	@$(python) deploy/stack.py $(if $(SECONDS),--seconds $(SECONDS))
 
 test: interpreters check ## Run the checks and every test (as root: the live ones too)
 	@$(python) -m pytest -m "not live" $(side_by_side)

@@ -14,11 +14,13 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+__all__ = ["GILSCOPE", "convoy", "ending", "say"]
+
 _ROOT = Path(__file__).resolve().parents[1]
 _WORKLOADS = _ROOT / "tests" / "workloads"
 # The distribution's own build: stripped, optimised, nothing prepared for tracing.
 _TARGET_PYTHON = "/usr/bin/python3"
-_GILSCOPE = (sys.executable, "-m", "gilscope")
+GILSCOPE = (sys.executable, "-m", "gilscope")
 _RECORD_S = 5
 _ECHOES = 200
 
@@ -29,17 +31,17 @@ def main() -> int:
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
-    _say("First the plain facts: echoes of 8 KiB, without and with two threads that compute.")
+    say("First the plain facts: echoes of 8 KiB, without and with two threads that compute.")
     _compare()
     if stopped.is_set():
         return 0
-    with _convoy() as pid:
-        _say(f"Now gilscope looks at that server, process {pid}, for {_RECORD_S} seconds.")
-        record = (*_GILSCOPE, "record", "-p", str(pid), "-d", str(_RECORD_S))
+    with convoy() as pid:
+        say(f"Now gilscope looks at that server, process {pid}, for {_RECORD_S} seconds.")
+        record = (*GILSCOPE, "record", "-p", str(pid), "-d", str(_RECORD_S))
         code = subprocess.run(record, check=False).returncode
         if code or stopped.is_set():
             return code
-        _say("From here on `gilscope serve` watches it, as it would in production.")
+        say("From here on `gilscope serve` watches it, as it would in production.")
         return _serve(pid, options, stopped)
 
 
@@ -60,7 +62,8 @@ def _compare() -> None:
 
 
 @contextlib.contextmanager
-def _convoy() -> Iterator[int]:
+def convoy() -> Iterator[int]:
+    """Run the program and its client; yields the program's process id."""
     command = (_TARGET_PYTHON, str(_WORKLOADS / "convoy.py"), "--client")
     # A process group of its own: Ctrl-C is for the demonstration, which ends the rest in order.
     with subprocess.Popen(
@@ -74,11 +77,11 @@ def _convoy() -> Iterator[int]:
 
 
 def _serve(pid: int, options: argparse.Namespace, stopped: threading.Event) -> int:
-    command = (*_GILSCOPE, "serve", "-p", str(pid), "--listen", options.listen)
+    command = (*GILSCOPE, "serve", "-p", str(pid), "--listen", options.listen)
     with subprocess.Popen(command, start_new_session=True) as agent:
         watcher = threading.Thread(target=lambda: (agent.wait(), stopped.set()), daemon=True)
         watcher.start()
-        _say(f"Open http://{options.listen}/ in a browser. {_ending(options.seconds)}")
+        say(f"Open http://{options.listen}/ in a browser. {ending(options.seconds)}")
         stopped.wait(options.seconds)
         agent.terminate()
         code = agent.wait()
@@ -86,11 +89,13 @@ def _serve(pid: int, options: argparse.Namespace, stopped: threading.Event) -> i
     return code
 
 
-def _ending(seconds: float | None) -> str:
+def ending(seconds: float | None) -> str:
+    """Return how what goes on will end."""
     return "Ctrl-C ends it." if seconds is None else f"It ends after {seconds:g} seconds."
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Tell the user what is going on."""
     print(f"\n--- {text}\n", file=sys.stderr, flush=True)
 
 
