@@ -5,17 +5,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gilscope.reports import openmetrics, prometheus
-from live.monitoring import Prometheus, answer, prometheus_of, pushgateway, textfile_collector
+from live.monitoring import pushgateway, textfile_collector
+from live.prometheus_server import Prometheus
+from live.prometheus_server import prometheus as prometheus_server
+from live.ready_server import answer
 from prometheus_rules import rules
 from prometheus_tools import prometheus_tool
 from recordings import full_mode
 from unit.collectors.scraped import Scrape, parse
 
-_BEGAN, _ENDED = "1700000000.251", "1700000002.251"
+_BEGAN_S, _ENDED_S = 1700000000.251, 1700000002.251
 _RECORDING = replace(full_mode(), ended_ns=1_700_000_002_251_000_000, host="web-1")
 _WAIT = "gilscope_gil_thread_wait_seconds_total"
 
@@ -28,8 +32,14 @@ def backfilled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
     text.write_text(openmetrics.render(_RECORDING))
     promtool = (prometheus_tool("promtool"), "tsdb", "create-blocks-from", "openmetrics")
     subprocess.run([*promtool, text, blocks], check=True, capture_output=True)
-    with prometheus_of(folder, blocks) as server:
+    with prometheus_server(blocks=blocks) as server:
         yield server
+
+
+def _samples(server: Prometheus, expr: str, unix_s: float) -> list[dict[str, Any]]:
+    answer = server.at(expr, unix_s)
+    assert [] == answer.warnings
+    return answer.series
 
 
 @contextmanager
@@ -70,7 +80,7 @@ def test_backfilled_figures_are_those_of_the_recording(
     """
     At its end all is there, and the increase since its beginning is all of it.
     """
-    (sample,) = backfilled.query(expr, at=_ENDED)
+    (sample,) = _samples(backfilled, expr, _ENDED_S)
 
     assert pytest.approx(float(value)) == float(sample["value"][1])
     assert "web-1" == sample["metric"]["instance"]
@@ -80,10 +90,10 @@ def test_backfilled_figures_begin_at_zero(backfilled: Prometheus) -> None:
     """
     And there are none before.
     """
-    (sample,) = backfilled.query("gilscope_gil_convoy_waits_total", at=_BEGAN)
+    (sample,) = _samples(backfilled, "gilscope_gil_convoy_waits_total", _BEGAN_S)
 
     assert "0" == sample["value"][1]
-    assert [] == backfilled.query("gilscope_gil_convoy_waits_total", at="1700000000")
+    assert [] == _samples(backfilled, "gilscope_gil_convoy_waits_total", 1700000000)
 
 
 def test_recorded_rules_can_be_asked_of_it(backfilled: Prometheus) -> None:
@@ -91,7 +101,7 @@ def test_recorded_rules_can_be_asked_of_it(backfilled: Prometheus) -> None:
     The expressions of the rules about the GIL yield what the recording says.
     """
     rule = next(r for r in rules() if r.name == "process:gilscope_gil_convoy_waits:rate5m")
-    (sample,) = backfilled.query(rule.expr, at=_ENDED)
+    (sample,) = _samples(backfilled, rule.expr, _ENDED_S)
 
     assert pytest.approx(100 / 300) == float(sample["value"][1])
     assert {"job", "instance"} <= sample["metric"].keys()

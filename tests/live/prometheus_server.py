@@ -1,38 +1,27 @@
-"""Starts a Prometheus that scrapes one agent, and asks it."""
+"""Starts a Prometheus that scrapes agents and may evaluate rules, and asks it."""
 # ruff: noqa: S310 - all URLs are http ones of the server that is started here
 
 import json
 import math
-import socket
-import subprocess
 import tempfile
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from live.gilscope_command import eventually
+import yaml
+
+from live.ready_server import free_address, ready_server
 from prometheus_tools import prometheus_tool
 
-__all__ = ["Answer", "Prometheus", "prometheus"]
+__all__ = ["Answer", "Prometheus", "prometheus", "scraping"]
 
 _PATIENCE_S = 30.0
-_CONFIGURATION = """\
-global:
-  scrape_interval: 1s
-scrape_configs:
-"""
-_JOB = """\
-  - job_name: {job}
-    static_configs:
-      - targets: ['{target}']
-        labels: {labels}
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +54,11 @@ class Prometheus:
 
     def now(self, expr: str) -> Answer:
         """Return the value of *expr* at this moment."""
-        return self._answer("query", query=expr, time=time.time())
+        return self.at(expr, time.time())
+
+    def at(self, expr: str, unix_s: float) -> Answer:
+        """Return the value of *expr* at that time."""
+        return self._answer("query", query=expr, time=unix_s)
 
     def over(self, expr: str, seconds: float) -> Answer:
         """Return the values of *expr* in the last *seconds*, one a second."""
@@ -77,13 +70,10 @@ class Prometheus:
         values: list[str] = self._get(f"label/{label}/values", {"match[]": selector})["data"]
         return values
 
-    def is_ready(self) -> bool:
-        """Whether it answers queries."""
-        try:
-            with urllib.request.urlopen(f"{self.url}/-/ready", timeout=_PATIENCE_S):
-                return True
-        except urllib.error.URLError:
-            return False
+    def rules(self) -> list[Mapping[str, Any]]:
+        """Return the state of all rules."""
+        groups = self._get("rules", {})["data"]["groups"]
+        return [rule for group in groups for rule in group["rules"]]
 
     def _answer(self, path: str, **parameters: object) -> Answer:
         answer = self._get(path, parameters)
@@ -102,36 +92,42 @@ class Prometheus:
         return found
 
 
+def scraping(
+    target: str, job: str = "gilscope", labels: Mapping[str, str] | None = None, **options: object
+) -> Mapping[str, object]:
+    """Return the configuration of a job that scrapes *target* and adds *labels*."""
+    static = {"targets": [target], "labels": dict(labels or {})}
+    return {"job_name": job, "static_configs": [static], **options}
+
+
 @contextmanager
 def prometheus(
-    target: str, jobs: Mapping[str, Mapping[str, str]], options: Mapping[str, str] | None = None
+    *jobs: Mapping[str, object],
+    rules: Sequence[Path] = (),
+    alerts_to: str | None = None,
+    blocks: Path | None = None,
 ) -> Iterator[Prometheus]:
-    """Scrape *target* every second for each of *jobs*, which have labels of their own.
+    """Scrape every second what *jobs* say.
 
-    *options* are lines of configuration for some of them.
+    Files of *rules* are evaluated as often, and alerts are sent to the address *alerts_to*. What
+    is known from before may lie in the folder *blocks*, which promtool has made.
     """
-    program = prometheus_tool("prometheus")
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        address = f"127.0.0.1:{listener.getsockname()[1]}"
+    managers = [] if alerts_to is None else [{"static_configs": [{"targets": [alerts_to]}]}]
+    configuration = {
+        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+        "rule_files": [str(path) for path in rules],
+        "alerting": {"alertmanagers": managers},
+        "scrape_configs": list(jobs),
+    }
+    address = free_address()
     with tempfile.TemporaryDirectory() as folder:
-        configuration = Path(folder, "prometheus.yml")
-        scraped = (
-            _JOB.format(job=job, target=target, labels=json.dumps(labels))
-            + (options or {}).get(job, "")
-            for job, labels in jobs.items()
-        )
-        configuration.write_text("".join([_CONFIGURATION, *scraped]))
-        command = [
-            program,
-            f"--config.file={configuration}",
-            f"--storage.tsdb.path={folder}/data",
+        file = Path(folder, "prometheus.yml")
+        file.write_text(yaml.safe_dump(configuration))
+        command = (
+            prometheus_tool("prometheus"),
+            f"--config.file={file}",
+            f"--storage.tsdb.path={blocks or Path(folder, 'data')}",
             f"--web.listen-address={address}",
-            "--log.level=error",
-        ]
-        with subprocess.Popen(command) as process:
-            try:
-                server = Prometheus(f"http://{address}")
-                eventually(server.is_ready)
-                yield server
-            finally:
-                process.terminate()
+        )
+        with ready_server(command, address, Path(folder, "log")):
+            yield Prometheus(f"http://{address}")

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import pytest
 
 from live.gilscope_command import eventually
-from live.monitoring import Prometheus, Webhook, alertmanager, prometheus, webhook
+from live.monitoring import Webhook, alertmanager, webhook
+from live.prometheus_server import Prometheus, prometheus, scraping
 from live.service import serving
 from prometheus_rules import RULES, quickened, rules
 from stm.program import played_log
@@ -56,7 +57,9 @@ def monitored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Monitored]:
         serving("-p", str(server.pid), "--stm-log", str(log)) as service,
         webhook() as hook,
         alertmanager(folder, hook) as alerts_to,
-        prometheus(folder, f"{service.host}:{service.port}", alerts_to, files) as watcher,
+        prometheus(
+            scraping(f"{service.host}:{service.port}"), rules=files, alerts_to=alerts_to
+        ) as watcher,
     ):
         assert server.stdout is not None
         yield _Monitored(server.pid, server.stdout.readline().strip(), watcher, hook)
@@ -91,7 +94,9 @@ def test_every_rule_can_be_evaluated(monitored: _Monitored) -> None:
     recorded = {rule.name for rule in rules() if not rule.is_alert} - {_SILENT}
 
     def missing() -> list[str]:
-        return [name for name in sorted(recorded) if not monitored.prometheus.query(name)]
+        answers = {name: monitored.prometheus.now(name) for name in sorted(recorded)}
+        assert [] == [warning for answer in answers.values() for warning in answer.warnings]
+        return [name for name, answer in answers.items() if not answer.series]
 
     eventually(lambda: not missing(), within_s=20)
     evaluated = monitored.prometheus.rules()

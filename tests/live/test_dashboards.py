@@ -17,7 +17,7 @@ import pytest
 
 from accuracy.truth import started
 from live.gilscope_command import eventually
-from live.prometheus_server import Answer, Prometheus, prometheus
+from live.prometheus_server import Answer, Prometheus, prometheus, scraping
 from live.service import serving
 from stm.program import played_log
 from stm_targets import ITM, RPYTHON, built, running
@@ -138,7 +138,12 @@ def watched() -> Iterator[_Watched]:
             # Windows so long that a few seconds have some of everything.
             *("--overhead-budget", "20%"),
         ) as service,
-        prometheus(f"{service.host}:{service.port}", _JOBS) as server,
+        prometheus(
+            *(
+                scraping(f"{service.host}:{service.port}", job, labels)
+                for job, labels in _JOBS.items()
+            )
+        ) as server,
     ):
         found = _Watched(server, pids[0], f"{folder}/app.log", rounds)
         for dashboard in DASHBOARDS.values():

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from live.gilscope_command import environment
-from live.monitoring import Prometheus, answer
+from live.prometheus_server import Prometheus
+from live.ready_server import answer
 from prometheus_rules import rules
 from prometheus_tools import alertmanager_command, prometheus_tool
 
@@ -52,7 +53,7 @@ def test_alert_of_the_demonstration_fires(stack: "subprocess.Popen[str]") -> Non
     gilscope, prometheus, alertmanager = addresses = [address for address, _ in pages]
     said = _until(stack, "Alert: GilscopeGilConvoy") + _until(stack, "What to do: ")
 
-    loaded = [rule["name"] for rule in Prometheus(prometheus).rules()]
+    loaded = [rule["name"] for rule in Prometheus(f"http://{prometheus}").rules()]
     assert sorted(rule.name for rule in rules()) == sorted(loaded)
     assert "convoy.py" in answer(gilscope, "/")[1]
     assert "GilscopeGilConvoy" in answer(alertmanager, "/api/v2/alerts")[1]

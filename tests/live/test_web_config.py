@@ -1,6 +1,7 @@
 """``gilscope serve --web.config.file``: the command, and Prometheus as its client."""
 
 from pathlib import Path
+from typing import Any
 
 import bcrypt
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from accuracy.truth import started
 from certificates import Authority
 from live.gilscope_command import eventually, gilscope
-from live.prometheus_server import prometheus
+from live.prometheus_server import prometheus, scraping
 from live.service import serving
 
 pytestmark = pytest.mark.live
@@ -37,17 +38,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _scraping(folder: Path, client: str, user: str) -> str:
-    return f"""\
-    scheme: https
-    tls_config:
-      ca_file: {folder}/authority.crt
-      cert_file: {folder}/{client}-client.crt
-      key_file: {folder}/{client}-client.key
-    basic_auth:
-      username: {user}
-      password_file: {folder}/password
-"""
+def _safely(folder: Path, client: str, user: str) -> dict[str, Any]:
+    tls = {
+        "ca_file": f"{folder}/authority.crt",
+        "cert_file": f"{folder}/{client}-client.crt",
+        "key_file": f"{folder}/{client}-client.key",
+    }
+    password = {"username": user, "password_file": f"{folder}/password"}
+    return {"scheme": "https", "tls_config": tls, "basic_auth": password}
 
 
 def test_prometheus_scrapes_what_is_protected(folder: Path) -> None:
@@ -55,16 +53,19 @@ def test_prometheus_scrapes_what_is_protected(folder: Path) -> None:
     With the right certificate and password it gets figures; with one of them wrong, nothing.
     """
     options = {
-        "right": _scraping(folder, "authority", "prometheus"),
-        "other_user": _scraping(folder, "authority", "stranger"),
-        "other_certificate": _scraping(folder, "stranger", "prometheus"),
-        "plain": "",
+        "right": _safely(folder, "authority", "prometheus"),
+        "other_user": _safely(folder, "authority", "stranger"),
+        "other_certificate": _safely(folder, "stranger", "prometheus"),
+        "plain": {},
     }
     with (
         started([_PYTHON], "exact_count.py") as workload,
         serving("-p", str(workload.pid), "--web.config.file", f"{folder}/web.yml") as service,
         prometheus(
-            f"{service.host}:{service.port}", {job: {} for job in options}, options
+            *(
+                scraping(f"{service.host}:{service.port}", job, **how)
+                for job, how in options.items()
+            )
         ) as server,
     ):
         assert service.url.startswith("https://")
