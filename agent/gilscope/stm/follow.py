@@ -154,6 +154,8 @@ class Follower:
         try:
             # To open a pipe would wait for its other end.
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return  # gone again
         except OSError as error:
             self._refuse(path, (identity, error.errno), "unreadable", error.strerror)
             return

@@ -1,6 +1,6 @@
 """Followers in an empty working folder."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,8 +21,10 @@ def following(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]) 
     monkeypatch.chdir(tmp_path)
     made: list[Follower] = []
 
-    def make(*patterns: str, keeps_ended: bool = False) -> Follower:
-        made.append(Follower(patterns, said.append, keeps_ended=keeps_ended))
+    def make(
+        *patterns: str, say: Callable[[str], None] = said.append, keeps_ended: bool = False
+    ) -> Follower:
+        made.append(Follower(patterns, say, keeps_ended=keeps_ended))
         return made[-1]
 
     yield make

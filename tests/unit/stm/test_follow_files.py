@@ -117,6 +117,42 @@ def test_files_are_bounded(
     assert "app.log.fork1 is not read: it was given up, and has grown since" == said[-1]
 
 
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [("b.log", ["b.log", "c.log", "d.log"]), ("d.log", ["b.log", "c.log"])],
+    ids=["given up", "new"],
+)
+def test_file_that_vanishes_when_it_has_been_found_ends_nothing(
+    following: Follow, monkeypatch: pytest.MonkeyPatch, name: str, read: list[str]
+) -> None:
+    """
+    It is no error, be it new or given up: what was read of it stays, and the others are read.
+    """
+    monkeypatch.setattr(follow, "MOST_FILES", 1)
+    monkeypatch.setattr(follow, "_LINGER_NS", 0)
+    said = []
+
+    def vanish(words: str) -> None:
+        said.append(words)
+        # All files have been found by then, and those behind the first are still to be taken up.
+        Path(name).unlink()
+
+    follower = following("*.log", say=vanish)
+    for quiet in ("b.log", "c.log"):
+        Path(quiet).write_bytes(_FIRST)
+        follower.catch_up()
+    Path("d.log").write_bytes(_FIRST)
+    Path("a.log").mkdir()
+    monkeypatch.setattr(follow, "MOST_FILES", 3)
+
+    follower.catch_up()
+
+    assert ["a.log is not read: it is no regular file"] == said
+    assert dict.fromkeys(read, sums_in(_FIRST).records) == {
+        log.name: log.sums.records for log in follower.logs() if log.sums.records
+    }
+
+
 def test_names_are_bounded(following: Follow, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     What comes later is added up as other.
