@@ -25,8 +25,8 @@ stack: setup ## Watch that program with Prometheus and Alertmanager until an ale
 	@$(python) deploy/stack.py $(if $(SECONDS),--seconds $(SECONDS))
 
 test: interpreters check ## Run the checks and every test (as root: the live ones too)
-	@$(python) -m pytest -m "not live" $(side_by_side)
-	@$(python) -m pytest -m live
+	@$(python) -m pytest -m "not live or beside_others" $(side_by_side)
+	@$(python) -m pytest -m "live and not beside_others"
 
 unit: setup ## Run the tests that need no root and no network
 	@$(python) -m pytest tests/unit $(side_by_side)

@@ -14,7 +14,7 @@ from gilscope.kernel.headers import find_headers, find_system_headers
 from live.doctor import STAY, SYSTEM_PYTHON, doctor, found, missing, running
 from live.gilscope_command import gilscope
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 
 @pytest.fixture(scope="module")

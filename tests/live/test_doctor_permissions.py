@@ -21,7 +21,7 @@ from live.doctor import (
 )
 from live.gilscope_command import gilscope
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 # Denies bpf to whatever it executes: BPF_LD of the number, then the answer for 321 and for others.
 _DENYING_BPF = """\

@@ -30,7 +30,7 @@ from live.doctor import (
 )
 from stm_targets import RPYTHON, built
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 
 @pytest.fixture(scope="module")

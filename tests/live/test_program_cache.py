@@ -24,7 +24,7 @@ from gilscope.kernel.statistics import map_definition
 from gilscope.kernel.table import Table
 from live.gilscope_command import gilscope, gilscope_started
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _PYTHON = "/usr/bin/python3"
 _NO_COMPILER = ("/bin/false",)

@@ -19,7 +19,7 @@ from live.builds import build
 from live.gilscope_command import Outcome, gilscope, gilscope_started
 from tracing import command_of
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _PYTHON = "/usr/bin/python3"
 _IDLE = "import sys; sys.stdout.write('1\\n'); sys.stdout.flush(); sys.stdin.readline()"

@@ -13,7 +13,7 @@ from live.service import Scrape, Service, serving
 from stm.program import played_log
 from stm.reading import log_of
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _FIRST, _SECOND = (played_log("E16", 3000, seed).content for seed in (1, 2))
 

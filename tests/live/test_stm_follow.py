@@ -10,7 +10,7 @@ from live.gilscope_command import Gilscope, eventually, gilscope_started
 from stm.program import played_log
 from stm.reading import log_of
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _LOG = played_log("E16", 3000).content
 _WITHOUT_INOTIFY = (

@@ -7,7 +7,7 @@ import pytest
 from live.gilscope_command import gilscope_started
 from stm.program import played_log
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 
 def test_interrupted_report_ends_quietly() -> None:
