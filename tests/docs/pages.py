@@ -1,8 +1,9 @@
 """The documentation as the tests of this folder see it: pages, their sections, their tables."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 __all__ = [
     "DOCS",
@@ -10,6 +11,7 @@ __all__ = [
     "ROOT",
     "code_blocks",
     "first_cells",
+    "json_keys",
     "markdown_pages",
     "section",
     "table_rows",
@@ -71,3 +73,16 @@ def code_blocks(text: str, language: str) -> Iterator[str]:
     """Yield the blocks that are fenced and marked as *language*."""
     for found in re.finditer(rf"(?ms)^```{language}\n(.*?)^```$", text):
         yield found[1]
+
+
+def json_keys(value: Any, by_name: Collection[str]) -> set[str]:
+    """Return all keys in a JSON value, less those of the objects *by_name*, which are names."""
+    if isinstance(value, list):
+        return {key for item in value for key in json_keys(item, by_name)}
+    if not isinstance(value, dict):
+        return set()
+    found = set(value)
+    for key, item in value.items():
+        is_by_name = key in by_name and isinstance(item, dict)
+        found |= json_keys(list(item.values()) if is_by_name else item, by_name)
+    return found

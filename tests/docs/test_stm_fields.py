@@ -1,9 +1,8 @@
 """FIELDS of gilscope-stm(8): every word and JSON key of the reports is explained, and no other."""
 
 import json
-from typing import Any
 
-from docs.pages import DOCS, section, words_in_first_cells
+from docs.pages import DOCS, json_keys, section, words_in_first_cells
 from gilscope.reports import stm_follow_json, stm_json, stm_text
 from gilscope.stm.intervals import interval
 from gilscope.stm.log import TABLES
@@ -21,18 +20,6 @@ def _fields(part: str) -> str:
     return section(section(_PAGE, "## FIELDS"), f"### {part}")
 
 
-def _keys(value: Any) -> set[str]:
-    if isinstance(value, list):
-        return {key for item in value for key in _keys(item)}
-    if not isinstance(value, dict):
-        return set()
-    found = set(value)
-    for key, item in value.items():
-        is_by_name = key in _BY_NAME and isinstance(item, dict)
-        found |= _keys(list(item.values()) if is_by_name else item)
-    return found
-
-
 def _two_logs() -> bytes:
     first, second = (played_log("E16", 300, seed).content for seed in (1, 2))
     return first + b"\0" * 40 + second[16:]
@@ -46,7 +33,7 @@ def test_json_keys_are_explained() -> None:
     merged = stm_json.report(report)
     merged["merged"] = [{"name": "", "names": []}]
 
-    assert words_in_first_cells(_fields("JSON")) == _keys(merged)
+    assert words_in_first_cells(_fields("JSON")) == json_keys(merged, _BY_NAME)
 
 
 def test_json_keys_of_follow_are_explained() -> None:
@@ -57,7 +44,7 @@ def test_json_keys_of_follow_are_explained() -> None:
     line = json.loads(stm_follow_json.render(seen, 0.0, most=1))
     line["report"] = None
 
-    assert words_in_first_cells(_fields("JSON of follow")) == _keys(line)
+    assert words_in_first_cells(_fields("JSON of follow")) == json_keys(line, _BY_NAME)
 
 
 def test_words_of_the_text_are_explained() -> None:

@@ -1,8 +1,6 @@
 """docs/stm.md explains every method and every JSON key of the report on a live process."""
 
-from typing import Any
-
-from docs.pages import DOCS, section, words_in_first_cells
+from docs.pages import DOCS, json_keys, section, words_in_first_cells
 from gilscope.reports import stm_live_json
 from gilscope.stm_live.model import Library, Method
 from stm_recordings import stm_recording
@@ -12,24 +10,12 @@ _BY_NAME = {"waits", "inevitable", "restarts", "lost_events"}
 _PAGE = section((DOCS / "stm.md").read_text(), "## Live processes")
 
 
-def _keys(value: Any) -> set[str]:
-    if isinstance(value, list):
-        return {key for item in value for key in _keys(item)}
-    if not isinstance(value, dict):
-        return set()
-    found = set(value)
-    for key, item in value.items():
-        is_by_name = key in _BY_NAME and isinstance(item, dict)
-        found |= _keys(list(item.values()) if is_by_name else item)
-    return found
-
-
 def test_json_keys_are_explained() -> None:
     """
     The table has every key of the report, and none that it has not.
     """
     recordings = (stm_recording(), stm_recording(Library.LIBITM, Method.RESTARTS))
-    keys = {key for each in recordings for key in _keys(stm_live_json.report(each))}
+    keys = {key for each in recordings for key in json_keys(stm_live_json.report(each), _BY_NAME)}
 
     assert keys == words_in_first_cells(section(_PAGE, "### JSON of a live process"))
 
