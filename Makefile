@@ -1,13 +1,16 @@
 # How many seconds `make demo` and `make stack` go on; empty: until Ctrl-C.
 SECONDS ?=
+# What builds the image: docker, podman or buildah.
+BUILDER ?= docker
 
 python := .venv/bin/python
 # A process for each processor; the tests of one file share what they prepare.
 side_by_side := --numprocesses=auto --dist=loadfile
+version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init__.py)
 c_files := $(wildcard $(foreach folder,probes agent/stm_log tests/stm,$(folder)/*.c $(folder)/*.h))
 
-.PHONY: help setup interpreters demo stack test unit check check-manifests format bench bench-stm \
-    docs clean
+.PHONY: help setup interpreters demo stack test unit check check-manifests format image bench \
+    bench-stm docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -25,6 +28,8 @@ stack: setup ## Watch that program with Prometheus and Alertmanager until an ale
 	@$(python) deploy/stack.py $(if $(SECONDS),--seconds $(SECONDS))
 
 test: interpreters check ## Run the checks and every test (as root: the live ones too)
+	@deploy/setup/install.sh containers
+	-@$(python) tests/containers.py
 	@$(python) -m pytest -m "not live or beside_others" $(side_by_side)
 	@$(python) -m pytest -m "live and not beside_others"
 
@@ -45,6 +50,9 @@ check-manifests: setup ## Hold manifests and chart against Helm and a real kube-
 format: setup ## Let the formatters have their way
 	@$(python) -m ruff format
 	@$(if $(c_files),.venv/bin/clang-format -i $(c_files))
+
+image: ## Build the container image gilscope:VERSION with BUILDER (default: docker)
+	@$(BUILDER) build --tag gilscope:$(version) .
 
 bench: ## Measure what tracing costs
 	@deploy/setup/install.sh bpftrace

@@ -17,6 +17,7 @@ from gilscope.births import Births
 from gilscope.errors import GilscopeError, NotPermitted, NotPython, UnsupportedPython
 from gilscope.gil.tracer import Tracer
 from gilscope.model import Observation, Refusal
+from gilscope.printable import printable
 from gilscope.process_name import process_name
 from gilscope.stm_live.model import StmObservation
 from gilscope.stm_live.tracer import StmTracer
@@ -300,6 +301,8 @@ class Discovery:
         with contextlib.suppress(OSError):
             name = process_name(procfs.read_command_line(pid))
         remedy = error.remedy if isinstance(error, GilscopeError) else ""
+        # Whoever reads only the log of a container finds nothing traced otherwise, and no reason.
+        _log.info("not traced: %s: %s", printable(name), printable(str(error)))
         with self._lock:
             self._refusals[pid] = Refusal(pid, name, str(error), remedy)
 

@@ -4,7 +4,8 @@
 # Looks at what is there and adds what is missing: packages of the distribution (the only change to
 # the system), a virtual environment in .venv, and, where the kernel's own headers are missing, a
 # tree of headers in .cache/headers, and tools for the tests in .cache/tools. A run that finds
-# everything changes nothing. Packages that are named as arguments are installed as well.
+# everything changes nothing. Packages that are named as arguments are installed as well, and for
+# the word `containers` what builds and runs the image of the Dockerfile.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -46,45 +47,33 @@ have_headers() {
         [ -e "/lib/modules/$(uname -r)/build/include/generated/autoconf.h" ]
 }
 
-# Prints the two packages that the newest headers are split into.
-header_packages() {
-    meta=linux-headers-$(dpkg --print-architecture)
-    apt-cache depends "$meta" 2>/dev/null |
-        sed -n 's/^ *Depends: \(linux-headers-[0-9].*\)-\([a-z0-9]*\)$/\1-\2 \1-common/p'
-}
-
-download_headers() {
-    packages=$(header_packages)
-    # shellcheck disable=SC2086 # a list of words
-    [ -n "$packages" ] && apt-get -q -o APT::Sandbox::User=root download $packages >&2
-}
-
-# Joins the halves in one tree, the only form that BCC_KERNEL_SOURCE can name. Any version serves:
-# probes use the registers' layout and nothing else of the kernel.
 make_headers() {
     have_headers && return 0
     say 'fetching kernel headers to compile probes against'
-    work=$cache/headers.new
-    rm -rf "$work" "$cache/headers"
-    mkdir -p "$work/packages" "$work/unpacked" "$work/tree"
-    cd "$work/packages"
-    download_headers || { apt-get -q update >&2 && download_headers; } ||
-        fail 'cannot download linux-headers; set BCC_KERNEL_SOURCE to a tree of kernel headers'
-    for package in *.deb; do
-        dpkg-deb --extract "$package" "$work/unpacked"
+    "$here/headers.sh" "$cache/headers" || fail 'set BCC_KERNEL_SOURCE to a tree of kernel headers'
+}
+
+# Podman's package brings a service, which is not started.
+install_containers() {
+    missing=
+    for package in buildah mmdebstrap podman runc; do
+        is_installed "$package" || missing="$missing $package"
     done
-    for half in "$work"/unpacked/usr/src/linux-headers-*-common \
-        "$work"/unpacked/usr/src/linux-headers-*-"$(dpkg --print-architecture)"; do
-        for part in include/asm-generic include/generated include/linux include/uapi include/vdso \
-            arch/x86/include arch/arm64/include; do
-            [ -d "$half/$part" ] || continue
-            mkdir -p "$work/tree/$part"
-            cp -R "$half/$part/." "$work/tree/$part"
-        done
-    done
-    mv "$work/tree" "$cache/headers"
-    cd "$root"
-    rm -rf "$work"
+    [ -n "$missing" ] || return 0
+    [ "$(id -u)" = 0 ] || fail "run as root, or: sudo apt-get install$missing"
+    policy=/usr/sbin/policy-rc.d
+    # A policy that forbids to start services, unless the machine has one of its own.
+    if [ ! -e "$policy" ]; then
+        trap 'rm -f "$policy"' EXIT
+        printf '#!/bin/sh\nexit 101\n' >"$policy"
+        chmod +x "$policy"
+    else
+        policy=
+    fi
+    # shellcheck disable=SC2086 # a list of words
+    install_packages $missing
+    [ -z "$policy" ] || rm -f "$policy"
+    trap - EXIT
 }
 
 make_venv() {
@@ -139,6 +128,10 @@ get_monitoring() {
 }
 
 mkdir -p "$cache"
+if [ "${1:-}" = containers ]; then
+    shift
+    install_containers
+fi
 install_packages "$@"
 make_headers
 make_venv

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TypeVar
 
-__all__ = ["Gilscope", "Outcome", "eventually", "gilscope", "gilscope_started"]
+__all__ = ["Gilscope", "Outcome", "eventually", "gilscope", "gilscope_started", "line_started"]
 
 _AGENT = Path(__file__).resolve().parents[2] / "agent"
 _CACHE = Path(tempfile.gettempdir()) / f"gilscope-tests-cache-{os.getuid()}"
@@ -115,15 +115,27 @@ def gilscope_started(
     *wrapper* are words in front of its command line, *extra* is added to its environment; with
     *stdout* nothing is known of its output.
     """
+    line = command_line(*arguments, wrapper=wrapper)
+    with line_started(line, environment(**(extra or {})), stdout) as command:
+        yield command
+
+
+@contextmanager
+def line_started(
+    line: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    stdout: IO[bytes] | None = None,
+) -> Iterator[Gilscope]:
+    """Start gilscope by a whole command *line*, as `gilscope_started` does."""
     with (
         tempfile.NamedTemporaryFile("w") as output,
         tempfile.NamedTemporaryFile("w") as messages,
         subprocess.Popen(
-            command_line(*arguments, wrapper=wrapper),
+            list(line),
             stdin=subprocess.PIPE,
             stdout=stdout or output,
             stderr=messages,
-            env=environment(**(extra or {})),
+            env=environment,
             text=True,
             process_group=0,
         ) as process,

@@ -14,7 +14,7 @@ from prometheus_client.samples import Sample
 
 from live.gilscope_command import Gilscope, Outcome, gilscope_started
 
-__all__ = ["Page", "Scrape", "Service", "serving"]
+__all__ = ["Page", "Scrape", "Service", "service_of", "serving"]
 
 _PATIENCE_S = 30.0
 
@@ -102,6 +102,11 @@ def serving(*arguments: str, wrapper: Sequence[str] = ()) -> Iterator[Service]:
     """Serve on a free port of the loopback until the block has ended."""
     line = ("serve", "--listen", "127.0.0.1:0", *arguments)
     with gilscope_started(*line, wrapper=wrapper) as command:
-        url = command.says("Serving ").split()[1].removesuffix("metrics.")
-        host, _, port = url.partition("://")[2].rstrip("/").partition(":")
-        yield Service(command, host, int(port), url)
+        yield service_of(command)
+
+
+def service_of(command: Gilscope) -> Service:
+    """Return what *command* serves on an IPv4 address, as soon as it does."""
+    url = command.says("Serving ").split()[1].removesuffix("metrics.")
+    host, _, port = url.partition("://")[2].rstrip("/").partition(":")
+    return Service(command, host, int(port), url)

@@ -1,0 +1,233 @@
+"""The image, built for real, and run for real beside a container with a Python in it.
+
+The base is made from packages of the distribution under the name that the Dockerfile asks for: it
+is like the official image of that name, and not that image (see tests/containers.py).
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accuracy.truth import Workload, exact_counts, started
+from containers import SIDECAR, base_image, built_image, container, podman
+from live.builds import build
+from live.doctor import found, missing
+from live.gilscope_command import Outcome, eventually, line_started
+from live.service import Service, service_of
+from tracing import command_of
+
+pytestmark = [pytest.mark.live, pytest.mark.slow]
+
+_WORKLOADS = Path(__file__).resolve().parents[1] / "workloads"
+_SERVE = ("serve", "--all", "--listen", "127.0.0.1:0")
+_WITHOUT_PROFILE = tuple(option for option in SIDECAR if not option.startswith("--security"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A container with a Python that has a known answer, and waits to begin."""
+
+    name: str
+    workload: Workload
+
+    @property
+    def beside(self) -> str:
+        """The option of a container that is to share its pid namespace."""
+        return f"--pid=container:{self.name}"
+
+
+@contextmanager
+def _target(*options: str) -> Iterator[_Target]:
+    """Run an interpreter that the base image does not have, and that the agent's cannot see."""
+    interpreter = build("pyenv-3.12")
+    prefix = str(Path(interpreter.argv[0]).parents[1])
+    volumes = [f"--volume={path}:{path}:ro" for path in (prefix, str(_WORKLOADS))]
+    volumes.append(f"--volume={_compiled()}:{_compiled()}")
+    # Real-time priority keeps the scheduler out of what is measured.
+    with (
+        container(base_image(), *volumes, "--cap-add=SYS_NICE", *options) as (name, words),
+        started([*words, *command_of(interpreter)], "exact_count.py") as workload,
+    ):
+        yield _Target(name, workload)
+
+
+def _compiled() -> str:
+    """Return the folder in which the C part of the workloads is; the container has no compiler."""
+    script = "import gilclock; print(gilclock.build())"
+    line = [sys.executable, "-c", script]
+    done = subprocess.run(line, cwd=_WORKLOADS, capture_output=True, text=True, check=True)
+    return str(Path(done.stdout.strip()).parent)
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[_Target]:
+    """A target for tests that do not let it begin."""
+    with _target() as target:
+        yield target
+
+
+def _run(*arguments: str, options: Sequence[str], entrypoint: str = "gilscope") -> Outcome:
+    """Run the image to its end."""
+    with (
+        container(built_image(), f"--entrypoint={entrypoint}", *options) as (_, words),
+        line_started([*words, *arguments]) as command,
+    ):
+        return command.outcome()
+
+
+def _doctor(*arguments: str, options: Sequence[str]) -> dict[str, Any]:
+    outcome = _run("doctor", "--format", "json", *arguments, options=options)
+    report: dict[str, Any] = json.loads(outcome.output)
+    return report
+
+
+@contextmanager
+def _serving(*options: str) -> Iterator[tuple[str, Service]]:
+    with (
+        container(built_image(), *options) as (name, words),
+        line_started([*words, *_SERVE]) as command,
+    ):
+        yield name, service_of(command)
+
+
+def test_a_sidecar_counts_what_its_target_knows() -> None:
+    """
+    With three capabilities, a read-only root and the shipped profile, every wait is counted.
+    """
+    with _target() as target, _serving(*SIDECAR, target.beside) as (_, service):
+        eventually(lambda: service.scrape().pids() == {target.workload.pid}, within_s=20)
+        truth = exact_counts(target.workload.run())
+        scrape = service.scrape()
+        outcome = service.end()
+    name = "gilscope_gil_thread_waits_total"
+    roles = {sample.labels["role"] for sample in scrape.samples(name)}
+    (role,) = [role for role in roles if role.startswith("waiter (")]
+
+    # In the namespace of its container the workload is process 1.
+    assert 1 == target.workload.pid
+    assert 23 == scrape.total(name, role=role)
+    lost_s = scrape.total("gilscope_gil_thread_wait_seconds_total", role=role)
+    assert lost_s == pytest.approx(truth.waiter.total.wait_ns / 1e9, rel=0.02)
+    assert 1 == scrape.total("gilscope_targets", state="traced")
+    assert 0 == scrape.total("gilscope_lost_events_total")
+    # SIGTERM, as a runtime sends it.
+    assert 0 == outcome.exit_code
+
+
+def test_doctor_is_content_in_a_sidecar(target: _Target) -> None:
+    """
+    Headers come from the image, tracefs is not there and not missed, and no check complains.
+    """
+    report = _doctor("-p", "1", options=(*SIDECAR, target.beside))
+
+    assert (0, [], []) == (report["exit_code"], missing(report), missing(report["process"]))
+    assert "not mounted; gilscope does not use it" == found(report, "tracefs")
+    assert found(report, "kernel_headers").endswith("/gilscope/headers")
+    assert "a filter on the agent lets bpf pass" == found(report, "seccomp")
+    assert found(report, "program_cache").endswith(" in /tmp/gilscope")
+    assert {"ok"} == {check["status"] for check in report["checks"]}
+
+
+def test_the_profile_of_the_runtime(target: _Target) -> None:
+    """
+    The runtime's own seccomp profile forbids bpf whatever the capabilities, and is blamed for it.
+    """
+    outcome = _run(*_SERVE, options=(*_WITHOUT_PROFILE, target.beside))
+
+    assert (5, "") == (outcome.exit_code, outcome.output)
+    assert [
+        (
+            "error: the kernel refused gilscope's BPF programs: a seccomp filter on the agent "
+            "answers EPERM (Operation not permitted) to bpf"
+        ),
+        (
+            "podman run --security-opt seccomp=unconfined ...; "
+            "or a profile that also allows bpf: deploy/seccomp/gilscope.json"
+        ),
+    ] == outcome.messages.splitlines()
+
+
+def test_doctor_under_the_profile_of_the_runtime(target: _Target) -> None:
+    """
+    Doctor names the same cause first.
+    """
+    report = _doctor(options=(*_WITHOUT_PROFILE, target.beside))
+
+    assert (5, "seccomp") == (report["exit_code"], missing(report)[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("BPF", _SERVE), ("PERFMON", ("record", "-p", "1")), ("SYS_PTRACE", _SERVE)],
+    ids=["bpf", "perfmon", "sys_ptrace"],
+)
+def test_a_capability_that_is_missing(target: _Target, name: str, arguments: Sequence[str]) -> None:
+    """
+    The one that is missing is named, and the option that adds it.
+    """
+    options = tuple(option for option in SIDECAR if option != f"--cap-add={name}")
+    outcome = _run(*arguments, options=(*options, target.beside))
+    error, remedy = outcome.messages.splitlines()
+
+    assert 5 == outcome.exit_code
+    assert f"CAP_{name} is missing" in error
+    assert f"podman run --cap-add {name} ..." == remedy
+
+
+@pytest.mark.parametrize("arguments", [_SERVE, ("record", "-p", "4711")], ids=["serve", "record"])
+def test_a_pid_namespace_that_is_not_shared(arguments: Sequence[str]) -> None:
+    """
+    An agent that can never see another process ends at once, and says how to share a namespace.
+    """
+    outcome = _run(*arguments, options=SIDECAR)
+
+    assert 11 == outcome.exit_code
+    assert [
+        "error: gilscope is alone in a pid namespace of its own: there is nothing to trace",
+        "podman run --pid container:TARGET ... (one container) or podman run --pid host ... (all)",
+    ] == outcome.messages.splitlines()
+
+
+def test_doctor_without_a_shared_pid_namespace() -> None:
+    """
+    Doctor says the same, with the same exit code.
+    """
+    report = _doctor(options=SIDECAR)
+
+    assert (11, ["pid_namespace"]) == (report["exit_code"], missing(report))
+
+
+def test_process_1_ends_when_it_is_told_to() -> None:
+    """
+    As process 1, whom signals reach only if it is prepared, the agent ends at SIGTERM.
+    """
+    with container(built_image(), *SIDECAR) as (name, words):
+        logs = ("serve", "--stm-log", "/tmp/*.stm", "--listen", "127.0.0.1:0")
+        with line_started([*words, *logs]) as command:
+            service_of(command)
+            subprocess.run(podman("kill", "--signal=TERM", name), check=True, capture_output=True)
+            outcome = command.outcome()
+
+    assert 0 == outcome.exit_code
+
+
+def test_what_the_image_holds() -> None:
+    """
+    Neither a compiler nor pip nor lists of packages: what built it stayed behind.
+    """
+    script = (
+        "for tool in gcc cc ld pip pip3; do command -v $tool; done; "
+        "ls -A /usr/src /var/lib/apt/lists /var/cache/apt/archives/*.deb; command -v gilscope"
+    )
+    outcome = _run("-c", script, options=SIDECAR, entrypoint="/bin/sh")
+
+    assert ["/usr/src:", "", "/var/lib/apt/lists:", "/opt/gilscope/bin/gilscope"] == (
+        outcome.output.splitlines()
+    )
