@@ -1,5 +1,6 @@
 """The overview: which processes suffer, how much, and since when."""
 
+from dashboards.generator.containers import NAMES, named
 from dashboards.generator.layout import Line, Section
 from dashboards.generator.limits import (
     BUDGET,
@@ -19,12 +20,13 @@ from gilscope.metrics import Family
 
 __all__ = ["VARIABLES", "sections"]
 
-VARIABLES: dict[str, Family] = {}
+VARIABLES: dict[str, Family] = {"container_id": metrics.PROBE_VALID}
 
 _SERIES = Scope(tuple(VARIABLES))
 _LEGEND = "{{process}} {{pid}} {{instance}}"
 _SHOWN = 10
 _NOBODY = "No traced process. Is gilscope serve running, and scraped?"
+_NO_NAMES = "No traced process is in a container that kube-state-metrics knows"
 _NO_TRANSACTIONS = "Neither a process with transactions is traced nor an STM log followed"
 _LOOK_CLOSER = (
     "/d/gilscope-process?${datasource:queryparam}&${__url_time_range}"
@@ -37,7 +39,7 @@ def sections() -> list[Section]:
     """Return what is on the page."""
     return [
         Section("At this moment", (_figures(),)),
-        Section("Which processes suffer", (Line(9, (_processes(),)),)),
+        Section("Which processes suffer", (Line(9, (_processes(),)), Line(7, (_containers(),)))),
         Section("Since when", _since_when()),
         Section("Transactions", (_transactions(),)),
     ]
@@ -134,6 +136,27 @@ def _processes() -> Panel:
         ),
         empty=_NOBODY,
         links={"process": _LOOK_CLOSER},
+    )
+
+
+def _containers() -> Panel:
+    waiting = _SERIES.rate(metrics.GIL_THREAD_WAIT, "container_id", span="$__range")
+    held = _SERIES.rate(metrics.GIL_HELD, "container_id", how="max", span="$__range", window="all")
+    quantile = _SERIES.quantile(0.99, metrics.GIL_WAIT, "container_id", span="$__range")
+    convoys = _SERIES.rate(metrics.GIL_CONVOY_WAITS, "container_id", span="$__range")
+    return listing(
+        "Containers, over the time range",
+        "The same for containers of Kubernetes, all processes of one together. Choose one at the "
+        "top to see it alone. Names come from kube-state-metrics, which has to be scraped by the "
+        "same Prometheus.",
+        {name: name for name in reversed(NAMES)},
+        (
+            Column("threads waiting", named(waiting), units.Short, KEPT_WAITING),
+            Column("GIL taken", named(held, "max"), units.PercentUnit, BUSY),
+            Column("p99 of waits", named(quantile, "max"), units.Seconds, LONG_WAIT),
+            Column("convoy waits", named(convoys), units.CountsPerSecond),
+        ),
+        empty=_NO_NAMES,
     )
 
 

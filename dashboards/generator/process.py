@@ -16,7 +16,11 @@ from gilscope import metrics
 
 __all__ = ["VARIABLES", "sections"]
 
-VARIABLES = {"process": metrics.GIL_WAITING_THREADS, "pid": metrics.GIL_WAITING_THREADS}
+VARIABLES = {
+    "container_id": metrics.PROBE_VALID,
+    "process": metrics.GIL_WAITING_THREADS,
+    "pid": metrics.GIL_WAITING_THREADS,
+}
 
 _SERIES = Scope(tuple(VARIABLES))
 _SHOWN = 10

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from dashboards.generator.containers import OFFERED, offered
 from dashboards.generator.queries import TARGET_LABELS
 from grafana_foundation_sdk.builders import dashboard
 from grafana_foundation_sdk.models.common import DataSourceRef
@@ -27,11 +28,13 @@ _LABELS = {
     "pod": "Pod",
     "job": "Job",
     "instance": "Agent",
+    "container_id": "Container",
     "process": "Process",
     "pid": "Process id",
     "log": "STM log",
 }
 _SCRAPED = ("job", "instance")
+_CONTAINER = "container_id"
 
 
 def datasource_variable() -> dashboard.DatasourceVariable:
@@ -48,7 +51,9 @@ def label_variables(own: Mapping[str, Family]) -> list[dashboard.QueryVariable]:
     families = dict.fromkeys(TARGET_LABELS, metrics.BUILD_INFO) | dict(own)
     labels = list(families)
     return [
-        _variable(label, _offered(family, labels[:place], label))
+        _containers(labels[:place])
+        if label == _CONTAINER
+        else _variable(label, _offered(family, labels[:place], label))
         for place, (label, family) in enumerate(families.items())
     ]
 
@@ -81,7 +86,16 @@ def _variable(label: str, query: str) -> dashboard.QueryVariable:
     )
 
 
+def _containers(before: Sequence[str]) -> dashboard.QueryVariable:
+    # An id tells a reader nothing.
+    return _variable(_CONTAINER, offered(_matchers(before))).regex(OFFERED)
+
+
 def _offered(family: Family, before: Sequence[str], label: str) -> str:
     known = (*TARGET_LABELS, *family.labels)
-    matchers = ", ".join(f'{each}=~"${each}"' for each in before if each in known)
+    matchers = ", ".join(_matchers([each for each in before if each in known]))
     return f"label_values({family.name}{{{matchers}}}, {label})"
+
+
+def _matchers(labels: Sequence[str]) -> list[str]:
+    return [f'{each}=~"${each}"' for each in labels]

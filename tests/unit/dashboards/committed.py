@@ -28,7 +28,8 @@ DASHBOARDS: Mapping[str, Json] = {
 }
 
 _ALL_OF_A_LABEL = {"job": ".+", "instance": ".+"}
-_VARIABLE = re.compile(r"\$(\w+)")
+# $1 is no variable: it stands for what an expression in label_replace() has found.
+_VARIABLE = re.compile(r"\$([A-Za-z_]\w*)")
 
 
 def places(dashboard: Json) -> Iterator[Json]:

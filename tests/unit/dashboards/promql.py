@@ -11,6 +11,7 @@ from promql_parser import (
     MatchOp,
     MatrixSelector,
     ParenExpr,
+    StringLiteral,
     VectorSelector,
     parse,
 )
@@ -22,7 +23,10 @@ __all__ = ["CHOSEN", "Asked", "Read", "asked"]
 CHOSEN = "what was chosen for "
 """Stands for the values of a label's variable, with the label behind it."""
 
-_LABELS = ("cluster", "namespace", "pod", "job", "instance", "process", "pid", "log")
+_LABELS = (
+    *("cluster", "namespace", "pod", "job", "instance"),
+    *("container_id", "process", "pid", "log"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,8 @@ def _reads(node: Expr, function: str = "", kept: frozenset[str] | None = None) -
         yield from _reads(node.vector_selector, function, kept)
     elif isinstance(node, Call):
         for argument in node.args:
-            yield from _reads(argument, node.func.name, kept)
+            if not isinstance(argument, StringLiteral):
+                yield from _reads(argument, node.func.name, kept)
     elif isinstance(node, AggregateExpr):
         # topk and its like keep what there is.
         own = kept if node.param is not None else _labels(node)

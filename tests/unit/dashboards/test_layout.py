@@ -168,7 +168,7 @@ def _variable(name: str) -> Callable[[Json], Json]:
         (_set(_variable("datasource"), "type", "query"), "no choice of a Prometheus"),
         (
             _set(_variable("cluster"), "name", "pod"),
-            "variables are pod, namespace, job, instance, process, pid",
+            "variables are pod, namespace, job, instance, container_id, process, pid",
         ),
         (_set(_variable("job"), "allValue", ".*"), "allValue of job is .*"),
         (_set(_variable("pod"), "allValue", ".+"), "allValue of pod is .+"),

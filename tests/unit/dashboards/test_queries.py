@@ -1,5 +1,6 @@
 """What the dashboards ask is in the metric table, and is asked in a way that fits its type."""
 
+import copy
 import re
 from collections.abc import Iterator
 
@@ -11,6 +12,10 @@ from unit.dashboards.committed import DASHBOARDS, Json, broken, panel_titled, pa
 from unit.dashboards.promql import CHOSEN, Read, asked
 
 _OF_THE_AGENT = ("cluster", "namespace", "pod", "job", "instance")
+_OF_KUBERNETES = {
+    "kube_pod_container_info": {"namespace", "pod", "container", "container_id"},
+}
+"""What others export, with the labels that are read of it."""
 _BY_NAME = {family.name: family for family in FAMILIES}
 _PARTS = ("_bucket", "_sum", "_count")
 _PLACEHOLDER = re.compile(r"{{(\w+)}}")
@@ -27,6 +32,12 @@ def _family(name: str) -> tuple[Family | None, str]:
         if family is not None and family.type == "histogram":
             return family, part
     return _BY_NAME.get(name), ""
+
+
+def _about_names(read: Read) -> Iterator[str]:
+    labels = set(read.kept or ())
+    if labels != _OF_KUBERNETES[read.name]:
+        yield f"{read.name} is kept by {', '.join(sorted(labels))}"
 
 
 def _about_series(read: Read, own_variables: set[str]) -> Iterator[str]:
@@ -60,7 +71,8 @@ def _about_target(name: str, target: Json, own_variables: set[str]) -> Iterator[
         yield f"{name}: {error}"
         return
     for read in query.reads:
-        for finding in _about_series(read, own_variables):
+        is_ours = read.name not in _OF_KUBERNETES
+        for finding in _about_series(read, own_variables) if is_ours else _about_names(read):
             yield f"{name}: {finding}"
     spans = {"$__rate_interval", "$__range"} if target["instant"] else {"$__rate_interval"}
     for span in _RANGE.findall(target["expr"]):
@@ -167,6 +179,20 @@ def test_what_does_not_fit_is_found(old: str, new: str, finding: str) -> None:
     target["expr"] = target["expr"].replace(old, new)
 
     assert [] != [found for found in _findings(dashboard) if finding in found]
+
+
+def test_names_by_other_labels_are_found() -> None:
+    """
+    Each of the labels that make a name has to be kept, or rows of two containers become one.
+    """
+    dashboard = copy.deepcopy(DASHBOARDS["overview"])
+    target = panel_titled(dashboard, "Containers, over the time range")["targets"][0]
+    target["expr"] = target["expr"].replace(
+        "max by (container_id, namespace,", "max by (namespace,"
+    )
+
+    finding = "kube_pod_container_info is kept by container, namespace, pod"
+    assert [f"Containers, over the time range A: {finding}"] == _findings(dashboard)
 
 
 def test_legends_and_columns_of_other_labels_are_found() -> None:
