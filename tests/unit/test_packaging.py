@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gilscope import __version__
+from gilscope.shipped import kubernetes, provisioning
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -80,6 +81,24 @@ def test_the_wheel_brings_what_is_compiled(wheel: zipfile.ZipFile, tmp_path: Pat
 
     assert f"{tmp_path}/gilscope/stm/_native.abi3.so\n" == imported.stdout
     assert "-cp311-abi3-linux_" in Path(wheel.filename or "").name
+
+
+def test_the_wheel_exports_what_it_ships(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    """
+    Without a checkout, the same files that one exports.
+    """
+    wheel.extractall(tmp_path / "installed")
+    code = "import gilscope.shipped as s; print(s.__file__, [s.provisioning(), s.kubernetes()])"
+    imported = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(tmp_path / "installed")},
+    )
+    expected = [dict(provisioning()), dict(kubernetes())]
+
+    assert f"{tmp_path}/installed/gilscope/shipped.py {expected}\n" == imported.stdout
 
 
 def test_the_wheel_starts_the_command_line(wheel: zipfile.ZipFile) -> None:

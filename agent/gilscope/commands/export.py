@@ -74,6 +74,9 @@ def run(arguments: argparse.Namespace) -> int:
         files = {name: _linked(text, arguments.runbooks) for name, text in files.items()}
     try:
         written = _write(arguments.folder, files, force=arguments.force)
+    except (FileExistsError, NotADirectoryError) as error:
+        print(f"error: {error.filename} is in the way: it is not a folder", file=sys.stderr)
+        return _UNEXPECTED
     except OSError as error:
         print(f"error: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
         return _UNEXPECTED

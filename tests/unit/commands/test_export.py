@@ -176,7 +176,7 @@ def test_a_changed_file_is_overwritten_by_force(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["file", "file/below"])
-def test_what_cannot_be_written_is_said(
+def test_file_in_the_way_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
 ) -> None:
     """
@@ -185,7 +185,19 @@ def test_what_cannot_be_written_is_said(
     (tmp_path / "file").touch()
 
     assert 1 == main(["export", "metrics", str(tmp_path / place)])
-    assert capsys.readouterr().err.startswith(f"error: cannot write {tmp_path}/file")
+    said = f"error: {tmp_path / place} is in the way: it is not a folder\n"
+    assert ("", said) == capsys.readouterr()
+
+
+def test_what_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """
+    A folder has the name of a file.
+    """
+    (tmp_path / "gil.yml").mkdir()
+
+    assert 1 == main(["export", "rules", str(tmp_path)])
+    said = f"error: cannot write {tmp_path}/gil.yml: Is a directory\n"
+    assert ("", said) == capsys.readouterr()
 
 
 def test_runbooks_go_with_alerts_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
