@@ -1,10 +1,15 @@
 """What the accuracy tests share."""
 
+from collections.abc import Iterator
+
 import pytest
 
+from accuracy.blame_truth import Stage, stage_of
+from gilscope.gil.probe import GilProbe
+from interpreters import ALL_INTERPRETERS, Interpreter
 from tracing import probe, tracer, trap_costs
 
-__all__ = ["fresh_stage", "probe", "tracer", "trap_costs"]
+__all__ = ["fresh_stage", "probe", "stage", "tracer", "trap_costs"]
 
 
 @pytest.fixture(autouse=True)
@@ -12,3 +17,13 @@ def fresh_stage(request: pytest.FixtureRequest) -> None:
     """Let a test that is made again measure again, too."""
     if getattr(request.node, "execution_count", 1) > 1 and "stage" in request.fixturenames:
         request.getfixturevalue("stage").forget()
+
+
+@pytest.fixture(scope="module", params=ALL_INTERPRETERS)
+def stage(
+    request: pytest.FixtureRequest, probe: GilProbe, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stage]:
+    """One interpreter; all tests share what has run on it."""
+    interpreter: Interpreter = request.param
+    with stage_of(interpreter, probe, tmp_path_factory.mktemp("sites")) as made:
+        yield made

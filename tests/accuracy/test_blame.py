@@ -1,7 +1,6 @@
 """Both ends of waits that stand still, against what the interpreter says of its own stacks."""
 
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -15,13 +14,10 @@ from accuracy.blame_truth import (
     known_share,
     lines_marked,
     lost_by,
-    stage_of,
     told,
 )
 from gilscope.gil.code_reader import UNKNOWN_FRAME
-from gilscope.gil.probe import GilProbe
 from gilscope.model import Kind, Stack, StackState
-from interpreters import ALL_INTERPRETERS, Interpreter
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
@@ -52,16 +48,6 @@ _PROPORTION = 0.02
 _ASKED_AFTER_NS = 5 * _MS
 _DROP_SLACK_NS = 1 * _MS
 _ASKED_LATE = 0.8
-
-
-@pytest.fixture(scope="module", params=ALL_INTERPRETERS)
-def stage(
-    request: pytest.FixtureRequest, probe: GilProbe, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Stage]:
-    """One interpreter; all tests share what has run on it."""
-    interpreter: Interpreter = request.param
-    with stage_of(interpreter, probe, tmp_path_factory.mktemp("sites")) as made:
-        yield made
 
 
 @pytest.mark.parametrize("script", _SCRIPTS)

@@ -2,7 +2,7 @@
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -14,12 +14,9 @@ from accuracy.blame_truth import (
     known_share,
     lines_marked,
     lost_by,
-    stage_of,
 )
 from gilscope.gil.code_reader import UNKNOWN_FRAME
-from gilscope.gil.probe import GilProbe
 from gilscope.model import Edge, Kind, Stack, StackState
-from interpreters import ALL_INTERPRETERS, Interpreter
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
@@ -42,16 +39,6 @@ _FIRST_WITH_OWN_GILS = (3, 12)
 _BOOTSTRAP = ["run", "_bootstrap_inner", "_bootstrap"]
 _MODULE = "<module>"
 _NAMELESS: dict[type[ast.AST], str] = {ast.GeneratorExp: "<genexpr>", ast.Lambda: "<lambda>"}
-
-
-@pytest.fixture(scope="module", params=ALL_INTERPRETERS)
-def stage(
-    request: pytest.FixtureRequest, probe: GilProbe, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Stage]:
-    """One interpreter; all tests share what has run on it."""
-    interpreter: Interpreter = request.param
-    with stage_of(interpreter, probe, tmp_path_factory.mktemp("sites")) as made:
-        yield made
 
 
 @pytest.mark.parametrize("scenario", _SCENARIOS)
