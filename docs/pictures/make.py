@@ -1,4 +1,4 @@
-"""Makes docs/pictures/*.png, from programs that it runs: record.png, report.png and top.png.
+"""Makes docs/pictures/*.png, from programs that it runs: record, report, top and page.
 
 Needs root, as gilscope does, Chromium (`apt-get install chromium`) to draw, and no folder
 /srv/demo. What record prints, and what the client of docs/convoy.md does, goes to standard output,
@@ -41,10 +41,11 @@ _PYTHON = "/usr/bin/python3"
 _GILSCOPE = (sys.executable, "-m", "gilscope")
 
 _SHOWN_UNTIL = re.compile("Who did not let go|Time lost, by")
-_REPORT_PX = (1000, 1280)
+_REPORT_PX, _PAGE_PX = (1000, 1280), (1280, 800)
 _RECORD_LINES, _TOP_LINES = 250, 24
 _RECORD_COLUMNS, _TOP_COLUMNS = 130, 90
 _PATIENCE_S, _TOP_S = 60.0, 5.0
+_BUSY_S, _QUIET_S, _TIMES = 40.0, 15.0, 4
 
 _LINE_PX, _COLUMN_PX, _MARGIN_PX = 20, 8.43, 24
 _COLORS = {
@@ -74,6 +75,7 @@ def main() -> None:
             _record(pid)
         for name in ("quotes_before.py", "quotes_after.py"):
             _show_quotes(name, with_pictures=name == "quotes_before.py")
+        _show_page()
     finally:
         shutil.rmtree(_FOLDER)
 
@@ -92,6 +94,37 @@ def _show_quotes(name: str, *, with_pictures: bool) -> None:
                 top = (*_GILSCOPE, "top", "-p", str(pid))
                 screen = _in_terminal(top, _TOP_COLUMNS, _TOP_LINES, awaited="GIL_CONVOY")
                 _draw_screen(screen, _TOP_LINES, "top.png")
+
+
+def _show_page() -> None:
+    """Draw the page of both servers, whose clients come and go."""
+    before, after = (_started(f"quotes_{name}.py") for name in ("before", "after"))
+    with before as (one, one_port, _), after as (other, other_port, _), _served(one, other) as url:
+        for _ in range(_TIMES):
+            time.sleep(_QUIET_S)
+            clients = (_started("quotes_client.py", port) for port in (one_port, other_port))
+            with contextlib.ExitStack() as stack:
+                for client in clients:
+                    stack.enter_context(client)
+                time.sleep(_BUSY_S)
+                _draw(url, _PAGE_PX, "page.png")
+
+
+@contextlib.contextmanager
+def _served(*pids: int) -> Iterator[str]:
+    """Yield the address of a gilscope that traces *pids*."""
+    options = [word for pid in pids for word in ("-p", str(pid))]
+    with subprocess.Popen(
+        (*_GILSCOPE, "serve", "--listen", "127.0.0.1:0", *options),
+        env={**os.environ, "PYTHONPATH": str(_ROOT / "agent")},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as service:
+        assert service.stderr is not None
+        try:
+            yield service.stderr.readline().split()[1].removesuffix("metrics.")
+        finally:
+            service.terminate()
 
 
 @contextlib.contextmanager
@@ -198,8 +231,8 @@ def _color(name: str, default: str) -> str:
     return _COLORS.get(name, default)
 
 
-def _draw(page: Path, size: tuple[int, int], name: str) -> None:
-    """Draw the file *page* as a window of *size* pixels shows it."""
+def _draw(page: Path | str, size: tuple[int, int], name: str) -> None:
+    """Draw the file or the address *page* as a window of *size* pixels shows it."""
     with tempfile.TemporaryDirectory() as profile:
         command = ("chromium", "--headless", "--no-sandbox", "--hide-scrollbars", "--disable-gpu")
         window = f"--window-size={size[0]},{size[1]}"

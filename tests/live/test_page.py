@@ -211,7 +211,7 @@ def test_policy_stops_what_the_page_does_not_bring(browser: Page) -> None:
 
 def test_page_behind_a_password_brings_itself_up_to_date(browser: Page, tmp_path: Path) -> None:
     """
-    The browser has the password from the address, which fetch would not take as it is.
+    The browser sends the password that the page was asked for with.
     """
     page = _set_up(browser)
     hashed = bcrypt.hashpw(b"pass", bcrypt.gensalt(4)).decode()

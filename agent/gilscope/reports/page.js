@@ -8,7 +8,7 @@ const problem = document.getElementById("problem");
 const pause = document.getElementById("pause");
 const everyMs = Number(main.dataset.everyMs);
 const PATIENCE_MS = 10000;
-// With a name and a password in it, which a browser gives by itself, it could not be fetched.
+// Firefox keeps a name and a password that the page was asked for with, and fetches no such URL.
 const source = new URL("live", location.href);
 source.username = "";
 source.password = "";

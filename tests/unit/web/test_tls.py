@@ -102,7 +102,6 @@ def test_names_in_certificates_are_compared(
         ("max_version: TLS12", "1.2", True),
         ("cipher_suites: [TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256]", "1.2", True),
         ("cipher_suites: [TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]", "1.2", False),
-        ("curve_preferences: [CurveP521]", "1.3", True),
     ],
 )
 def test_what_is_spoken_is_chosen(
@@ -115,6 +114,16 @@ def test_what_is_spoken_is_chosen(
     exactly = (f"--tlsv{version}", "--tls-max", version)
 
     assert is_let_in == (200 == ask(url, *exactly, *known(authority)).status)
+
+
+def test_the_curve_is_chosen(serve: Serve, authority: Authority) -> None:
+    """
+    Who knows only another cannot agree with it.
+    """
+    url = serve(f"{TLS}  curve_preferences: [CurveP521]\n")
+
+    assert 200 == ask(url, "--curves", "P-521", *known(authority)).status
+    assert ask(url, "--curves", "X25519", *known(authority)).is_refused
 
 
 def test_the_order_of_suites_is_the_servers_or_the_clients(
