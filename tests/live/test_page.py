@@ -166,8 +166,8 @@ def test_agent_that_has_gone_is_told(browser: Page) -> None:
 
     assert not page.evaluate(f"{_PROBLEM}.hidden")
     words = page.evaluate(f"{_PROBLEM}.textContent")
-    assert words.startswith("gilscope does not answer (")
-    assert words.endswith("These are the last figures that came.")
+    assert words.startswith("There are no new figures (")
+    assert words.endswith("These are the last ones that came.")
     assert "app.py" == page.evaluate("document.querySelector('.targets tbody th').textContent")
 
 

@@ -64,7 +64,7 @@ async function update() {
   } catch (error) {
     if (problem.hidden) {
       problem.textContent =
-        `gilscope does not answer (${error.message}). These are the last figures that came.`;
+        `There are no new figures (${error.message}). These are the last ones that came.`;
       problem.hidden = false;
     }
     main.classList.add("stale");
