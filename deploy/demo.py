@@ -8,19 +8,26 @@ import argparse
 import contextlib
 import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["GILSCOPE", "convoy", "ending", "say"]
+__all__ = ["GILSCOPE", "HOST", "convoy", "ending", "free_port", "page", "say"]
 
 _ROOT = Path(__file__).resolve().parents[1]
 _WORKLOADS = _ROOT / "tests" / "workloads"
 # The distribution's own build: stripped, optimised, nothing prepared for tracing.
 _TARGET_PYTHON = "/usr/bin/python3"
 GILSCOPE = (sys.executable, "-m", "gilscope")
+HOST = "127.0.0.1"
+_PORT = 9845
+_LOOK_S = 0.2
+_PATIENCE_S = 60.0
 _RECORD_S = 5
 _ECHOES = 200
 
@@ -50,7 +57,9 @@ def _parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--seconds", type=float, help="end after so many seconds of serving; default: at Ctrl-C"
     )
-    parser.add_argument("--listen", default="127.0.0.1:9845", help="where to serve")
+    parser.add_argument(
+        "--listen", help=f"where to serve; default: port {_PORT} of the loopback if it is free"
+    )
     return parser.parse_args()
 
 
@@ -77,16 +86,39 @@ def convoy() -> Iterator[int]:
 
 
 def _serve(pid: int, options: argparse.Namespace, stopped: threading.Event) -> int:
-    command = (*GILSCOPE, "serve", "-p", str(pid), "--listen", options.listen)
+    listen = options.listen or f"{HOST}:{free_port(_PORT)}"
+    command = (*GILSCOPE, "serve", "-p", str(pid), "--listen", listen)
     with subprocess.Popen(command, start_new_session=True) as agent:
         watcher = threading.Thread(target=lambda: (agent.wait(), stopped.set()), daemon=True)
         watcher.start()
-        say(f"Open http://{options.listen}/ in a browser. {ending(options.seconds)}")
+        while page(f"http://{listen}/healthz") is None and not stopped.wait(_LOOK_S):
+            pass
+        if not stopped.is_set():
+            say(f"Open http://{listen}/ in a browser. {ending(options.seconds)}")
         stopped.wait(options.seconds)
         agent.terminate()
         code = agent.wait()
         watcher.join()
-    return code
+    # It may not have come so far as to end by itself when it is told to.
+    return 0 if code == -signal.SIGTERM else code
+
+
+def page(url: str) -> bytes | None:
+    """Return what is at *url*; None where nobody answers."""
+    try:
+        with urllib.request.urlopen(url, timeout=_PATIENCE_S) as answer:  # noqa: S310 - http, ours
+            content: bytes = answer.read()
+            return content
+    except (urllib.error.URLError, ConnectionError):
+        return None
+
+
+def free_port(wanted: int) -> int:
+    """Return *wanted*, or any other port of the loopback where that is taken."""
+    for port in (wanted, 0):
+        with contextlib.suppress(OSError), socket.create_server((HOST, port)) as listener:
+            return int(listener.getsockname()[1])
+    raise OSError(f"no port of {HOST} is free")
 
 
 def ending(seconds: float | None) -> str:

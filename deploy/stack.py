@@ -11,24 +11,20 @@ import json
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from demo import GILSCOPE, convoy, ending, say
+from demo import GILSCOPE, HOST, convoy, ending, free_port, page, say
 
 _ROOT = Path(__file__).resolve().parents[1]
 _RULES = _ROOT / "dashboards" / "rules"
 _TOOLS = _ROOT / ".cache" / "tools" / "usr"
-_HOST = "127.0.0.1"
 _PORTS = {"gilscope": 9845, "prometheus": 9090, "alertmanager": 9093}
 _LOOK_S = 0.5
 _PATIENCE_S = 60.0
@@ -77,7 +73,7 @@ def _stack(
     stopped: threading.Event, ends: str
 ) -> Iterator[tuple[Mapping[str, str], Sequence[_Service]]]:
     """Start everything; yields the addresses and what runs."""
-    addresses = {name: f"{_HOST}:{_free_port(port)}" for name, port in _PORTS.items()}
+    addresses = {name: f"{HOST}:{free_port(port)}" for name, port in _PORTS.items()}
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gilscope-stack-")))
         pid = stack.enter_context(convoy())
@@ -99,9 +95,8 @@ def _stack(
 
 def _announcement(addresses: Mapping[str, str], pid: int, ends: str) -> str:
     # Debian's Prometheus has the older pages only, and its Alertmanager none at all.
-    pages = ("classic/alerts", "alerts")
-    urls = [f"http://{addresses['prometheus']}/{page}" for page in pages]
-    alerts = next((url for url in urls if _get(url) is not None), urls[-1])
+    urls = [f"http://{addresses['prometheus']}/{path}" for path in ("classic/alerts", "alerts")]
+    alerts = next((url for url in urls if page(url) is not None), urls[-1])
     return (
         f"All runs. {ends}\n"
         f"gilscope watches process {pid}: http://{addresses['gilscope']}/\n"
@@ -188,7 +183,7 @@ def _running(name: str, command: Sequence[str], folder: Path) -> Iterator[_Servi
 
 def _wait(service: _Service, url: str, stopped: threading.Event) -> None:
     deadline_s = time.monotonic() + _PATIENCE_S
-    while _get(url) is None and not stopped.wait(_LOOK_S):
+    while page(url) is None and not stopped.wait(_LOOK_S):
         service.check()
         if time.monotonic() > deadline_s:
             raise StackFailed(f"{service.name} does not answer at {url}")
@@ -202,29 +197,12 @@ def _watch(
     while time.monotonic() < deadline_s and not stopped.wait(_LOOK_S):
         for service in services:
             service.check()
-        alerts = json.loads(_get(f"http://{alertmanager}/api/v2/alerts?active=true") or b"[]")
+        alerts = json.loads(page(f"http://{alertmanager}/api/v2/alerts?active=true") or b"[]")
         for alert in alerts:
             name, notes = alert["labels"]["alertname"], alert["annotations"]
             if alert["fingerprint"] not in told:
                 told.add(alert["fingerprint"])
                 say(f"Alert: {name}\n{notes['description']}\nWhat to do: {notes['runbook_url']}")
-
-
-def _get(url: str) -> bytes | None:
-    try:
-        with urllib.request.urlopen(url, timeout=_PATIENCE_S) as answer:  # noqa: S310 - http, ours
-            content: bytes = answer.read()
-            return content
-    except (urllib.error.URLError, ConnectionError):
-        return None
-
-
-def _free_port(wanted: int) -> int:
-    """Return *wanted*, or any other port where that is taken."""
-    for port in (wanted, 0):
-        with contextlib.suppress(OSError), socket.create_server((_HOST, port)) as listener:
-            return int(listener.getsockname()[1])
-    raise StackFailed(f"no port of {_HOST} is free")
 
 
 if __name__ == "__main__":

@@ -6,17 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from accuracy.truth import started
 from docs.pages import DOCS, MAN_PAGES, ROOT, code_blocks, section, table_rows
 from gilscope.cli import build_parser
 from interpreters import ALL_INTERPRETERS
-from live.gilscope_command import gilscope
-from live.service import serving
 
 _README = (ROOT / "README.md").read_text()
 _LINES = [line for block in code_blocks(_README, "(?:sh|console)") for line in block.splitlines()]
 _OF_GILSCOPE = [line for line in _LINES if line.startswith("gilscope ")]
-_PID_IN_THE_TEXT = "4711"
 
 _EXAMPLES = [*MAN_PAGES, *sorted((DOCS / "examples").glob("*.txt"))]
 
@@ -74,29 +70,6 @@ def test_readme_shows_every_use() -> None:
     One block for each: a recording, serving, and doctor.
     """
     assert ["record", "serve", "doctor"] == [line.split()[1] for line in _OF_GILSCOPE]
-
-
-@pytest.mark.live
-@pytest.mark.parametrize("line", _OF_GILSCOPE)
-def test_command_runs(line: str) -> None:
-    """
-    Each command of gilscope does what it says, on a process that is there, in little time.
-    """
-    _, name, *arguments = shlex.split(line)
-    with started(["/usr/bin/python3"], "exact_count.py") as workload:
-        pid = str(workload.pid)
-        words = [pid if word == _PID_IN_THE_TEXT else word for word in arguments]
-        if name == "serve":
-            with serving(*words) as service:
-                assert {workload.pid} == service.scrape().pids()
-                assert 0 == service.end().exit_code
-            return
-        if "-d" in words:
-            words[words.index("-d") + 1] = "1"
-        outcome = gilscope(name, *words)
-
-    assert 0 == outcome.exit_code
-    assert pid in outcome.output
 
 
 def test_supported_interpreters_are_those_that_are_tested() -> None:

@@ -1,0 +1,189 @@
+"""Every command in a shell's block of README.md, of the guide and of the pages beside it is run."""
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from docs.command_blocks import Place, Started, blocks_of, commands_of, free_port, place
+from docs.pages import DOCS, ROOT, markdown_pages
+from live.monitoring import pushgateway
+
+_FOLDERS = {
+    ROOT / "README.md": "",
+    DOCS / "guide.md": "docs/examples",
+    DOCS / "install.md": "",
+    DOCS / "formats.md": "docs/examples",
+}
+"""Where the commands of a page are typed, in a checkout."""
+
+_NOT_RUN = {
+    "/opt/gilscope/bin/pip wheel --no-deps --wheel-dir dist .": "the packaging test makes a wheel",
+    "make stack": "tests/live/test_stack.py runs it",
+    "make test": "this test is part of it",
+    "flamegraph.pl --countname ns waits.txt > waits.svg": "no package has that program",
+    "grep '^holders' waits.txt | flamegraph.pl --countname ns > holders.svg": "likewise",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """What a command has to say."""
+
+    command: str
+    says: str
+    runs_on: bool = False
+    """It goes on until the page is over, and needs to have said so by then only."""
+
+
+_RULES = (
+    _Rule(r"make demo", r"Convoy: serve_echo \(convoy\.py:\d+\)"),
+    _Rule(r"apt-get install .*", r"(0 upgraded|newest version)"),
+    _Rule(r"python3 -m venv \S+", r"^"),
+    _Rule(r"\S+/pip install .*", r"^Successfully installed .*gilscope-"),
+    _Rule(r"(\S+/)?gilscope doctor", r"(?s)^  ok +kernel .*^  ok +probes "),
+    _Rule(r"gilscope doctor -p 4711", r"(?s)^  ok +process .*^  ok +gil code "),
+    _Rule(r"gilscope record -p 4711 -d 10", r"^ +answer \(quotes_before\.py:28\)$"),
+    _Rule(r"gilscope record -p \d+ -d 10 .*--format .*", r"^Tracing the GIL of quotes_"),
+    _Rule(r"gilscope record --format .* -- python3 \S+", r"^Tracing the GIL of load_test\.py"),
+    _Rule(r"gilscope serve -p \d+", r"^Serving http", runs_on=True),
+    _Rule(r"python3 quotes_(before|after)\.py", r"^\d+$", runs_on=True),
+    _Rule(r"python3 quotes_client\.py \d+", r"^half of the answers within ", runs_on=True),
+    _Rule(
+        r"python3 - before\.json after\.json(.|\n)*",
+        r"before\.json: [\d.]+ s lost, \d+ convoy waits\n"
+        r"after\.json: 0\.\d+ s lost, \d convoy waits\n",
+    ),
+    _Rule(r"promtool tsdb .*", r"^BLOCK ULID"),
+    _Rule(r"curl .*/metrics \| grep .*", r"^gilscope_gil_convoy_waits_total\{.*quotes_after\.py"),
+    _Rule(r"curl --fail .* http://127\.0\.0\.1:9091/.*", r"^"),
+    _Rule(r"mv waits\.prom\.new .*", r"^"),
+    _Rule(r"rm -rf .*", r"^"),
+)
+
+_NAMES = {"quotes_before.py": ("4711", "60999"), "quotes_after.py": ("4712", "36999")}
+"""What the pages call the process id and the port of a server."""
+_LOAD_TEST = """\
+import threading
+import time
+
+threads = [threading.Thread(target=sum, args=[range(10**7)]) for _ in range(2)]
+for thread in threads:
+    thread.start()
+"""
+
+
+def _commands(page: Path) -> list[str]:
+    """Return what is run of *page*."""
+    return [
+        command
+        for block in blocks_of(page)
+        if _is_new(page, block)
+        for command in commands_of(block)
+        if command not in _NOT_RUN
+    ]
+
+
+def _is_new(page: Path, block: str) -> bool:
+    """Return whether no page before has *block* too: what installs takes long."""
+    pages = list(_FOLDERS)
+    return all(block not in blocks_of(before) for before in pages[: pages.index(page)])
+
+
+def _rule(command: str) -> _Rule | None:
+    return next((rule for rule in _RULES if re.fullmatch(rule.command, command.rstrip())), None)
+
+
+@pytest.mark.parametrize("page", _FOLDERS, ids=lambda page: page.stem)
+def test_it_is_known_what_each_command_says(page: Path) -> None:
+    """
+    A command without a rule would be run without a look at what it does.
+    """
+    commands = _commands(page)
+
+    assert commands
+    assert [] == [command for command in commands if _rule(command) is None]
+
+
+def test_rules_and_excuses_are_of_use() -> None:
+    """
+    Each is about a command that is on a page, and no page has commands that nobody knows of.
+    """
+    everything = {
+        command for page in _FOLDERS for block in blocks_of(page) for command in commands_of(block)
+    }
+    used = {_rule(command) for page in _FOLDERS for command in _commands(page)}
+    pages = {page for page in markdown_pages() if blocks_of(page)}
+
+    assert set() == set(_NOT_RUN) - everything
+    assert set() == set(_RULES) - used
+    assert set(_FOLDERS) == pages
+
+
+@contextmanager
+def _prepared(page: Path, folder: Path) -> Iterator[Place]:
+    """Make a place for *page*, with what its commands take for granted."""
+    textfiles = folder / "textfiles"
+    textfiles.mkdir()
+    port = free_port()
+    with ExitStack() as stack:
+        here = stack.enter_context(place(folder, _FOLDERS[page]))
+        here.words |= {
+            "-d 10": "-d 1",
+            "/var/lib/prometheus/node-exporter": str(textfiles),
+            "gilscope serve": f"gilscope serve --listen 127.0.0.1:{port}",
+            "127.0.0.1:9845": f"127.0.0.1:{port}",
+            "make demo": "make --silent demo SECONDS=1",
+            # Whatever is missing was installed by the set-up, but for headers of a strange kernel.
+            "apt-get install": "apt-get install --simulate",
+            "linux-headers-$(uname -r)": "",
+        }
+        if any(":9091" in command for command in _commands(page)):
+            here.words["127.0.0.1:9091"] = stack.enter_context(pushgateway(folder))
+            here.folder.joinpath("load_test.py").write_text(_LOAD_TEST)
+        yield here
+
+
+def _serve(here: Place) -> None:
+    """Start the server that a page speaks of and does not start itself, and its client."""
+    examples = DOCS / "examples"
+    _meet(here, here.start(f"python3 {examples}/quotes_before.py"), "quotes_before.py")
+    here.start(f"python3 {examples}/quotes_client.py 60999")
+
+
+def _meet(here: Place, server: Started, name: str) -> None:
+    """Let the pages' process id and port stand for those of *server*."""
+    pid, port = _NAMES[name]
+    here.words[port] = server.says(r"^\d+$")
+    here.words[pid] = str(server.process.pid)
+
+
+@pytest.mark.live
+@pytest.mark.slow
+@pytest.mark.parametrize("page", _FOLDERS, ids=lambda page: page.stem)
+def test_every_command_runs(page: Path, tmp_path: Path) -> None:
+    """
+    In the order of the page, each command does what it says.
+    """
+    run_on: list[tuple[Started, _Rule]] = []
+    with _prepared(page, tmp_path) as here:
+        for command in _commands(page):
+            rule = _rule(command)
+            assert rule is not None, command
+            if "-p 4711" in command and "4711" not in here.words:
+                _serve(here)
+            if not rule.runs_on:
+                assert re.search(rule.says, here.run(command), re.MULTILINE), command
+                continue
+            started = here.start(command)
+            run_on.append((started, rule))
+            name = command.partition(" ")[2]
+            if name in _NAMES:
+                _meet(here, started, name)
+            elif "serve" in command:
+                started.says(rule.says)
+        for started, rule in run_on:
+            started.says(rule.says)
