@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from docs.command_blocks import Place, Started, blocks_of, commands_of, free_port, place
-from docs.pages import DOCS, ROOT, markdown_pages
+from docs.pages import DOCS, ROOT
 from live.monitoring import pushgateway
 
 _FOLDERS = {
@@ -110,17 +110,15 @@ def test_it_is_known_what_each_command_says(page: Path) -> None:
 
 def test_rules_and_excuses_are_of_use() -> None:
     """
-    Each is about a command that is on a page, and no page has commands that nobody knows of.
+    Each is about a command that is on a page.
     """
     everything = {
         command for page in _FOLDERS for block in blocks_of(page) for command in commands_of(block)
     }
     used = {_rule(command) for page in _FOLDERS for command in _commands(page)}
-    pages = {page for page in markdown_pages() if blocks_of(page)}
 
     assert set() == set(_NOT_RUN) - everything
     assert set() == set(_RULES) - used
-    assert set(_FOLDERS) == pages
 
 
 @contextmanager
