@@ -96,6 +96,15 @@ def test_backfilled_figures_begin_at_zero(backfilled: Prometheus) -> None:
     assert [] == _samples(backfilled, "gilscope_gil_convoy_waits_total", 1700000000)
 
 
+def test_increase_goes_on_behind_the_end(backfilled: Prometheus) -> None:
+    """
+    As the documentation says, Prometheus makes half as much again of two points.
+    """
+    (sample,) = _samples(backfilled, "increase(gilscope_gil_convoy_waits_total[1m])", 1700000030)
+
+    assert pytest.approx(150) == float(sample["value"][1])
+
+
 def test_recorded_rules_can_be_asked_of_it(backfilled: Prometheus) -> None:
     """
     The expressions of the rules about the GIL yield what the recording says.
