@@ -16,6 +16,8 @@ _ROOT = Path(__file__).resolve().parents[2]
 _DEPLOY = _ROOT / "deploy"
 _RUNTIME_PROFILE = Path("/usr/share/containers/seccomp.json")
 _PROJECT = tomllib.loads((_ROOT / "pyproject.toml").read_text())
+_OPTIONAL = _PROJECT["project"]["optional-dependencies"]
+_NEEDED = [*_PROJECT["project"]["dependencies"], *_OPTIONAL["web"]]
 _CALLS = {"bpf", "perf_event_open"}
 
 
@@ -43,7 +45,7 @@ def test_hadolint_has_nothing_to_say() -> None:
 @pytest.mark.parametrize(
     ("name", "needed"),
     [
-        ("requirements.txt", _PROJECT["project"]["dependencies"]),
+        ("requirements.txt", _NEEDED),
         ("build-requirements.txt", _PROJECT["build-system"]["requires"]),
     ],
 )
