@@ -1,13 +1,13 @@
 """Starts a program that serves HTTP and says at one of its pages that it does."""
 
 import http.client
-import socket
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from live.gilscope_command import eventually
+from ports import free_port
 
 __all__ = ["HOST", "answer", "free_address", "ready_server"]
 
@@ -16,12 +16,8 @@ _PATIENCE_S = 45.0
 
 
 def free_address() -> str:
-    """Return a port of the loopback that nobody uses, behind its host.
-
-    Neither Prometheus nor Alertmanager takes port 0 and tells which one it got.
-    """
-    with socket.create_server((HOST, 0)) as taken:
-        return f"{HOST}:{taken.getsockname()[1]}"
+    """Return a port of the loopback that nobody has, behind its host."""
+    return f"{HOST}:{free_port()}"
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from gilscope.procfs import read_status
 from live.gilscope_command import eventually
 from live.systemd import CHECKOUT, systemd
-from manifests.tools import free_port
+from ports import free_port
 
 pytestmark = pytest.mark.live
 

@@ -15,7 +15,8 @@ import yaml
 
 from deploy.manifests import DEPLOY, objects
 from live.gilscope_command import eventually
-from manifests.tools import CRDS, free_port, manifests, run, tool
+from manifests.tools import CRDS, manifests, run, tool
+from ports import free_port
 
 _TOKEN = "anybody"  # noqa: S105 - of a server that lives for seconds, on the loopback
 _NAMESPACES = {"gilscope": "privileged", "careful": "baseline", "strict": "restricted"}

@@ -1,6 +1,5 @@
 """The programs that `make check-manifests` builds, and the manifests that they are shown."""
 
-import socket
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 from deploy.manifests import DEPLOY
 from gilscope.shipped import kubernetes
 
-__all__ = ["CHART", "CRDS", "ROOT", "VERSION", "free_port", "manifests", "rendered", "run", "tool"]
+__all__ = ["CHART", "CRDS", "ROOT", "VERSION", "manifests", "rendered", "run", "tool"]
 
 ROOT = DEPLOY.parent
 CHART = DEPLOY / "helm" / "gilscope"
@@ -46,13 +45,6 @@ def rendered(*values: str, chart: Path = CHART) -> str:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert 0 == done.returncode, done.stderr
     return done.stdout
-
-
-def free_port() -> int:
-    """Return a port of the loopback that nobody has."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-        return port
 
 
 @cache
