@@ -45,6 +45,7 @@ examples:
   gilscope serve --match 'gunicorn|celery'   # present and future ones, by command line
   gilscope serve --all                       # every Python on this host
   gilscope serve --stm-log '/var/log/*.stm'  # logs of PyPy-STM; as any user, and without BCC
+  gilscope serve --all --listen :9845 --web.config.file web.yml  # with TLS and passwords
   curl http://127.0.0.1:9845/metrics
 """
 
