@@ -67,4 +67,5 @@ docs: setup ## Make the pages again that are made from code
 	@$(python) -m dashboards.generator
 
 clean: ## Remove everything that the other targets made in this checkout
+	@umount --lazy .cache/containers/overlay 2>/dev/null || true
 	rm -rf .venv .cache build dist agent/gilscope/stm/*.so

@@ -20,10 +20,11 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["SIDECAR", "base_image", "built_image", "container", "podman"]
+__all__ = ["SIDECAR", "base_image", "built_image", "container", "let_go", "podman"]
 
 _ROOT = Path(__file__).resolve().parents[1]
 _FOLDER = _ROOT / ".cache" / "containers"
+_SHARING = "overlay"
 _LABEL = "gilscope.test.made-from"
 _TOOLS = ("buildah", "mmdebstrap", "podman", "runc")
 _CERTIFICATES = Path("/etc/ssl/certs")
@@ -74,8 +75,11 @@ def built_image() -> str:
     name = "localhost/gilscope:test"
     digest = _digest([_label(base), *_sources()])
     if not _is_current(name, digest):
-        # The builder's own name keeps what it has done so far from being pruned.
-        _build("--target=builder", "--tag=localhost/gilscope-builder:test")
+        # What a build that was killed has left.
+        _buildah("rm", "--all")
+        if _driver() == _SHARING:
+            # The builder's own name keeps what it has done so far from being pruned.
+            _build("--target=builder", "--tag=localhost/gilscope-builder:test")
         _build(f"--tag={name}", f"--label={_LABEL}={digest}")
         _buildah("rmi", "--prune")
     return name
@@ -103,6 +107,11 @@ def container(image: str, *options: str) -> Iterator[tuple[str, list[str]]]:
             text=True,
             check=False,
         )
+
+
+def let_go() -> None:
+    """Let the folder be removed, which podman keeps mounted onto itself; no container may run."""
+    subprocess.run(["umount", "--lazy", str(_FOLDER / _SHARING)], capture_output=True, check=False)
 
 
 def _require_tools() -> None:
@@ -162,10 +171,12 @@ def _make_base(name: str, digest: str) -> None:
 
 
 def _build(*options: str) -> None:
-    fixed = ("--isolation=chroot", "--pull-never", "--network=host", "--format=docker", "--layers")
+    fixed = ("--isolation=chroot", "--pull-never", "--network=host", "--format=docker")
+    # Where layers are copied, each step that is kept is a copy of everything.
+    layers = f"--layers={'true' if _driver() == _SHARING else 'false'}"
     # Where the host has a certificate authority of its own, pip has to know it.
     volume = f"--volume={_CERTIFICATES}:{_CERTIFICATES}:ro"
-    _buildah("bud", *fixed, volume, *options, str(_ROOT))
+    _buildah("bud", *fixed, layers, volume, *options, str(_ROOT))
 
 
 def _buildah(*arguments: str) -> str:
@@ -192,7 +203,7 @@ def _driver() -> str:
         ["stat", "-f", "-c%T", str(_FOLDER)], capture_output=True, text=True, check=False
     ).stdout.strip()
     known = Path("/proc/filesystems").read_text().split()
-    return "overlay" if "overlay" in known and kind != "overlayfs" else "vfs"
+    return _SHARING if "overlay" in known and kind != "overlayfs" else "vfs"
 
 
 def _runtime() -> Path:
@@ -203,3 +214,4 @@ def _runtime() -> Path:
 if __name__ == "__main__":
     # Apart from the tests, which are ended where they take minutes.
     built_image()
+    let_go()

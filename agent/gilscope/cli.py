@@ -27,6 +27,10 @@ exit codes:
 """
 
 
+_SHELL_BASE = 128
+"""A shell's exit code for a program that signal N has ended is this and N."""
+
+
 class Command(Protocol):
     """What a module in ``commands`` offers."""
 
@@ -92,7 +96,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever waits for gilscope, a shell for example, is to see what has ended it.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
-        raise
+        # Process 1 of a container is not ended by that.
+        return _SHELL_BASE + signal.SIGINT
 
 
 def _named_pids(arguments: argparse.Namespace) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from gilscope import procfs
 from gilscope.agent_reader import AgentReader
 from gilscope.agent_state import AgentState
 from gilscope.births import Births
+from gilscope.doctor.refusals import explained_denial
 from gilscope.errors import GilscopeError, NotPermitted, NotPython, UnsupportedPython
 from gilscope.gil.tracer import Tracer
 from gilscope.model import Observation, Refusal
@@ -300,9 +301,11 @@ class Discovery:
         name = "unknown"
         with contextlib.suppress(OSError):
             name = process_name(procfs.read_command_line(pid))
+        if isinstance(error, NotPermitted):
+            error = explained_denial(error, pid)
         remedy = error.remedy if isinstance(error, GilscopeError) else ""
         # Whoever reads only the log of a container finds nothing traced otherwise, and no reason.
-        _log.info("not traced: %s: %s", printable(name), printable(str(error)))
+        _log.info("not traced: %s: %s", printable(name), printable(f"{error}; {remedy}"))
         with self._lock:
             self._refusals[pid] = Refusal(pid, name, str(error), remedy)
 

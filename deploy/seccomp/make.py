@@ -17,6 +17,14 @@ __all__ = ["CALLS", "resolved"]
 
 CALLS = ("bpf", "perf_event_open")
 """What runtimes leave to CAP_SYS_ADMIN."""
+_NEEDLESS = {
+    *("add_key", "keyctl", "request_key"),
+    *("fsconfig", "fsmount", "fsopen", "fspick", "mount", "mount_setattr", "move_mount"),
+    *("open_tree", "pivot_root", "umount", "umount2"),
+    *("setns", "unshare"),
+    *("reboot", "syslog"),
+}
+"""What Podman allows, where the kernel does, for containers that run containers, and others not."""
 _CAPABILITIES = {"CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE"}
 _ARCHITECTURE, _PROCESSOR = "SCMP_ARCH_X86_64", "amd64"
 
@@ -39,7 +47,7 @@ def resolved(profile: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rules(rules: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for rule in rules:
-        names = sorted(set(rule["names"]) - set(CALLS))
+        names = sorted(set(rule["names"]) - {*CALLS, *_NEEDLESS})
         if not names or not _holds(rule["includes"], rule["excludes"]):
             continue
         kept = {"names": names, "action": rule["action"]}

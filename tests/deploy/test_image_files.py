@@ -71,6 +71,20 @@ def test_the_profile_allows_two_calls_in_any_case() -> None:
     ]
 
 
+def test_the_profile_allows_neither_mounts_nor_namespaces() -> None:
+    """
+    What Podman lets containers in containers do is left out.
+    """
+    allowed = {
+        name
+        for rule in _profile()["syscalls"]
+        if rule["action"] == "SCMP_ACT_ALLOW"
+        for name in rule["names"]
+    }
+
+    assert set() == {"keyctl", "mount", "pivot_root", "setns", "umount2", "unshare"} & allowed
+
+
 def test_the_profile_has_no_conditions() -> None:
     """
     Runtimes that do not know conditions on capabilities and processors read it as others do.

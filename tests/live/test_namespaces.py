@@ -1,6 +1,7 @@
 """Targets and agents in containers, as far as those are made of pid and mount namespaces."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -239,6 +240,20 @@ def test_all_in_a_pid_namespace_without_the_agent() -> None:
         assert 0 == counted[1]
         assert 1 not in pids
         assert 0 == service.command.outcome().exit_code
+
+
+def test_an_interrupted_process_1() -> None:
+    """
+    Ctrl-C ends process 1 too, whom a signal without a handler does not reach, and says nothing.
+    """
+    with gilscope_started("doctor", wrapper=_OWN_PIDS) as command:
+        (agent,) = eventually(lambda: _children(command.pid))
+        # It is in the midst of its work when it has the probes compiled.
+        eventually(lambda: _children(agent))
+        os.kill(agent, signal.SIGINT)
+        outcome = command.outcome()
+
+    assert (128 + signal.SIGINT, "", "") == (outcome.exit_code, outcome.output, outcome.messages)
 
 
 def _signalled(pid: int) -> bool:

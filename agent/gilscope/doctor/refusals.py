@@ -18,7 +18,7 @@ from gilscope.errors import (
     NotPython,
 )
 
-__all__ = ["explained", "require_processes"]
+__all__ = ["explained", "explained_denial", "require_processes"]
 
 
 def explained(error: GilscopeError, pids: Sequence[int]) -> GilscopeError:
@@ -36,6 +36,17 @@ def explained(error: GilscopeError, pids: Sequence[int]) -> GilscopeError:
     if isinstance(error, NotPython):
         return _explained_absence(error, pids, machine)
     return _explained_refusal(error, pids, machine)
+
+
+def explained_denial(error: NotPermitted, pid: int) -> NotPermitted:
+    """Return *error* with the reason why *pid* may not be looked into, itself for another reason.
+
+    Nothing is tried, so a service may ask at any time.
+    """
+    try:
+        return _explained_denial(error, pid, read_machine()) or error
+    except (KernelOrBccMissing, OSError):
+        return error
 
 
 def require_processes(*, named: bool) -> None:
@@ -67,15 +78,22 @@ def _explained_absence(error: NotPython, pids: Sequence[int], machine: Machine) 
 
 def _explained_refusal(error: NotPermitted, pids: Sequence[int], machine: Machine) -> NotPermitted:
     for pid in pids:
-        standing = read_standing(pid)
-        if standing is not None and standing.denial:
-            reason, remedy = why_denied(standing, machine)
-            return NotPermitted(f"{error}: {reason}", remedy=remedy)
+        denial = _explained_denial(error, pid, machine)
+        if denial is not None:
+            return denial
     attempts = make_attempts(machine.uprobe_type, uses_links=machine.uses_links)
     failure = first_failure(judge_abilities(machine, attempts, can_place_uprobes=False))
     if failure is None:
         return error
     return NotPermitted(f"{error}: {failure.found}", remedy=failure.remedy)
+
+
+def _explained_denial(error: NotPermitted, pid: int, machine: Machine) -> NotPermitted | None:
+    standing = read_standing(pid)
+    if standing is None or not standing.denial:
+        return None
+    reason, remedy = why_denied(standing, machine)
+    return NotPermitted(f"{error}: {reason}", remedy=remedy)
 
 
 def _require_readable(machine: Machine) -> None:
