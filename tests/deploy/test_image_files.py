@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
+from containers import SIDECAR
+
 _ROOT = Path(__file__).resolve().parents[2]
 _DEPLOY = _ROOT / "deploy"
 _RUNTIME_PROFILE = Path("/usr/share/containers/seccomp.json")
@@ -108,6 +110,21 @@ def test_the_profile_is_the_runtimes_own_but_for_that() -> None:
     made = subprocess.run(command, capture_output=True, text=True, check=True)
 
     assert made.stdout == (_DEPLOY / "seccomp" / "gilscope.json").read_text()
+
+
+def test_the_page_shows_the_options_that_are_tested() -> None:
+    """
+    The command line of docs/container.md has the options under which the tests run the image.
+    """
+    page = (_ROOT / "docs" / "container.md").read_text()
+    (line,) = [line for line in page.splitlines() if line.startswith("docker run ")]
+    shown = re.sub(r"(--\S+) (?!--)(\S+)", r"\1=\2", line).split()
+    tested = [option.replace(f"{_ROOT}/", "") for option in SIDECAR]
+
+    assert tested == [option for option in shown if option in tested]
+    assert {"--name=gilscope", "--pid=container:web", "--publish=127.0.0.1:9845:9845"} == {
+        option for option in shown if option.startswith("--") and option not in tested
+    }
 
 
 def _profile() -> dict[str, Any]:
