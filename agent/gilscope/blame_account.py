@@ -1,11 +1,12 @@
 """Keeps what is known by name of who kept whom waiting in one traced process."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from gilscope.model import Culprit, Edge, Kind, Observation, ProcessTotals, Stack, Tally
-from gilscope.pair_slots import PairSlots, Shown, shown_once
+from gilscope.pair_slots import PairSlots, Shown, Sums, shown_over_time, sums_of
 from gilscope.printable import printable
 from gilscope.recent_losses import RecentLosses
 from gilscope.site_totals import Labels, Line, SiteTotals
@@ -105,12 +106,15 @@ class BlameAccount:
         at_ns = self._totals.at_ns
         return BlameSeries(self._pair_slots.shown(at_ns), self._holder_slots.shown(at_ns))
 
-    def final(self) -> BlameSeries:
-        """Return the series of a process that is looked at once, when all is over."""
-        return BlameSeries(
-            shown_once(self._pairs, self._limit, width=2),
-            shown_once(self._holders, self._limit, width=1),
-        )
+    def sums(self) -> tuple[Sums, Sums]:
+        """Return what has been lost so far by pairs and by slow holders, for `over_time`."""
+        return sums_of(self._pairs), sums_of(self._holders)
+
+    def over_time(self, times: Sequence[tuple[Sums, Sums]]) -> tuple[BlameSeries, ...]:
+        """Return the series at each of *times*, of a process that nobody has seen before."""
+        pairs = shown_over_time(self._pairs, [sums for sums, _ in times], self._limit, width=2)
+        holders = shown_over_time(self._holders, [sums for _, sums in times], self._limit, width=1)
+        return tuple(map(BlameSeries, pairs, holders))
 
     def lately(self, most: int) -> Lately:
         """Return what has been lost lately, with *most* pairs and slow holders."""

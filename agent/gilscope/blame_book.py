@@ -1,13 +1,13 @@
 """Keeps, for every traced process, what is known by name of who kept whom waiting."""
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from gilscope.blame_account import BlameAccount, BlameSeries, Lately
 from gilscope.model import Observation
 
-__all__ = ["DEFAULT_PAIRS", "BlameBook", "final_series"]
+__all__ = ["DEFAULT_PAIRS", "BlameBook", "series_over_time"]
 
 DEFAULT_PAIRS: Final = 50
 
@@ -60,8 +60,11 @@ class BlameBook:
         return account
 
 
-def final_series(seen: Observation) -> BlameSeries:
-    """Return what to export of a process that is looked at once, when all is over."""
-    account = BlameAccount(seen, DEFAULT_PAIRS)
-    account.enter(seen.totals)
-    return account.final()
+def series_over_time(seen: Sequence[Observation]) -> tuple[BlameSeries, ...]:
+    """Return what to export at each look at a process that was recorded, the last one included."""
+    account = BlameAccount(seen[-1], DEFAULT_PAIRS)
+    sums = []
+    for each in seen:
+        account.enter(each.totals)
+        sums.append(account.sums())
+    return account.over_time(sums)

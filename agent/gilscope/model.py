@@ -435,6 +435,9 @@ class Recording:
     """When it ended, since the epoch, by the host's clock."""
     host: str = ""
     """The name of the host, as it calls itself."""
+    looks: tuple[Observation, ...] = ()
+    """Observations before the last one, in the order of time; none where they were not asked
+    for."""
 
 
 @dataclass(frozen=True, slots=True)

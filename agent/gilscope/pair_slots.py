@@ -6,13 +6,13 @@ stays in the shared one. So a series begins at zero, none ever runs back, and al
 are what has been lost altogether.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from gilscope.site_totals import Labels, Line, Place, SiteTotals
 
-__all__ = ["OTHER", "PairSlots", "Shown", "advanced", "shown_once"]
+__all__ = ["OTHER", "PairSlots", "Shown", "Sums", "advanced", "shown_over_time", "sums_of"]
 
 OTHER: Final = "other"
 """In place of each name of what has no series of its own."""
@@ -28,6 +28,17 @@ that was lost, is a trifle."""
 _MARK_NS: Final = 300_000_000_000
 """Lately means since the last mark but one, and marks are so far apart. What begins to hurt today
 is no trifle because of all that was lost last month."""
+
+
+_NOTHING: Final = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What had been lost at some time: times in ns, and how often."""
+
+    kinds: Mapping[Labels, tuple[int, int]]
+    lines: Mapping[Line, tuple[int, int]]
 
 
 @dataclass(slots=True, eq=False)
@@ -121,24 +132,46 @@ class _Mark:
     by_place: dict[Place, int]
 
 
-def shown_once(totals: SiteTotals, limit: int, width: int) -> tuple[Shown, ...]:
-    """Return what the series of *totals* show that nobody has seen before; the shared ones first.
-
-    The *limit* dearest places, which have *width* names, have series of their own, and whole: where
-    nothing was shown before, nothing can run back.
-    """
-    dearest = sorted(totals.places.values(), key=lambda place: -place.ns)
-    chosen = set(dearest[:limit])
-    left = {kind: [of_kind.ns, of_kind.count] for kind, of_kind in totals.sums.items()}
-    own = [line for line in totals.lines if line.place in chosen]
-    for line in own:
-        left[line.kind][0] -= line.ns
-        left[line.kind][1] -= line.count
-    others = (OTHER,) * width
-    return (
-        *(((*others, *kind), ns, count) for kind, (ns, count) in left.items()),
-        *(((*line.place.names, *line.kind), line.ns, line.count) for line in own),
+def sums_of(totals: SiteTotals) -> Sums:
+    """Return what *totals* have added up to so far, for `shown_over_time`."""
+    return Sums(
+        {kind: (of_kind.ns, of_kind.count) for kind, of_kind in totals.sums.items()},
+        {line: (line.ns, line.count) for line in totals.lines},
     )
+
+
+def shown_over_time(
+    totals: SiteTotals, times: Sequence[Sums], limit: int, width: int
+) -> tuple[tuple[Shown, ...], ...]:
+    """Return what the series of *totals* show at each of *times*; the shared ones first.
+
+    Nobody has seen them before, and so the *limit* places that are the dearest in the end, which
+    have *width* names, have series of their own from the beginning.
+    """
+    chosen = set(sorted(totals.places.values(), key=lambda place: -place.ns)[:limit])
+    own = [line for line in totals.lines if line.place in chosen]
+    kinds = list(totals.sums)
+    others = (OTHER,) * width
+    labels = [(*others, *kind) for kind in kinds] + [(*one.place.names, *one.kind) for one in own]
+    shown_ns, shown = [0] * len(labels), [0] * len(labels)
+    result = []
+    for sums in times:
+        lines = [sums.lines.get(line, _NOTHING) for line in own]
+        left = [_left(sums, kind, own) for kind in kinds]
+        shown_ns = list(advanced(shown_ns, [ns for ns, _ in (*left, *lines)]))
+        shown = list(advanced(shown, [count for _, count in (*left, *lines)]))
+        result.append(tuple(zip(labels, shown_ns, shown, strict=True)))
+    return tuple(result)
+
+
+def _left(sums: Sums, kind: Labels, own: Iterable[Line]) -> tuple[int, int]:
+    """Return what *sums* have of a kind beside the lines in *own*."""
+    ns, count = sums.kinds.get(kind, _NOTHING)
+    for line in own:
+        if line.kind == kind:
+            line_ns, line_count = sums.lines.get(line, _NOTHING)
+            ns, count = ns - line_ns, count - line_count
+    return ns, count
 
 
 def advanced(shown: Sequence[int], actual: Sequence[int]) -> Sequence[int]:

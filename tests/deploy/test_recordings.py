@@ -98,7 +98,7 @@ def test_backfilled_figures_begin_at_zero(backfilled: Prometheus) -> None:
 
 def test_increase_goes_on_behind_the_end(backfilled: Prometheus) -> None:
     """
-    As the documentation says, Prometheus makes half as much again of two points.
+    As the documentation says, Prometheus adds half of what came between two points on average.
     """
     (sample,) = _samples(backfilled, "increase(gilscope_gil_convoy_waits_total[1m])", 1700000030)
 

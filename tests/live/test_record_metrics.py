@@ -2,6 +2,7 @@
 
 import json
 import platform
+import re
 import time
 from pathlib import Path
 
@@ -13,22 +14,28 @@ from unit.collectors.scraped import parse
 
 pytestmark = pytest.mark.live
 
+_COUNTS = r"\w+_(total|bucket|count|sum)\{"
+
 
 def test_both_have_the_figures_of_the_report(tmp_path: Path) -> None:
     """
-    Of one recording, metrics and JSON say the same, and OpenMetrics says when and where it was.
+    Of one recording, metrics and JSON say the same, and OpenMetrics says how it came to that.
     """
     formats = ("json", "openmetrics", "prometheus")
     words = [f"--format={form}={tmp_path / form}" for form in formats]
     before_s = time.time()
     with started(["/usr/bin/python3"], "convoy.py", "--client") as workload:
-        outcome = gilscope("record", "-p", str(workload.pid), "-d", "1", *words)
+        outcome = gilscope("record", "-p", str(workload.pid), "-d", "3", *words)
     after_s = time.time()
     report = json.loads((tmp_path / "json").read_text())
     plain = parse((tmp_path / "prometheus").read_text())
     lines = (tmp_path / "openmetrics").read_text().splitlines()
     samples = [line.rpartition(" ") for line in lines if not line.startswith("#")]
-    began_s, ended_s = sorted({float(time) for _, _, time in samples})
+    began_s, *looks_s, ended_s = sorted({float(time) for _, _, time in samples})
+    series: dict[str, list[float]] = {}
+    for text, _, _ in samples:
+        name, _, value = text.rpartition(" ")
+        series.setdefault(name, []).append(float(value))
     values = [text for text, _, time in samples if float(time) == ended_s]
 
     assert 0 == outcome.exit_code
@@ -41,5 +48,8 @@ def test_both_have_the_figures_of_the_report(tmp_path: Path) -> None:
         text.rpartition(" ")[2] for text in values if text.startswith("gilscope_gil_convoy_waits")
     }
     assert before_s < began_s < ended_s < after_s + 0.001
+    assert 1 <= len(looks_s) <= 2
+    counts = {name: seen for name, seen in series.items() if re.match(_COUNTS, name)}
+    assert [] == [name for name, seen in counts.items() if seen != sorted(seen) or seen[0] != 0]
     assert pytest.approx(report["duration_s"], abs=0.002) == ended_s - began_s
     assert all(f'job="gilscope",instance="{platform.node()}"' in text for text in values)

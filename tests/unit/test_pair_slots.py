@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from gilscope.model import Tally
-from gilscope.pair_slots import PairSlots, advanced, shown_once
+from gilscope.pair_slots import PairSlots, advanced, shown_over_time, sums_of
 from gilscope.site_totals import SiteTotals
 from recordings import MS
 
@@ -184,24 +184,58 @@ def test_advanced(shown: list[int], actual: list[int], expected: list[int]) -> N
     assert expected == list(advanced(shown, actual))
 
 
-def test_what_is_shown_once_is_whole() -> None:
+def test_what_is_shown_afterwards_is_whole() -> None:
     """
-    The dearest places have all that they lost, and the others together the rest of each kind.
+    The dearest places have all that they lost from the beginning, the others the rest together.
     """
     totals = SiteTotals([("usual",), ("rare",)])
-    lost = {
-        ("a", "usual"): Tally(5 * MS, 1),
-        ("b", "usual"): Tally(20 * MS, 2),
+    early = {("a", "usual"): Tally(5 * MS, 1), ("b", "usual"): Tally(20 * MS, 2)}
+    late = early | {
         ("b", "rare"): Tally(3 * MS, 3),
         ("c", "usual"): Tally(40 * MS, 4),
         ("d", "usual"): Tally(2 * MS, 5),
     }
-    totals.update(list(lost), list(lost.values()), list(lost), lambda key: ((key[0],), (key[1],)))
+    times = []
+    for lost in (early, late):
+        totals.update(
+            list(lost), list(lost.values()), list(lost), lambda key: ((key[0],), (key[1],))
+        )
+        times.append(sums_of(totals))
 
     assert (
-        (("other", "usual"), 7 * MS, 6),
-        (("other", "rare"), 0, 0),
-        (("b", "usual"), 20 * MS, 2),
-        (("b", "rare"), 3 * MS, 3),
-        (("c", "usual"), 40 * MS, 4),
-    ) == shown_once(totals, 2, width=1)
+        (
+            (("other", "usual"), 5 * MS, 1),
+            (("other", "rare"), 0, 0),
+            (("b", "usual"), 20 * MS, 2),
+            (("b", "rare"), 0, 0),
+            (("c", "usual"), 0, 0),
+        ),
+        (
+            (("other", "usual"), 7 * MS, 6),
+            (("other", "rare"), 0, 0),
+            (("b", "usual"), 20 * MS, 2),
+            (("b", "rare"), 3 * MS, 3),
+            (("c", "usual"), 40 * MS, 4),
+        ),
+    ) == shown_over_time(totals, times, 2, width=1)
+
+
+def test_nothing_that_is_shown_afterwards_runs_back() -> None:
+    """
+    A wait in flight that turns out to be another place's stays where it was first.
+    """
+    totals = SiteTotals([("usual",)])
+    times = []
+    for a_ns, b_ns in ((30 * MS, 10 * MS), (20 * MS, 25 * MS)):
+        lost = {("a",): Tally(a_ns, 1), ("b",): Tally(b_ns, 1)}
+        totals.update(list(lost), list(lost.values()), list(lost), lambda key: (key, ("usual",)))
+        times.append(sums_of(totals))
+
+    shown = [
+        {labels[0]: ns for labels, ns, _ in series}
+        for series in shown_over_time(totals, times, 2, width=1)
+    ]
+    assert [
+        {"other": 0, "a": 30 * MS, "b": 10 * MS},
+        {"other": 0, "a": 30 * MS, "b": 15 * MS},
+    ] == shown

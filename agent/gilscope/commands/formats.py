@@ -17,6 +17,7 @@ __all__ = [
     "Output",
     "add_format_options",
     "chosen_outputs",
+    "wants_looks",
     "wants_timeline",
     "write_rendered",
     "write_reports",
@@ -30,6 +31,8 @@ FORMATS = (
 
 _TIMELINES = {"perfetto"}
 """What cannot be made of sums alone."""
+_HISTORIES = {"openmetrics"}
+"""What is made of the sums at several times."""
 
 
 class _Renderer(Protocol):
@@ -89,6 +92,11 @@ def chosen_outputs(arguments: argparse.Namespace) -> tuple[Output, ...]:
 def wants_timeline(outputs: Sequence[Output]) -> bool:
     """Return whether one of *outputs* shows waits one by one, in the order in which they came."""
     return any(output.form in _TIMELINES for output in outputs)
+
+
+def wants_looks(outputs: Sequence[Output]) -> bool:
+    """Return whether one of *outputs* shows how the sums have grown."""
+    return any(output.form in _HISTORIES for output in outputs)
 
 
 def write_reports(outputs: Sequence[Output], recording: Recording) -> bool:

@@ -15,6 +15,7 @@ from gilscope.commands.formats import (
     Output,
     add_format_options,
     chosen_outputs,
+    wants_looks,
     wants_timeline,
     write_reports,
 )
@@ -35,6 +36,7 @@ from gilscope.gil.site_cache import SiteCache, default_folder
 from gilscope.gil.tracer import Tracer
 from gilscope.gil.trap_costs import measure_trap_costs
 from gilscope.launch import HeldCommand
+from gilscope.looks import Looks
 from gilscope.model import Frame, Mode, Observation, ProcessTotals, Recording
 from gilscope.printable import printable
 from gilscope.source_lines import SourceLines
@@ -224,7 +226,8 @@ def _record(
             f"(CPython {process.python}). Ctrl-C to end.",
             file=sys.stderr,
         )
-        observation = _observe_until_end(tracer, began_ns, arguments.duration, stopped)
+        looks = Looks(began_ns) if wants_looks(arguments.outputs or ()) else None
+        observation = _observe_until_end(tracer, began_ns, arguments.duration, stopped, looks)
         at_ns = observation.totals.at_ns
         return Recording(
             observation,
@@ -234,6 +237,7 @@ def _record(
             timeline=tracer.timeline(pid),
             ended_ns=time.time_ns() - (time.monotonic_ns() - at_ns),
             host=platform.node(),
+            looks=() if looks is None else looks.kept,
         )
 
 
@@ -246,7 +250,11 @@ def _frames(totals: ProcessTotals) -> Iterator[Frame]:
 
 
 def _observe_until_end(
-    tracer: Tracer, began_ns: int, duration_s: float | None, stopped: _Stop
+    tracer: Tracer,
+    began_ns: int,
+    duration_s: float | None,
+    stopped: _Stop,
+    looks: Looks | None,
 ) -> Observation:
     deadline_ns = None if duration_s is None else began_ns + int(duration_s * 1e9)
     while not stopped.is_set and tracer.pids:
@@ -257,4 +265,7 @@ def _observe_until_end(
                 break
         tracer.wait(left_s)
         tracer.tick()
+        if looks is not None and looks.is_due(time.monotonic_ns()):
+            for seen in tracer.observe():
+                looks.add(seen)
     return tracer.observe(is_final=True)[-1]

@@ -14,6 +14,7 @@ from gilscope.commands.formats import (
     Output,
     add_format_options,
     chosen_outputs,
+    wants_looks,
     wants_timeline,
     write_reports,
 )
@@ -101,6 +102,15 @@ def test_timeline_is_wanted_for_pictures_of_time() -> None:
         form for form in formats.FORMATS if wants_timeline(_chosen("--format", form))
     ]
     assert wants_timeline(_chosen("--format", "text", "--format", "perfetto=/dev/null"))
+
+
+def test_looks_are_wanted_for_history() -> None:
+    """
+    Only OpenMetrics says what was known when.
+    """
+    assert ["openmetrics"] == [
+        form for form in formats.FORMATS if wants_looks(_chosen("--format", form))
+    ]
 
 
 def test_all_reports_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.model import Recording
+from gilscope.model import Observation, Recording
 from gilscope.reports import openmetrics, prometheus
-from recordings import full_mode, with_edges
+from recordings import MS, full_mode, with_edges
 from unit.collectors.scraped import OPEN_METRICS, parse
 
 _OF_PROCESS = (
@@ -75,6 +75,37 @@ def test_beginning_has_zeros_and_no_gauges() -> None:
 
     assert {0.0} == {sample.value for family in began.families for sample in family.samples}
     assert gauges == ended.names() - began.names()
+
+
+def test_looks_stand_between_the_beginning_and_the_end() -> None:
+    """
+    Each with its own time, in the order of time; one at the very end is the end.
+    """
+    recording = _ended(with_edges())
+    seen = recording.observation
+
+    def look(at_ns: int, convoy_waits: int) -> Observation:
+        (gil,) = seen.totals.gils
+        gils = (replace(gil, convoy_waits=convoy_waits),)
+        return replace(seen, totals=replace(seen.totals, at_ns=at_ns, gils=gils, edges=()))
+
+    # The observation is of 1000 ms, and of the recording's end.
+    looks = (look(200 * MS, 30), look(700 * MS, 60), look(1000 * MS, 100))
+    text = openmetrics.render(replace(recording, looks=looks))
+    name = f"gilscope_gil_convoy_waits_total{{{_OF_PROCESS}}}"
+    pair = 'waiter="handle (app.py:13)",holder="crunch (app.py:4)",kind="GIL_CONVOY"'
+
+    assert [
+        f"{name} 0 {_BEGAN}",
+        f"{name} 30 1700000001.451",
+        f"{name} 60 1700000001.951",
+        f"{name} 100 {_ENDED}",
+    ] == [line for line in text.splitlines() if line.startswith(name)]
+    assert ["0", "0.0", "0.0", "1.1"] == [
+        line.split()[-2]
+        for line in text.splitlines()
+        if line.startswith("gilscope_gil_blocked_seconds_total") and pair in line
+    ]
 
 
 def test_moment_has_a_beginning_and_an_end() -> None:
