@@ -14,7 +14,8 @@
 // the other. So a look is good for all of them for an eighth of a switch interval.
 //
 // Where that costs more than it may, the stacks of a share of the waits are read only, drawn by lot
-// when a wait begins; the others are put down to STACK_UNSAMPLED, from beginning to end.
+// when a wait begins; the others are put down to STACK_UNSAMPLED, from beginning to end, and user
+// space shares them out.
 //
 // The edges of a process add up to the time that its threads have lost. What is not known is put
 // down to STACK_UNKNOWN.

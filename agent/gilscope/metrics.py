@@ -156,8 +156,8 @@ GIL_STACK_SAMPLING_RATIO = _of_process(
     "gilscope_gil_stack_sampling_ratio",
     "gauge",
     "Share of the waits whose stacks are read now.",
-    "Below 1, reading them all would cost more than the overhead budget: the waits that are left "
-    "out stand under 'not sampled' as waiter and holder, and shares are to be taken of the others.",
+    "Below 1, reading them all would cost more than the overhead budget: blocked time is estimated "
+    "from those that are read. All else is counted.",
 )
 GIL_CONVOY_WAITS = _of_process(
     "gilscope_gil_convoy_waits_total",

@@ -86,25 +86,23 @@ def test_auto_mode_is_what_serve_does_unasked() -> None:
 
 def test_stacks_of_fewer_waits_where_all_would_be_too_dear() -> None:
     """
-    The waits that are left out are counted, and say that they are.
+    The waits that are left out are put down to those that are not, and the share says so.
     """
     waited, blocked = "gilscope_gil_thread_wait_seconds_total", "gilscope_gil_blocked_seconds_total"
-    left_out = {"waiter": "not sampled", "holder": "not sampled"}
     with (
         started([_PYTHON], "held_known.py", "--seconds", "6", "--threads", "mixed,brisk") as load,
         serving("-p", str(load.pid), "--overhead-budget", "0.1%") as service,
     ):
         load.command()
-        # Until it is among the dearest pairs, it is one of the others.
-        eventually(lambda: service.scrape().total(blocked, **left_out) > 0)
-        ratio = service.scrape().total("gilscope_gil_stack_sampling_ratio")
         load.answer()
         scrape = service.scrape()
         load.finish()
+    waiters = {sample.labels["waiter"] for sample in scrape.samples(blocked)}
 
-    assert 0 < ratio < 1
-    assert 0 < scrape.total(blocked, **left_out) < scrape.total(blocked)
-    assert scrape.total(waited) == pytest.approx(scrape.total(blocked), abs=1e-6)
+    assert 0 < scrape.total("gilscope_gil_stack_sampling_ratio") < 1
+    assert {"holder", "other"} >= {waiter.partition(" ")[0] for waiter in waiters}
+    # What has found nobody yet is not told.
+    assert 0.95 * scrape.total(waited) < scrape.total(blocked) <= scrape.total(waited) + 1e-6
 
 
 def _with_holds(service: Service) -> list[Scrape]:

@@ -29,9 +29,10 @@ def stack() -> Iterator["subprocess.Popen[str]"]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment(), text=True) as process:
         try:
             yield process
-            process.wait(30)
         finally:
-            process.kill()
+            # By a signal that it can heed: it has to end whatever it has started.
+            process.send_signal(signal.SIGINT)
+            process.wait(30)
 
 
 def _until(stack: "subprocess.Popen[str]", words: str) -> str:

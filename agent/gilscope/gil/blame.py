@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from gilscope.gil.account import RawEdge, RawProcess, RawStack, Taken, kind_so_far, waiting_since_ns
 from gilscope.gil.code_identity import is_code
 from gilscope.gil.code_reader import UNKNOWN_FRAME, CodeReader
+from gilscope.gil.left_out import LeftOut
 from gilscope.gil.roles import FRAMES_FOR_ROLE
 from gilscope.gil.runtime import Runtime
 from gilscope.model import UNKNOWN_STACK, Culprit, Edge, Frame, Kind, Stack, StackState, Tally
@@ -45,11 +46,15 @@ class Blame:
         self._outermost: dict[int, Sequence[Frame]] = {}
         self._unknown = self._place(UNKNOWN_STACK)
         self._by_id[_NO_PYTHON_ID] = self._place(Stack((), StackState.NO_PYTHON))
-        self._by_id[_UNSAMPLED_ID] = self._place(Stack((), StackState.UNSAMPLED))
+        self._unsampled = self._place(Stack((), StackState.UNSAMPLED))
+        self._by_id[_UNSAMPLED_ID] = self._unsampled
         self._verified: dict[int, int] = {}
         """Identity of the code objects whose names have been read."""
         self._kept: dict[_Pair, RawEdge] = {}
         self._kept_culprits: dict[int, RawEdge] = {}
+        self._left_out: LeftOut[_Pair] = LeftOut(lambda pair: pair[0])
+        self._left_out_pairs = {self._left_out_of(kind) for kind in range(len(_KINDS))}
+        self._left_out_culprits: LeftOut[int] = LeftOut(lambda _place: 0)
         self._edges: dict[_Pair, Edge] = {}
         self._culprits: dict[int, Culprit] = {}
 
@@ -93,6 +98,8 @@ class Blame:
     def edges(self, process: RawProcess, now_ns: int, *, is_final: bool) -> tuple[Edge, ...]:
         """Return what *process* shows at *now_ns*, the dearest first.
 
+        What was left out by lot is shared out among the others.
+
         Unless this is *final*, what may still be put down to somebody else is left out: short waits
         in flight, waits whose holder nobody has looked at yet, and stacks that have not been sent.
         """
@@ -109,7 +116,11 @@ class Blame:
             for holder, edge in (*waiting.slices, (waiting.holder, last)):
                 number = _KINDS.index(kind_now)
                 self._add_if_known(sums, number, waiting.waiter, holder, edge, is_final=is_final)
-        for pair, edge in sums.items():
+        shown = self._left_out.share_out(sums, self._left_out_pairs)
+        if is_final:
+            rest = self._left_out.rest()
+            shown |= {self._left_out_of(kind): edge for kind, edge in rest.items()}
+        for pair, edge in shown.items():
             self._show(pair, edge)
         return tuple(sorted(self._edges.values(), key=lambda edge: -edge.lost.ns))
 
@@ -120,7 +131,11 @@ class Blame:
             if is_final or self._is_settled(holder):
                 at = self._place_of(holder)
                 sums[at] = sums[at] + edge if at in sums else edge
-        for place, edge in sums.items():
+        shown = self._left_out_culprits.share_out(sums, {self._unsampled})
+        rest = self._left_out_culprits.rest()
+        if is_final and rest:
+            (shown[self._unsampled],) = rest.values()
+        for place, edge in shown.items():
             tally = Tally(edge.ns, edge.count)
             known = self._culprits.get(place)
             if known is None or known.drop_latency != tally:
@@ -171,6 +186,9 @@ class Blame:
         if place == len(self._stacks):
             self._stacks.append(stack)
         return place
+
+    def _left_out_of(self, kind: int) -> _Pair:
+        return kind, self._unsampled, self._unsampled
 
     def _place_of(self, stack_id: int) -> int:
         return self._by_id.get(stack_id, self._unknown)

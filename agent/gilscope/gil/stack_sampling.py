@@ -5,8 +5,7 @@ leaves beside the traps of the waits is spent on stacks, so that windows of full
 half; and a tenth of the budget in any case, or nobody would know who keeps whom waiting in a
 process whose waits alone use it up. Each wait has the same chance, whatever its length and place.
 
-The share falls at once and rises slowly, for a process that is busy now and then. Who compares
-pairs of places over a time in which it has changed sees less of the times when it was small.
+The share falls at once and rises slowly, for a process that is busy now and then.
 """
 
 from typing import Final
