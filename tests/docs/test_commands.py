@@ -78,19 +78,32 @@ for thread in threads:
 
 def _commands(page: Path) -> list[str]:
     """Return what is run of *page*."""
-    return [
-        command
+    return [command for block in _blocks(page) for command in block]
+
+
+def _blocks(page: Path) -> list[list[str]]:
+    """Return what is run of *page*, block by block."""
+    blocks = [
+        [command for command in commands_of(block) if command not in _NOT_RUN]
         for block in blocks_of(page)
         if _is_new(page, block)
-        for command in commands_of(block)
-        if command not in _NOT_RUN
     ]
+    return [block for block in blocks if block]
 
 
 def _is_new(page: Path, block: str) -> bool:
     """Return whether no page before has *block* too: what installs takes long."""
     pages = list(_FOLDERS)
     return all(block not in blocks_of(before) for before in pages[: pages.index(page)])
+
+
+def _sessions() -> list[tuple[Path, list[str]]]:
+    """Return what is typed one after the other, by page; blocks of README.md stand alone."""
+    return [
+        (page, commands)
+        for page in _FOLDERS
+        for commands in (_blocks(page) if page.name == "README.md" else [_commands(page)])
+    ]
 
 
 def _rule(command: str) -> _Rule | None:
@@ -161,14 +174,18 @@ def _meet(here: Place, server: Started, name: str) -> None:
 
 @pytest.mark.live
 @pytest.mark.slow
-@pytest.mark.parametrize("page", _FOLDERS, ids=lambda page: page.stem)
-def test_every_command_runs(page: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("page", "commands"),
+    _sessions(),
+    ids=[f"{page.stem}: {commands[-1]}" for page, commands in _sessions()],
+)
+def test_every_command_runs(page: Path, commands: list[str], tmp_path: Path) -> None:
     """
     In the order of the page, each command does what it says.
     """
     run_on: list[tuple[Started, _Rule]] = []
     with _prepared(page, tmp_path) as here:
-        for command in _commands(page):
+        for command in commands:
             rule = _rule(command)
             assert rule is not None, command
             if "-p 4711" in command and "4711" not in here.words:
