@@ -1,8 +1,8 @@
 # gilscope with everything that it needs but the kernel: BCC, and headers to compile probes against.
 #
 # docs/container.md says how it is run. The tag names a point release of Debian; to pin the image
-# itself, give its digest: --build-arg BASE=docker.io/library/debian@sha256:...
-ARG BASE=docker.io/library/debian:12.15-slim
+# itself, give its digest: --build-arg BASE=debian@sha256:...
+ARG BASE=debian:12.15-slim
 
 FROM ${BASE} AS builder
 WORKDIR /build

@@ -1,9 +1,8 @@
 """Builds the image of the Dockerfile, and runs containers, with buildah, podman and runc.
 
 No registry is asked. What the Dockerfile takes for its base is made by mmdebstrap from packages of
-the distribution and given the name that the Dockerfile asks for; it is like the official image of
-that name, and not that image. Both images are kept in ``.cache/containers`` until what they are
-made from changes.
+the distribution; it is like the official image of that name, and not that image. Both images are
+kept in ``.cache/containers`` until what they are made from changes.
 """
 
 import hashlib
@@ -61,7 +60,7 @@ def base_image() -> str:
     _require_tools()
     found = re.search(r"^ARG BASE=(\S+)$", (_ROOT / "Dockerfile").read_text(), re.MULTILINE)
     assert found is not None
-    name = found[1]
+    name = f"localhost/{found[1]}"
     digest = _digest([name, *_BASE_OPTIONS])
     if not _is_current(name, digest):
         _make_base(name, digest)
@@ -79,8 +78,8 @@ def built_image() -> str:
         _buildah("rm", "--all")
         if _driver() == _SHARING:
             # The builder's own name keeps what it has done so far from being pruned.
-            _build("--target=builder", "--tag=localhost/gilscope-builder:test")
-        _build(f"--tag={name}", f"--label={_LABEL}={digest}")
+            _build(base, "--target=builder", "--tag=localhost/gilscope-builder:test")
+        _build(base, f"--tag={name}", f"--label={_LABEL}={digest}")
         _buildah("rmi", "--prune")
     return name
 
@@ -170,13 +169,13 @@ def _make_base(name: str, digest: str) -> None:
     _buildah("commit", "--rm", "--format=docker", builder, name)
 
 
-def _build(*options: str) -> None:
+def _build(base: str, *options: str) -> None:
     fixed = ("--isolation=chroot", "--pull-never", "--network=host", "--format=docker")
     # Where layers are copied, each step that is kept is a copy of everything.
     layers = f"--layers={'true' if _driver() == _SHARING else 'false'}"
     # Where the host has a certificate authority of its own, pip has to know it.
     volume = f"--volume={_CERTIFICATES}:{_CERTIFICATES}:ro"
-    _buildah("bud", *fixed, layers, volume, *options, str(_ROOT))
+    _buildah("bud", *fixed, f"--build-arg=BASE={base}", layers, volume, *options, str(_ROOT))
 
 
 def _buildah(*arguments: str) -> str:
