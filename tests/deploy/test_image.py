@@ -231,7 +231,7 @@ def test_a_pid_namespace_that_is_not_shared(arguments: Sequence[str]) -> None:
     """
     outcome = _run(*arguments, options=SIDECAR)
 
-    assert 11 == outcome.exit_code
+    assert 13 == outcome.exit_code
     assert [
         "error: gilscope is alone in a pid namespace of its own: there is nothing to trace",
         "podman run --pid container:TARGET ... (one container) or podman run --pid host ... (all)",

@@ -79,7 +79,7 @@ def test_alone_in_a_pid_namespace(python: int) -> None:
 
     report = doctor("-p", str(python), wrapper=wrapper)
 
-    assert (11, ["pid_namespace"], ["process"]) == (
+    assert (13, ["pid_namespace"], ["process"]) == (
         report["exit_code"],
         missing(report),
         missing(report["process"]),
