@@ -59,7 +59,9 @@ class _Watched:
     window: Window | None
     file: "_File"
     sampling: StackSampling | None = None
-    """None: the stacks of all waits are read, or of none."""
+    """None: nothing changes the share of waits whose stacks are read."""
+    stack_share: float | None = None
+    """That share; None: no stacks are read."""
     governor: Governor | None = None
     opened_ns: int = 0
     until_ns: int = _NEVER_NS
@@ -144,8 +146,10 @@ class FullMode:
         watched = _Watched(traced, account, traced.window, file)
         self._watched[traced.pid] = watched
         budget = Budget(self._plan.budget_share)
-        if self._plan.mode is Mode.AUTO and traced.blame is not None:
-            watched.sampling = StackSampling(budget, usage)
+        if traced.blame is not None:
+            watched.stack_share = 1.0
+            if self._plan.mode is Mode.AUTO:
+                watched.sampling = StackSampling(budget, usage)
         if traced.window is None:
             return
         self.learn_locks(traced)
@@ -224,10 +228,7 @@ class FullMode:
         if watched is None:
             return None
         self._update(watched)
-        cost = watched.account.cost()
-        if watched.sampling is not None:
-            return replace(cost, stack_share=watched.sampling.share)
-        return cost if traced.blame is None else replace(cost, stack_share=1.0)
+        return replace(watched.account.cost(), stack_share=watched.stack_share)
 
     def _update(self, watched: _Watched) -> None:
         traced, account = watched.traced, watched.account
@@ -235,6 +236,7 @@ class FullMode:
         if traced.ended or watched.sampling is None:
             return
         if watched.sampling.look(account.usage):
+            watched.stack_share = watched.sampling.share
             self._probe.read_stacks_of(traced.pid, watched.sampling.share)
 
     def _step(self, watched: _Watched, governor: Governor) -> None:

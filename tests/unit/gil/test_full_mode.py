@@ -79,6 +79,24 @@ def test_fewer_stacks_are_read_in_auto_mode_where_they_are_dear(
     assert expected == cost.stack_share
 
 
+def test_share_of_stacks_outlives_the_process(setting: Setting) -> None:
+    """
+    What is told of a process that has ended was made from that share.
+    """
+    setting.fields.blame = object()
+    setting.governor.decisions = [None]
+    full_mode = setting.begun(AUTO)
+    setting.works(1000)
+    setting.probe.spent_on_stacks_ns = 20_000_000
+    full_mode.step()
+    full_mode.end(setting.traced)
+    setting.fields.ended = True
+    cost = full_mode.cost(setting.traced)
+
+    assert cost is not None
+    assert pytest.approx(0.5 * 0.02 * 980 / 20) == cost.stack_share
+
+
 def test_share_of_stacks_is_unknown_where_none_are_read(setting: Setting) -> None:
     """
     It is neither all nor nothing.
