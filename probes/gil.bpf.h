@@ -89,6 +89,8 @@ enum stack_id {
 #define END_WAIT 3
 #define ON_WAIT 4
 #define ON_YIELD 5
+#define READ_STACK 6
+#define NEXT_PROGRAMS 7
 
 enum target_flag {
     TARGET_KNOWS_CALLERS = 1, // `callers` has rules for this file
@@ -199,25 +201,31 @@ struct blame {
     u64 slice_holders[MAX_SLICES];
     u64 slice_ns[MAX_SLICES];
     u64 slice_stretches[MAX_SLICES];
-    u64 tstate;      // the thread's own, if it was found
-    u64 search_ns;   // before this it is not searched for again
-    u64 search_from; // a search has come so far; 0: it begins anew
+    u64 tstate;             // the thread's own, if it was found
+    u64 search_ns;          // before this it is not searched for again
+    u64 search_from;        // a search has come so far; 0: it begins anew,
+    u64 search_interpreter; // or goes on behind this one if it is the same search
     u32 tgid;
     u32 cause;
     u32 is_new_holder; // no slice of this wait has been put down to it yet
     u32 wants_holder;  // holder_tstate is to be looked at
     u32 ends_wait;     // and then the wait is over
     u32 has_searched;  // for `tstate`, just now
-    u64 unread;        // what stands for both stacks of a wait whose stacks are not read; or 0
+    u32 searches;      // runs of the program that have come before in this search
+    u32 padding;
+    u64 unread; // what stands for both stacks of a wait whose stacks are not read; or 0
     u64 version_begin;
     // Working space. It must be the thread's own: a program may be interrupted by another thread's.
     u64 addresses[STACK_DEPTH];
+    u64 walked_tstate;
     u64 innermost;
     u64 walk_began_ns;
     u64 last_addresses[STACK_DEPTH];
     u64 last_codes[STACK_DEPTH];
     u32 last_instructions[STACK_DEPTH];
     u64 pointers[MAX_CODE_POINTERS];
+    u32 walks; // before this one
+    u32 walk;  // enum walk: how it has ended
     u32 last_depth;
     u32 last_state;
     u32 here;
@@ -405,7 +413,7 @@ BPF_TABLE("lru_hash", struct stack_key, u8, sent_stacks, MAX_STACKS);
 BPF_F_TABLE("hash", struct edge_key, struct edge, edges, MAX_EDGES, TABLE_FLAGS);
 BPF_F_TABLE("hash", struct culprit_key, struct culprit, culprits, MAX_EDGES, TABLE_FLAGS);
 BPF_ARRAY(settings, struct settings, 1);
-BPF_PROG_ARRAY(next_program, 6);
+BPF_PROG_ARRAY(next_program, NEXT_PROGRAMS);
 // struct stack
 BPF_RINGBUF_OUTPUT(stacks, STACK_PAGES);
 // struct notice
@@ -464,6 +472,7 @@ static __always_inline void observe(const struct gil_key *gil, u32 quantity, u64
 
 // For what user space may write at any instant.
 #define READ_ONCE_U64(field) (*(const volatile u64 *)&(field))
+#define READ_ONCE_U32(field) (*(const volatile u32 *)&(field))
 
 // What stands between these two may be copied by user space at any instant; the barriers keep the
 // compiler from moving a store out.

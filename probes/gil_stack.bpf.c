@@ -233,7 +233,8 @@ static __always_inline void keep_common(struct blame *blame)
         if (stack->instructions[here] != blame->last_instructions[there])
             break;
     }
-    u32 first = blame->here - blame->common;
+    // Read again: of the copy that the loop has compared, the verifier would follow every bound.
+    u32 first = READ_ONCE_U32(blame->here) - READ_ONCE_U32(blame->common);
 
 #pragma clang loop unroll(disable)
     for (u32 at = 0; at < STACK_DEPTH; at++) {
@@ -318,45 +319,47 @@ static __always_inline u64 noted_stack(struct blame *blame, const struct python 
     return key.id;
 }
 
-// The id of the stack of the thread with the state *tstate*, which *may_run* meanwhile.
-static __always_inline u64 stack_of(struct blame *blame, const struct python *python, u64 tstate,
-                                    int may_run)
+// One walk along the frames of a thread, which *may_run* meanwhile. Whether that will do; if not,
+// it is remembered for the next one.
+static __always_inline int walk_will_do(struct blame *blame, const struct python *python,
+                                        int may_run)
 {
-    enum walk walk = WALK_FAULT;
+    u64 tstate = blame->walked_tstate;
+    enum walk walk = walk_once(blame, python, tstate);
 
-    blame->last_depth = 0;
-#pragma clang loop unroll(disable)
-    for (int attempt = 0; attempt < MAX_WALKS; attempt++) {
-        walk = walk_once(blame, python, tstate);
-        if (!may_run || walk == WALK_NO_PYTHON)
-            break;
-        // Whoever has lost the CPU just then stays there.
-        if (walk == WALK_GENERATOR && is_still_there(blame, python, tstate))
-            break;
-        if (walk != WALK_DONE)
-            continue;
-        if (is_same_walk(blame) && is_still_there(blame, python, tstate))
-            break;
-        walk = WALK_CHANGED;
-        if (blame->last_depth && attempt >= MAX_WALKS / 2 && blame->stack.state == STACK_WHOLE &&
-            blame->last_state == STACK_WHOLE)
-            // The thread moves on all the time. What two walks have in common will do.
-            break;
-        // What lacks its outer end, and then its inner one too, would say too little.
+    blame->walk = walk;
+    if (!may_run || walk == WALK_NO_PYTHON)
+        return 1;
+    // Whoever has lost the CPU just then stays there.
+    if (walk == WALK_GENERATOR && is_still_there(blame, python, tstate))
+        return 1;
+    if (walk == WALK_GENERATOR)
+        blame->walk = WALK_TORN;
+    if (walk != WALK_DONE)
+        return 0;
+    if (is_same_walk(blame) && is_still_there(blame, python, tstate))
+        return 1;
+    // The thread moves on all the time. What two walks have in common will do.
+    blame->walk =
+        blame->last_depth && blame->stack.state == STACK_WHOLE && blame->last_state == STACK_WHOLE
+            ? WALK_CHANGED
+            : WALK_TORN;
+    if (blame->walk == WALK_CHANGED && blame->walks >= MAX_WALKS / 2)
+        return 1;
+    // What lacks its outer end, and then its inner one too, would say too little.
+    if (blame->walks + 1 < MAX_WALKS)
         remember_walk(blame);
-    }
-    if (walk == WALK_NO_PYTHON)
+    return 0;
+}
+
+// The id of the stack that the last walk has come by.
+static __always_inline u64 walked_stack(struct blame *blame, const struct python *python)
+{
+    if (blame->walk == WALK_NO_PYTHON)
         return STACK_NO_PYTHON;
-    if (walk == WALK_CHANGED) {
-        if (blame->last_depth && blame->stack.state == STACK_WHOLE &&
-            blame->last_state == STACK_WHOLE)
-            keep_common(blame);
-        else
-            blame->stack.depth = 0;
-    }
-    if (walk == WALK_GENERATOR && may_run && !is_still_there(blame, python, tstate))
-        blame->stack.depth = 0;
-    if (walk == WALK_FAULT || walk == WALK_TORN || !blame->stack.depth) {
+    if (blame->walk == WALK_CHANGED)
+        keep_common(blame);
+    if (blame->walk == WALK_FAULT || blame->walk == WALK_TORN || !blame->stack.depth) {
         lose(blame->tgid, LOST_STACK_TORN);
         return STACK_UNKNOWN;
     }

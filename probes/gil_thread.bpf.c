@@ -2,7 +2,9 @@
 //
 // Finds the Python thread state of the thread that runs the program, in the interpreter's own list.
 
-#define MAX_SEARCHED 128 // threads that are looked at to find one's own state
+// Threads that are looked at to find one's own state: so many in each run of the program.
+#define SEARCHED_IN_A_RUN 32
+#define MAX_SEARCHES 4
 #define TSTATE_INTERPRETER 16
 #define TSTATE_PREVIOUS 0 // struct _ts begins with prev, next, interp in CPython 3.8 to 3.15
 
@@ -54,40 +56,43 @@ static __always_inline int is_listed(const struct python *python, u64 tstate, u6
     return !read_u64(&pointer, pointer) && pointer == tstate && has_lock(python, links[2], cond);
 }
 
-// Searches for the state of the thread *tid*, from where the last search has stopped. A thread may
-// have states in several interpreters that share a lock: the newest one with frames is where it
-// runs.
-static __always_inline u64 searched_tstate(struct blame *blame, const struct python *python,
-                                           u64 cond, u32 tid)
+// Searches for the state of the thread *tid*, from where the last run has stopped, and notes where
+// this one does: `search_from` and `search_interpreter` are 0 if nothing is left to look at. A
+// thread may have states in several interpreters that share a lock: the newest one with frames is
+// where it runs.
+static __always_inline void search_tstate(struct blame *blame, const struct python *python,
+                                          u64 cond, u32 tid)
 {
     u64 interpreter = python->interpreters - python->interpreter_next;
-    u64 tstate = 0, found = 0, frame = 0;
+    u64 tstate = 0, frame = 0;
 
     if (blame->search_from && is_listed(python, blame->search_from, cond) &&
         !read_u64(&interpreter, blame->search_from + TSTATE_INTERPRETER))
         tstate = blame->search_from;
+    else if (blame->searches && blame->search_interpreter)
+        interpreter = blame->search_interpreter;
     blame->search_from = 0;
+    blame->search_interpreter = 0;
 #pragma clang loop unroll(disable)
-    for (int step = 0; step < MAX_SEARCHED; step++) {
+    for (int step = 0; step < SEARCHED_IN_A_RUN; step++) {
         if (!tstate) {
             if (read_u64(&interpreter, interpreter + python->interpreter_next) || !interpreter)
-                return found;
+                return;
             if (has_lock(python, interpreter, cond) &&
                 read_u64(&tstate, interpreter + python->threads_head))
-                return found;
+                return;
             continue;
         }
         if (is_of_thread(python, tstate, tid)) {
+            blame->tstate = tstate;
             if (!innermost_frame(&frame, python, tstate) && frame)
-                return tstate;
-            found = tstate;
+                return;
         }
         if (read_u64(&tstate, tstate + python->tstate_next))
-            return found;
+            return;
     }
-    if (!found)
-        blame->search_from = tstate;
-    return found;
+    blame->search_from = tstate;
+    blame->search_interpreter = interpreter;
 }
 
 // The state of the thread that runs this, as far as it is known to be still right; or 0.

@@ -3,12 +3,30 @@
 // The second half of the programs that see a wait begin or go on: it reads the stacks that they
 // want.
 //
-// They jump to walk_stack, and these jump to each other: one program has 512 bytes of stack only,
-// and what the verifier has to look at multiplies.
+// They jump to walk_stack, and these jump to each other, fifteen times at most of the 33 that
+// the kernel allows: one program has 512 bytes of stack only, and what the verifier has to look at
+// multiplies. Further walks than two are another run of their program, and so is the rest of a long
+// search.
 
 #define SEARCH_AGAIN_NS 50000000
 #define MOST_WALKING_NS 100000
 #define SEARCH_ON_NS 10000000
+#define WALKS_IN_A_RUN 2 // who does not move meanwhile needs no third one
+
+// Whether the stack to be read is that of the holder, which may run meanwhile.
+static __always_inline int is_holders(const struct blame *blame)
+{
+    return blame->waiter != STACK_NONE;
+}
+
+// The lock at whose holder this looks, 0 if it does not.
+static __always_inline struct gil *looked_at_gil(const struct blame *blame,
+                                                 const struct thread *thread)
+{
+    struct gil_key key = {.cond = thread->cond, .tgid = thread->tgid};
+
+    return is_holders(blame) ? gils.lookup(&key) : 0;
+}
 
 // Searches for the state of the thread that runs this.
 int find_thread(struct pt_regs *ctx)
@@ -21,18 +39,25 @@ int find_thread(struct pt_regs *ctx)
 
     if (!blame || !python || !thread)
         return 0;
+    if (!blame->searches)
+        blame->tstate = 0;
     tid = own_tid(python, tid);
-    blame->tstate = tid ? searched_tstate(blame, python, thread->cond, tid) : 0;
+    if (tid)
+        search_tstate(blame, python, thread->cond, tid);
+    if (blame->search_interpreter && ++blame->searches < MAX_SEARCHES)
+        next_program.call(ctx, FIND_THREAD);
     // Not yet at the end of a long list, it goes on with a later wait. Of a list that has changed
     // meanwhile the next search may see more.
     blame->search_ns =
         bpf_ktime_get_ns() + (blame->tstate || blame->search_from ? SEARCH_ON_NS : SEARCH_AGAIN_NS);
+    if (blame->tstate)
+        blame->search_from = 0;
     blame->has_searched = 1;
     next_program.call(ctx, WALK_STACK);
     return 0;
 }
 
-// Reads the waiter's stack, or the holder's if the waiter's is known already.
+// Begins to read the waiter's stack, or the holder's if the waiter's is known already.
 int walk_stack(struct pt_regs *ctx)
 {
     u64 now = bpf_ktime_get_ns();
@@ -47,9 +72,7 @@ int walk_stack(struct pt_regs *ctx)
     if (!blame->walking_since_ns)
         blame->walking_since_ns = now;
     u64 tstate = blame->holder_tstate, frame = 0;
-    int may_run = blame->waiter != STACK_NONE;
-    struct gil_key key = {.cond = thread->cond, .tgid = tgid};
-    struct gil *gil = may_run ? gils.lookup(&key) : 0;
+    struct gil *gil = looked_at_gil(blame, thread);
     u64 shared = gil ? shared_look(gil, blame) : STACK_NONE;
 
     if (shared) {
@@ -57,19 +80,51 @@ int walk_stack(struct pt_regs *ctx)
         next_program.call(ctx, USE_STACK);
     }
     blame->found = STACK_UNKNOWN;
-    if (python && !may_run) {
+    if (python && !is_holders(blame)) {
         tstate = known_tstate(blame, python, thread->cond, tid);
         // One that has no frames may be the wrong one of several.
         if (now >= blame->search_ns && !blame->has_searched &&
             (!tstate || innermost_frame(&frame, python, tstate) || !frame)) {
+            blame->searches = 0;
             next_program.call(ctx, FIND_THREAD);
         }
     }
     blame->has_searched = 0;
+    blame->walked_tstate = tstate;
+    blame->walks = 0;
+    blame->last_depth = 0;
     if (python && tstate)
-        blame->found = stack_of(blame, python, tstate, may_run);
-    else if (python)
+        next_program.call(ctx, READ_STACK);
+    if (python)
         lose(tgid, LOST_STACK_UNKNOWN);
+    if (gil)
+        share_look(gil, blame);
+    next_program.call(ctx, USE_STACK);
+    return 0;
+}
+
+// Walks along the frames, again if need be, and gives what it has come by its id.
+int read_stack(struct pt_regs *ctx)
+{
+    u64 ids = current_ids();
+    u32 tgid = ids >> 32, tid = ids;
+    struct blame *blame = blames.lookup(&tid);
+    struct python *python = pythons.lookup(&tgid);
+    struct thread *thread = threads.lookup(&tid);
+    int will_do = 0;
+
+    if (!python)
+        next_program.call(ctx, USE_STACK); // tracing ends
+    if (!blame || !python || !thread)
+        return 0;
+#pragma clang loop unroll(disable)
+    for (int run = 0; run < WALKS_IN_A_RUN && !will_do; run++)
+        will_do = walk_will_do(blame, python, is_holders(blame)) || ++blame->walks == MAX_WALKS;
+    if (!will_do)
+        next_program.call(ctx, READ_STACK);
+    blame->found = walked_stack(blame, python);
+    struct gil *gil = looked_at_gil(blame, thread);
+
     if (gil)
         share_look(gil, blame);
     next_program.call(ctx, USE_STACK);

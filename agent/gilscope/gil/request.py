@@ -35,7 +35,15 @@ _UPROBES = (
 )
 _BPF_F_NO_PREALLOC = 1
 
-NEXT_PROGRAMS = ("walk_stack", "use_stack", "find_thread", "end_wait", "on_wait", "on_yield")
+NEXT_PROGRAMS = (
+    "walk_stack",
+    "use_stack",
+    "find_thread",
+    "end_wait",
+    "on_wait",
+    "on_yield",
+    "read_stack",
+)
 """What the programs jump to, in the order of the numbers in the probe."""
 
 TRACEPOINTS = {"on_thread_exit": "sched_process_exit", "on_exec": "sched_process_exec"}
