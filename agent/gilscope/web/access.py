@@ -66,7 +66,7 @@ class FileRules:
             self.tls.check(encrypted.getpeercert())
 
     def admits(self, authorization: str) -> bool:
-        """Return whether who sends this header may read."""
+        """Return whether who sends this header may read; raises Busy."""
         return self.passwords is None or self.passwords.admits(authorization)
 
 

@@ -24,7 +24,7 @@ class Rules(Protocol):
         """Agree with the other end; raises OSError, also where it may not connect."""
 
     def admits(self, authorization: str) -> bool:
-        """Return whether who sends this header, empty for none, may read."""
+        """Return whether who sends this header, empty for none, may read; raises Busy."""
 
 
 class Guard(Protocol):

@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
 from gilscope.errors import CannotListen
+from gilscope.web.busy import Busy
 from gilscope.web.connections import Connections
 from gilscope.web.guard import Guard, Rules
 
@@ -145,7 +146,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.request.close()
 
     def do_GET(self) -> None:
-        if not self._rules.admits(self.headers.get("Authorization", "")):
+        try:
+            admitted = self._rules.admits(self.headers.get("Authorization", ""))
+        except Busy:
+            # Not 401: the password may be right, and a browser would forget it.
+            self._send(http.HTTPStatus.SERVICE_UNAVAILABLE, _LATER, b"too many guesses\n")
+            return
+        if not admitted:
             self._send(http.HTTPStatus.UNAUTHORIZED, _CHALLENGE, b"name and password, please\n")
             return
         route = self.server.routes.get(self.path.partition("?")[0])
@@ -190,6 +197,7 @@ def _let_read(connection: socket.socket) -> None:
 
 
 _PLAIN = {"Content-Type": _TEXT}
+_LATER = {**_PLAIN, "Retry-After": "1"}
 _CHALLENGE = {**_PLAIN, "WWW-Authenticate": 'Basic realm="gilscope", charset="UTF-8"'}
 
 

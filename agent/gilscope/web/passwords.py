@@ -9,6 +9,8 @@ from collections.abc import Mapping
 
 import bcrypt
 
+from gilscope.web.busy import Busy
+
 __all__ = ["Passwords"]
 
 _MOST_BYTES = 72
@@ -33,7 +35,10 @@ class Passwords:
         self._queue = threading.Semaphore(_MOST_WAITING)
 
     def admits(self, authorization: str) -> bool:
-        """Return whether the header *authorization* has the name and the password of a user."""
+        """Return whether the header *authorization* has the name and the password of a user.
+
+        Raises Busy where too many others are being looked at.
+        """
         scheme, _, encoded = authorization.strip().partition(" ")
         if scheme.lower() != "basic":
             return False
@@ -46,7 +51,7 @@ class Passwords:
             return mark in self._admitted
         # One at a time: strangers get no more than one core to keep busy, and few threads.
         if not self._queue.acquire(blocking=False):
-            return False
+            raise Busy
         try:
             with self._turn:
                 return self._check(credentials, mark)

@@ -12,6 +12,8 @@ import pytest
 from certificates import Authority
 from gilscope.errors import InvalidWebConfig
 from gilscope.web.access import Access
+from gilscope.web.busy import Busy
+from gilscope.web.passwords import Passwords
 from unit.web.asking import TLS, ask, known
 from unit.web.conftest import Serve
 
@@ -109,6 +111,24 @@ def test_a_file_that_loses_its_protection_opens_nothing(
         assert 200 == ask(url, "--user", "u:first").status
     (said,) = [record.getMessage() for record in caplog.records]
     assert said.endswith("What held before goes on to hold.")
+
+
+def test_who_cannot_be_looked_at_now_is_told_to_come_later(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    A right password behind too many guesses is not called wrong.
+    """
+    monkeypatch.setattr(Passwords, "admits", _too_many)
+    answered = ask(serve(_USERS), "--user", "u:first")
+
+    assert 503 == answered.status
+    assert "Retry-After: 1\n" in answered.text
+    assert "WWW-Authenticate" not in answered.text
+
+
+def _too_many(_passwords: Passwords, _authorization: str) -> bool:
+    raise Busy
 
 
 def test_who_was_let_in_is_still_known_when_something_else_changes(
