@@ -13,9 +13,10 @@ from gilscope import procfs
 from gilscope.elf import ElfError, ElfImage
 from gilscope.errors import GilCodeNotFound, GilscopeError, NotPermitted, NotPython
 from gilscope.gil.interpreter import Interpreter, identify
+from gilscope.gil.model import Sites
 from gilscope.gil.site_cache import SiteCache
 from gilscope.gil.sites import resolve_sites
-from gilscope.model import Process, Sites
+from gilscope.model import Process
 from gilscope.process_name import process_name
 from gilscope.procfs import Mapping
 from gilscope.procmem import ProcessMemory

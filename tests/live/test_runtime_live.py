@@ -17,6 +17,7 @@ from gilscope.gil.code_reader import UNKNOWN_FRAME, CodeReader
 from gilscope.gil.frames import outermost_frames, read_places
 from gilscope.gil.interpreter import identify
 from gilscope.gil.memory import TornRead
+from gilscope.gil.model import PythonThread
 from gilscope.gil.roles import FRAMES_FOR_ROLE, thread_role
 from gilscope.gil.runtime import (
     Runtime,
@@ -24,7 +25,7 @@ from gilscope.gil.runtime import (
     read_gils,
     read_threads,
 )
-from gilscope.model import Frame, PythonThread
+from gilscope.model import Frame
 from gilscope.procmem import ProcessMemory
 from interpreters import ALL_INTERPRETERS, REFUSED_INTERPRETERS, Interpreter
 from live.live_runtime import live_runtime

@@ -8,9 +8,9 @@ import pytest
 from accuracy.truth import known_waits, started
 from gilscope.elf import ElfImage
 from gilscope.gil import tracer as tracer_module
+from gilscope.gil.model import PausePoint
 from gilscope.gil.site_cache import SiteCache
 from gilscope.gil.tracer import Tracer
-from gilscope.model import PausePoint
 from gilscope.target import Target, inspect
 from live.kernel_tables import held_of
 from live.observations import assert_counts_exactly, thread_of

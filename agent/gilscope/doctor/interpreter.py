@@ -9,7 +9,8 @@ from gilscope.diagnosis import Check, Status
 from gilscope.doctor.machine import Machine
 from gilscope.doctor.remedies import grant
 from gilscope.errors import GilCodeNotFound, NotPermitted
-from gilscope.model import Gil, Sites
+from gilscope.gil.model import Sites
+from gilscope.model import Gil
 from gilscope.target import Located, Target
 
 __all__ = [

@@ -7,7 +7,7 @@ from gilscope.eh_frame import FrameTable
 from gilscope.gil.code import SIGNAL, TIMED_WAITS, Code, FunctionFacts
 from gilscope.gil.groups import FunctionGroups
 from gilscope.gil.lock_functions import LockFunctions
-from gilscope.model import CallerRule
+from gilscope.gil.model import CallerRule
 
 __all__ = ["caller_rules", "releasing_functions", "yield_functions"]
 

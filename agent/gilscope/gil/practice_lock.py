@@ -8,7 +8,7 @@ import time
 from enum import Enum
 from typing import Final, Self
 
-from gilscope.model import CallerRule
+from gilscope.gil.model import CallerRule
 
 __all__ = ["Exercise", "PracticeLock"]
 

@@ -14,6 +14,7 @@ from gilscope.errors import KernelOrBccMissing, NotPermitted
 from gilscope.gil.account import RawProcess, RawTotals
 from gilscope.gil.blame_tables import BlameTables
 from gilscope.gil.losses import Loss
+from gilscope.gil.model import CallerRule
 from gilscope.gil.request import (
     NEXT_PROGRAMS,
     TRACEPOINTS,
@@ -29,7 +30,7 @@ from gilscope.kernel.entry import Entry
 from gilscope.kernel.loader import Loading
 from gilscope.kernel.ring import Ring
 from gilscope.kernel.table import Table
-from gilscope.model import CallerRule, Record
+from gilscope.model import Record
 
 __all__ = [
     "SLOW_DROP_NS",

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from gilscope.gil.code_reader import UNKNOWN_FRAME
 from gilscope.gil.frames import outermost_frames
 from gilscope.gil.memory import TornRead
+from gilscope.gil.model import PythonThread
 from gilscope.gil.roles import FRAMES_FOR_ROLE, MAIN_THREAD, resting_role, thread_role
 from gilscope.gil.runtime import Runtime
 from gilscope.gil.thread_finder import ThreadFinder
-from gilscope.model import Frame, PythonThread
+from gilscope.model import Frame
 
 __all__ = ["UNKNOWN", "RoleReader"]
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from gilscope.gil.interpreter import Interpreter
 from gilscope.gil.layout import Layout, layout_for
 from gilscope.gil.memory import Memory, TornRead, read_int, read_pointer, retried
-from gilscope.model import Gil, PythonThread
+from gilscope.gil.model import PythonThread
+from gilscope.model import Gil
 
 __all__ = ["PTHREAD_TID", "Runtime", "kernel_thread_id", "read_gils", "read_threads", "runtime_of"]
 

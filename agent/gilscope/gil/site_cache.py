@@ -8,8 +8,8 @@ from pathlib import Path
 
 from gilscope.cache_folder import default_folder
 from gilscope.elf import ElfImage
+from gilscope.gil.model import Sites
 from gilscope.gil.sites_json import from_json, to_json
-from gilscope.model import Sites
 
 __all__ = ["SiteCache", "default_folder"]
 

@@ -11,9 +11,9 @@ from gilscope.gil.code import SIGNAL, TIMED_WAITS, WAIT, Code, FunctionFacts, re
 from gilscope.gil.forced_drops import forced_drops
 from gilscope.gil.instructions import STRAIGHT_LINE, distance_to_emulated
 from gilscope.gil.lock_functions import LockFunctions, find_lock_functions
+from gilscope.gil.model import PausePoint, Site, Sites
 from gilscope.gil.pauses import LOOKAHEAD, distance_to_jump
 from gilscope.gil.symbol_check import check_symbols
-from gilscope.model import PausePoint, Site, Sites
 
 __all__ = ["resolve_sites"]
 

@@ -3,7 +3,7 @@
 import json
 from typing import Final
 
-from gilscope.model import CallerRule, PausePoint, Site, Sites
+from gilscope.gil.model import CallerRule, PausePoint, Site, Sites
 
 __all__ = ["from_json", "to_json"]
 

@@ -2,8 +2,8 @@
 
 from gilscope import procfs
 from gilscope.gil.memory import TornRead
+from gilscope.gil.model import PythonThread
 from gilscope.gil.runtime import Runtime, kernel_thread_id, read_threads
-from gilscope.model import PythonThread
 
 __all__ = ["ThreadFinder"]
 

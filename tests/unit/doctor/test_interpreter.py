@@ -15,7 +15,8 @@ from gilscope.doctor.interpreter import (
 )
 from gilscope.doctor.machine import Machine
 from gilscope.gil.interpreter import Interpreter
-from gilscope.model import Gil, PausePoint, Process, Site, Sites
+from gilscope.gil.model import PausePoint, Site, Sites
+from gilscope.model import Gil, Process
 from gilscope.procfs import Mapping
 from gilscope.target import Hookpoint, Located, MappedFile, Target
 

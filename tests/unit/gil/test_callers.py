@@ -10,8 +10,8 @@ from gilscope.elf import ElfImage
 from gilscope.gil.callers import yield_functions
 from gilscope.gil.code import read_code
 from gilscope.gil.lock_functions import find_lock_functions
+from gilscope.gil.model import CallerRule
 from gilscope.gil.sites import resolve_sites
-from gilscope.model import CallerRule
 
 _INLINED, _SEPARATE, _EXPORTED = BUILDS[:3]
 _WAYS: Mapping[str, tuple[list[str], list[str]]] = {

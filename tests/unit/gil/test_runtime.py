@@ -6,13 +6,14 @@ import pytest
 
 from gilscope.gil.interpreter import Interpreter
 from gilscope.gil.memory import TornRead
+from gilscope.gil.model import PythonThread
 from gilscope.gil.runtime import (
     kernel_thread_id,
     read_gils,
     read_threads,
     runtime_of,
 )
-from gilscope.model import Gil, PythonThread
+from gilscope.model import Gil
 from unit.gil.python_in_memory import LAYOUTS, PythonInMemory
 
 every_version = pytest.mark.parametrize("version", LAYOUTS)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from gilscope.elf import ElfImage
+from gilscope.gil.model import CallerRule, PausePoint, Site, Sites
 from gilscope.gil.site_cache import SiteCache
-from gilscope.model import CallerRule, PausePoint, Site, Sites
 
 _SITES = Sites(
     build_id="ab12",

@@ -12,8 +12,8 @@ import pytest
 from gil_programs import BUILDS, Build, build_program, call_sites, stripped
 from gilscope.elf import ElfError, ElfImage
 from gilscope.errors import GilCodeNotFound
+from gilscope.gil.model import Site, Sites
 from gilscope.gil.sites import resolve_sites
-from gilscope.model import Site, Sites
 
 _PLAIN = BUILDS[0]
 _FIXED = next(build for build in BUILDS if build.name.startswith("fixed"))

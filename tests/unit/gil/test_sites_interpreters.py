@@ -11,8 +11,8 @@ from gilscope.elf import ElfImage
 from gilscope.gil.callers import yield_functions
 from gilscope.gil.code import read_code
 from gilscope.gil.lock_functions import find_lock_functions
+from gilscope.gil.model import Sites
 from gilscope.gil.sites import resolve_sites
-from gilscope.model import Sites
 from interpreters import ALL_INTERPRETERS, Interpreter, Unavailable, find_interpreter
 
 _TIMED_WAIT = "pthread_cond_timedwait"

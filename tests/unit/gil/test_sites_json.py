@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from gilscope.gil.model import CallerRule, PausePoint, Site, Sites
 from gilscope.gil.sites_json import from_json, to_json
-from gilscope.model import CallerRule, PausePoint, Site, Sites
 
 _SITES = Sites(
     build_id="0123abcd",
