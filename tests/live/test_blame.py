@@ -16,10 +16,11 @@ from accuracy.truth import exact_counts, started
 from gilscope import procfs
 from gilscope.gil import blame_tables
 from gilscope.gil.probe import GilProbe
-from gilscope.gil.request import Features, Limits, begin_loading
+from gilscope.gil.request import Limits, begin_loading
 from gilscope.gil.site_cache import SiteCache
 from gilscope.gil.tracer import Tracer
 from gilscope.histogram import total
+from gilscope.kernel.features import Features
 from gilscope.model import Edge, Kind, Observation, Stack, StackState, Tally
 from live.builds import build
 from live.gilscope_command import eventually, gilscope

@@ -20,8 +20,8 @@ from gilscope.gil.calibration import (
 )
 from gilscope.gil.practice_lock import Exercise, PracticeLock
 from gilscope.gil.probe import GilProbe, Plan
-from gilscope.gil.uprobes import Hook
 from gilscope.gil.window import Window, WindowSites
+from gilscope.kernel.uprobes import Hook
 from gilscope.model import Record
 
 pytestmark = pytest.mark.live

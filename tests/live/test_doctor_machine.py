@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.gil.request import kernel_features
+from gilscope.kernel.features import kernel_features
 from gilscope.kernel.headers import find_headers, find_system_headers
 from live.doctor import STAY, SYSTEM_PYTHON, doctor, found, missing, running
 from live.gilscope_command import gilscope

@@ -9,7 +9,7 @@ from accuracy.holds_truth import Witness
 from accuracy.truth import started, thread_truths
 from gilscope.gil.full_mode import CONTENTION, ObservationPlan
 from gilscope.gil.probe import GilProbe
-from gilscope.gil.request import Features
+from gilscope.kernel.features import Features
 from gilscope.model import Mode
 from live.builds import build
 from live.holds import assert_adds_up, assert_sound, held_by, holds_of, tracing

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gilscope.gil.request import Features
+from gilscope.kernel.features import Features
 from gilscope.stm_live.probe import StmProbe
 from gilscope.stm_live.request import StmLimits, begin_loading
 from gilscope.stm_live.tracer import StmTracer

@@ -11,11 +11,11 @@ import pytest
 
 from accuracy.truth import Workload, started
 from gilscope.gil.probe import GilProbe, NoticeKind
-from gilscope.gil.request import Features
 from gilscope.gil.site_cache import SiteCache
 from gilscope.gil.tracer import Tracer
 from gilscope.gil.window import Window, WindowSites
 from gilscope.histogram import Histogram
+from gilscope.kernel.features import Features
 from gilscope.model import Observation
 from gilscope.target import Target
 from live.builds import build

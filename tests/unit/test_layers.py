@@ -39,7 +39,6 @@ _IO_MODULES = {
     "gil.tracer",
     "gil.tracing_cost",
     "gil.trap_costs",
-    "gil.uprobes",
     "gil.window",
     "launch",
     "own_memory",

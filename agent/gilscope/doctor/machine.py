@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gilscope import procfs
 from gilscope.errors import KernelOrBccMissing
-from gilscope.gil.request import kernel_features
+from gilscope.kernel.features import kernel_features
 
 __all__ = ["Capability", "Machine", "Place", "read_machine", "version_of"]
 

@@ -10,7 +10,7 @@ from gilscope.errors import GilscopeError, KernelOrBccMissing
 from gilscope.gil.probe import GilProbe
 from gilscope.gil.request import begin_loading
 from gilscope.gil.trap_costs import measure_trap_costs
-from gilscope.gil.uprobes import Hook
+from gilscope.kernel.uprobes import Hook
 
 __all__ = ["Trial", "judge_trial", "try_probes", "what_prevents"]
 

@@ -15,21 +15,16 @@ from gilscope.gil.account import RawProcess, RawTotals
 from gilscope.gil.blame_tables import BlameTables
 from gilscope.gil.losses import Loss
 from gilscope.gil.model import CallerRule
-from gilscope.gil.request import (
-    NEXT_PROGRAMS,
-    TRACEPOINTS,
-    Features,
-    begin_loading,
-    kernel_features,
-)
+from gilscope.gil.request import NEXT_PROGRAMS, begin_loading
 from gilscope.gil.slots import Slots
-from gilscope.gil.uprobes import Hook, Uprobes
 from gilscope.gil.window import LockReader, Window, WindowKernel, WindowSites
 from gilscope.kernel import syscalls
 from gilscope.kernel.entry import Entry
+from gilscope.kernel.features import TRACEPOINTS, Features, kernel_features
 from gilscope.kernel.loader import Loading
 from gilscope.kernel.ring import Ring
 from gilscope.kernel.table import Table
+from gilscope.kernel.uprobes import Hook, Uprobes
 from gilscope.model import Record
 
 __all__ = [

@@ -1,25 +1,13 @@
-"""Which programs and tables of the GIL are asked for, and what the running kernel allows."""
+"""Which programs and tables of the GIL are asked for."""
 
-import os
-import re
 from dataclasses import dataclass
-from pathlib import Path
 
 from gilscope.gil.losses import defines
+from gilscope.kernel.features import Features, kernel_features, namespace_macros, program_kinds
 from gilscope.kernel.loader import Loading, Request
 from gilscope.kernel.table import RecordLayout
-from gilscope.procfs import in_initial_pid_namespace
 
-__all__ = [
-    "NEXT_PROGRAMS",
-    "STACK_DEPTH",
-    "TRACEPOINTS",
-    "Features",
-    "Limits",
-    "begin_loading",
-    "kernel_features",
-    "namespace_macros",
-]
+__all__ = ["NEXT_PROGRAMS", "STACK_DEPTH", "Limits", "begin_loading"]
 
 _UPROBES = (
     "on_acquire",
@@ -33,7 +21,6 @@ _UPROBES = (
     "on_yield",
     "on_yield_return",
 )
-_BPF_F_NO_PREALLOC = 1
 
 NEXT_PROGRAMS = (
     "walk_stack",
@@ -45,8 +32,6 @@ NEXT_PROGRAMS = (
     "read_stack",
 )
 """What the programs jump to, in the order of the numbers in the probe."""
-
-TRACEPOINTS = {"on_thread_exit": "sched_process_exit", "on_exec": "sched_process_exec"}
 
 _NOTICE = RecordLayout(
     16, [("kind", 0, "I", 0), ("tgid", 4, "I", 0), ("tid", 8, "I", 0), ("padding", 12, "I", 0)]
@@ -104,37 +89,6 @@ class Limits:
     """The same for the timeline, of which each wait and each hold takes 64 bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
-    """What this kernel has beyond the least that gilscope needs."""
-
-    uprobe_links: bool
-    """All probes of a program in one link, which carries a number to the program."""
-    tables_may_grow: bool = True
-    """Hash tables take memory as they fill."""
-
-
-def kernel_features(release: str | None = None) -> Features:
-    """Return the features of the kernel *release*, by default of the one that runs."""
-    # Links came with Linux 6.6, but until commit 46ba0e49b642 ("bpf: fix multi-uprobe PID
-    # filtering logic") (in v6.10) one with a pid saw the process' main thread only. Nothing but
-    # the release tells that apart.
-    # Tables of tracing programs that grow made Linux warn from 5.7 on, until commit 34dd3bad1a6f
-    # ("bpf: Relax the requirement to use preallocated hash maps in tracing progs.") (in v6.1).
-    found = re.match(r"(\d+)\.(\d+)", release or os.uname().release)
-    version = (0, 0) if found is None else (int(found[1]), int(found[2]))
-    return Features(uprobe_links=version >= (6, 10), tables_may_grow=version >= (6, 1))
-
-
-def namespace_macros() -> dict[str, int]:
-    """Return the macros that let programs see processes as the agent does."""
-    if in_initial_pid_namespace():
-        return {}
-    # The kernel's ids are the host's; inside a pid namespace, ask for the agent's own view.
-    namespace = Path("/proc/self/ns/pid").stat()
-    return {"PID_NAMESPACE_INODE": namespace.st_ino, "PID_NAMESPACE_DEVICE": namespace.st_dev}
-
-
 def begin_loading(
     *,
     discover: bool = False,
@@ -168,7 +122,7 @@ def _request(
         "MAX_BLAMES": limits.threads if features.tables_may_grow else min(limits.threads, 4096),
         "NOTICE_PAGES": limits.notice_pages,
         "STACK_PAGES": limits.stack_pages,
-        "TABLE_FLAGS": _BPF_F_NO_PREALLOC if features.tables_may_grow else 0,
+        "TABLE_FLAGS": features.table_flags,
     }
     if discover:
         macros["DISCOVER"] = 1
@@ -180,12 +134,7 @@ def _request(
     return Request(
         probe="gil.bpf.c",
         defines=macros,
-        programs={
-            **dict.fromkeys(
-                (*_UPROBES, *NEXT_PROGRAMS), "uprobe_multi" if features.uprobe_links else "uprobe"
-            ),
-            **dict.fromkeys(TRACEPOINTS, "raw_tracepoint"),
-        },
+        programs=program_kinds((*_UPROBES, *NEXT_PROGRAMS), features),
         tables=(
             "targets",
             "gils",

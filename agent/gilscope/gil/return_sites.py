@@ -4,7 +4,7 @@ from gilscope import procfs
 from gilscope.errors import GilCodeNotFound
 from gilscope.gil.pauses import LOOKAHEAD, distance_to_jump
 from gilscope.gil.probe import ReturnSite
-from gilscope.gil.uprobes import Hook
+from gilscope.kernel.uprobes import Hook
 from gilscope.procmem import ProcessMemory
 from gilscope.target import open_mapped
 

@@ -22,8 +22,8 @@ from gilscope.gil.memory import TornRead
 from gilscope.gil.probe import Plan
 from gilscope.gil.role_reader import RoleReader
 from gilscope.gil.runtime import Runtime, read_gils
-from gilscope.gil.uprobes import Hook
 from gilscope.gil.window import Window
+from gilscope.kernel.uprobes import Hook
 from gilscope.model import (
     ENDED_INTERPRETER,
     UNKNOWN_STACK,

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from gilscope.gil.calibration import Counted, PracticeHook, TrapCosts, calibrate
 from gilscope.gil.practice_lock import PracticeLock
 from gilscope.gil.probe import GilProbe, Plan
-from gilscope.gil.uprobes import Hook
 from gilscope.gil.window import Window, WindowSites
+from gilscope.kernel.uprobes import Hook
 
 __all__ = ["measure_trap_costs"]
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gilscope.gil.account import Holding, RawLock
-from gilscope.gil.uprobes import Hook, Uprobes
 from gilscope.kernel.entry import Change
 from gilscope.kernel.table import Table
+from gilscope.kernel.uprobes import Hook, Uprobes
 from gilscope.model import Record
 
 __all__ = ["LockReader", "Window", "WindowKernel", "WindowSites"]

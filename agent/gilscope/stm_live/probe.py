@@ -9,15 +9,15 @@ from typing import Self
 
 from gilscope.descriptors import moved_up
 from gilscope.errors import KernelOrBccMissing, NotPermitted
-from gilscope.gil.request import Features, kernel_features
-from gilscope.gil.uprobes import Hook, Uprobes
 from gilscope.kernel import syscalls
+from gilscope.kernel.features import TRACEPOINTS, Features, kernel_features
 from gilscope.kernel.loader import Loading
 from gilscope.kernel.table import Table
+from gilscope.kernel.uprobes import Hook, Uprobes
 from gilscope.model import Record
 from gilscope.stm_live.account import RawStm
 from gilscope.stm_live.losses import StmLoss
-from gilscope.stm_live.request import TRACEPOINTS, begin_loading
+from gilscope.stm_live.request import begin_loading
 
 __all__ = ["StmProbe"]
 

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from gilscope.gil.request import Features, kernel_features, namespace_macros
+from gilscope.kernel.features import Features, kernel_features, namespace_macros, program_kinds
 from gilscope.kernel.loader import Loading, Request
 from gilscope.stm_live.losses import defines
 
-__all__ = ["TRACEPOINTS", "StmLimits", "begin_loading"]
+__all__ = ["StmLimits", "begin_loading"]
 
 _UPROBES = (
     "on_abort",
@@ -19,9 +19,6 @@ _UPROBES = (
     "on_itm_restart",
     "on_start",
 )
-_BPF_F_NO_PREALLOC = 1
-
-TRACEPOINTS = {"on_thread_exit": "sched_process_exit", "on_exec": "sched_process_exec"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +44,10 @@ def begin_loading(limits: StmLimits | None = None, features: Features | None = N
                 "MAX_THREADS": sizes.threads,
                 "MAX_REASONS": sizes.reasons,
                 "MAX_REASONS_OF_PROCESS": sizes.reasons_of_process,
-                "TABLE_FLAGS": _BPF_F_NO_PREALLOC if kernel.tables_may_grow else 0,
+                "TABLE_FLAGS": kernel.table_flags,
                 **namespace_macros(),
             },
-            programs={
-                **dict.fromkeys(_UPROBES, "uprobe_multi" if kernel.uprobe_links else "uprobe"),
-                **dict.fromkeys(TRACEPOINTS, "raw_tracepoint"),
-            },
+            programs=program_kinds(_UPROBES, kernel),
             tables=("targets", "totals", "transactions", "threads", "reasons", "lost_events"),
             rings={},
         )

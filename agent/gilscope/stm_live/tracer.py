@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from gilscope import procfs
 from gilscope.errors import NotPython
-from gilscope.gil.uprobes import Hook
+from gilscope.kernel.uprobes import Hook
 from gilscope.procmem import ProcessMemory
 from gilscope.stm_live.account import RawStm, busiest_first, thread_of, totals_of
 from gilscope.stm_live.model import Method, StmObservation, StmThread

@@ -10,10 +10,10 @@ import pytest
 
 from gilscope.gil import window as window_module
 from gilscope.gil.account import RawLock, RawProcess, process_totals
-from gilscope.gil.uprobes import Hook, Uprobes
 from gilscope.gil.window import Window, WindowKernel, WindowSites
 from gilscope.histogram import SLOTS, slot_of
 from gilscope.kernel.table import Table
+from gilscope.kernel.uprobes import Hook, Uprobes
 from gilscope.model import Gil, HoldTotals, ProcessTotals, Record, ThreadTotals
 
 __all__ = ["COND", "OTHER_COND", "OTHER_SLOT", "PID", "SLOT", "Hold", "Process"]

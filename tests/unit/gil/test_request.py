@@ -1,4 +1,4 @@
-"""What is asked of the kernel: by its release, and with room for what the limits say."""
+"""What is asked of the kernel: with room for what the limits say, and in the way that it allows."""
 
 import os
 from collections.abc import Mapping
@@ -9,48 +9,13 @@ import pytest
 from gilscope.assets import asset
 from gilscope.gil import request
 from gilscope.gil.losses import Loss
-from gilscope.gil.request import TRACEPOINTS, Features, Limits, kernel_features
+from gilscope.gil.request import Limits
+from gilscope.kernel import features
+from gilscope.kernel.features import TRACEPOINTS, Features
 from gilscope.kernel.loader import Request
 
-_OLD = Features(uprobe_links=False, tables_may_grow=False)
-_MIDDLE = Features(uprobe_links=False, tables_may_grow=True)
-_NEW = Features(uprobe_links=True, tables_may_grow=True)
-
-
-@pytest.mark.parametrize(
-    ("release", "features"),
-    [
-        ("5.8.0", _OLD),
-        ("5.15.0-91-generic", _OLD),
-        ("6.0.9", _OLD),
-        ("6.1.0-18-amd64", _MIDDLE),
-        ("6.6.0", _MIDDLE),
-        ("6.9.12", _MIDDLE),
-        ("6.10.0", _NEW),
-        ("6.10.0-rc3+", _NEW),
-        ("6.18.1-custom", _NEW),
-        ("7.0", _NEW),
-        ("10.2.1", _NEW),
-        ("unknown", _OLD),
-    ],
-)
-def test_a_feature_is_used_from_the_version_in_which_it_works(
-    release: str, features: Features
-) -> None:
-    """
-    A link with a pid saw the main thread only before 6.10; growing tables made 5.7 to 6.0 warn.
-    """
-    assert features == kernel_features(release)
-
-
-def test_the_running_kernel_is_asked_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    Without a release it is that of this machine.
-    """
-    for release, features in (("6.9.0", _MIDDLE), ("6.12.0", _NEW)):
-        uname = os.uname_result(("Linux", "host", release, "#1", "x86_64"))
-        monkeypatch.setattr(os, "uname", lambda uname=uname: uname)
-        assert features == kernel_features()
+_GROWING = Features(uprobe_links=False, tables_may_grow=True)
+_FULL = Features(uprobe_links=False, tables_may_grow=False)
 
 
 @pytest.fixture
@@ -123,8 +88,8 @@ def test_tables_are_filled_beforehand_where_they_must_not_grow(asked: list[Reque
     """
     1 is BPF_F_NO_PREALLOC, which every hash table of the probes takes.
     """
-    assert 1 == _defines(asked, features=_MIDDLE)["TABLE_FLAGS"]
-    assert 0 == _defines(asked, features=_OLD)["TABLE_FLAGS"]
+    assert 1 == _defines(asked, features=_GROWING)["TABLE_FLAGS"]
+    assert 0 == _defines(asked, features=_FULL)["TABLE_FLAGS"]
 
 
 def test_every_program_is_in_the_probes(asked: list[Request]) -> None:
@@ -152,9 +117,9 @@ def test_inside_a_pid_namespace_the_kernels_ids_are_translated(
     The namespace is named by the inode and the device of its file.
     """
     own = os.stat("/proc/self/ns/pid")  # noqa: PTH116 - as good as any other way
-    monkeypatch.setattr(request, "in_initial_pid_namespace", lambda: False)
+    monkeypatch.setattr(features, "in_initial_pid_namespace", lambda: False)
     inside = _defines(asked)
-    monkeypatch.setattr(request, "in_initial_pid_namespace", lambda: True)
+    monkeypatch.setattr(features, "in_initial_pid_namespace", lambda: True)
     outside = _defines(asked)
 
     assert (own.st_ino, own.st_dev) == (

@@ -12,9 +12,9 @@ from gilscope.gil.lock_memory import LockMemory
 from gilscope.gil.losses import Loss
 from gilscope.gil.role_reader import RoleReader
 from gilscope.gil.traced import Traced
-from gilscope.gil.uprobes import Hook
 from gilscope.gil.window import Window
 from gilscope.histogram import SLOTS
+from gilscope.kernel.uprobes import Hook
 from gilscope.model import ENDED_INTERPRETER, Gil, Kind, Observation, Tally, TracingCost
 from gilscope.procmem import ProcessMemory
 from gilscope.target import Hookpoint, Target

@@ -10,8 +10,8 @@ import pytest
 
 from gilscope import procfs
 from gilscope.errors import KernelOrBccMissing, NotPermitted
-from gilscope.gil.uprobes import Hook, Uprobes
 from gilscope.kernel import syscalls
+from gilscope.kernel.uprobes import Hook, Uprobes
 
 _HOOKS = (
     Hook("on_acquire", "/python", 0x10),
