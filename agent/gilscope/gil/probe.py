@@ -1,16 +1,14 @@
 """The GIL probes in the kernel: loads them once, attaches them to processes, reads their maps."""
 
-import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
-from typing import Any, Self
+from typing import Any
 
-from gilscope.descriptors import moved_up
-from gilscope.errors import KernelOrBccMissing, NotPermitted
+from gilscope.errors import KernelOrBccMissing
 from gilscope.gil.account import RawProcess, RawTotals
 from gilscope.gil.blame_tables import BlameTables
 from gilscope.gil.losses import Loss
@@ -18,13 +16,12 @@ from gilscope.gil.model import CallerRule
 from gilscope.gil.request import NEXT_PROGRAMS, begin_loading
 from gilscope.gil.slots import Slots
 from gilscope.gil.window import LockReader, Window, WindowKernel, WindowSites
-from gilscope.kernel import syscalls
 from gilscope.kernel.entry import Entry
-from gilscope.kernel.features import TRACEPOINTS, Features, kernel_features
+from gilscope.kernel.features import Features, kernel_features
 from gilscope.kernel.loader import Loading
+from gilscope.kernel.probe import Probe, ProcessTables
 from gilscope.kernel.ring import Ring
-from gilscope.kernel.table import Table
-from gilscope.kernel.uprobes import Hook, Uprobes
+from gilscope.kernel.uprobes import Hook
 from gilscope.model import Record
 
 __all__ = [
@@ -44,16 +41,20 @@ SLOW_DROP_NS = 10_000_000
 _LOTS = 1 << 32
 """From which the programs draw one for each wait."""
 
-_KEYED_BY_PROCESS = (
-    "gils",
-    "drop_requests",
-    "histograms",
-    "lost_events",
-    "return_sites",
-    "other_locks",
-    "edges",
-    "culprits",
-    "sent_stacks",
+_TABLES = ProcessTables(
+    by_part_of_key=(
+        "gils",
+        "drop_requests",
+        "histograms",
+        "lost_events",
+        "return_sites",
+        "other_locks",
+        "edges",
+        "culprits",
+        "sent_stacks",
+    ),
+    by_key=("pythons",),
+    by_thread=("threads", "blames"),
 )
 
 
@@ -110,11 +111,8 @@ class ReturnSite:
     is_yield: bool
 
 
-class GilProbe:
-    """All BPF programs and maps of the GIL, shared by every traced process.
-
-    Closing it, or the death of the agent, takes every probe out of every process.
-    """
+class GilProbe(Probe):
+    """All BPF programs and maps of the GIL."""
 
     def __init__(
         self,
@@ -128,15 +126,12 @@ class GilProbe:
         Who takes *slow_drop_ns* or longer to let go of the GIL when asked is noted. Raises
         KernelOrBccMissing or NotPermitted.
         """
-        self.features = features or kernel_features()
-        self._loaded = (loading or begin_loading(features=self.features)).finish()
-        self._uprobes = Uprobes(self._loaded.programs, has_links=self.features.uprobe_links)
+        features = features or kernel_features()
+        super().__init__(loading or begin_loading(features=features), features, _TABLES)
         self._files: dict[str, int] = {}
         self._slots = Slots(self._table("windows").entries)
         self._slot_of: dict[int, int] = {}
         self._other_slots: dict[int, list[int]] = defaultdict(list)
-        self._hooks: dict[int, list[int]] = defaultdict(list)
-        self._closing: dict[int, list[Future[None]]] = defaultdict(list)
         self._counted: dict[str, int] = {}
         self._attachments = 0
         self._entries: dict[tuple[int, str], Entry] = {}
@@ -147,40 +142,7 @@ class GilProbe:
                 {"value": number}, {"value": self._loaded.programs[program]}
             )
         self.blame = BlameTables(self.tables, self._loaded.rings["stacks"], slow_drop_ns)
-        self._links: list[int] = []
-        for program, tracepoint in TRACEPOINTS.items():
-            self._links.append(self._open_tracepoint(tracepoint, program))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Take all probes out."""
-        for pid in list(self._hooks):
-            self._close_hooks(pid)
-        for fd in self._links:
-            os.close(fd)
-        self._links.clear()
-        self._uprobes.shut_down()
-        self._loaded.close()
-
-    @property
-    def bcc_version(self) -> str:
-        """The version of BCC that compiled the programs."""
-        return self._loaded.bcc_version
-
-    @property
-    def programs(self) -> Mapping[str, int]:
-        """The descriptors of the loaded programs, by name."""
-        return self._loaded.programs
-
-    @property
-    def tables(self) -> Mapping[str, Table]:
-        """The tables, by name."""
-        return self._loaded.tables
+        self._attach_tracepoints()
 
     @property
     def notice_ring(self) -> Ring:
@@ -197,9 +159,7 @@ class GilProbe:
 
         Raises NotPermitted, KernelOrBccMissing, or ProcessLookupError where the process has gone.
         """
-        # What an earlier attachment has left there would count for this one.
-        wait(self._closing.pop(pid, ()))
-        self.forget(pid)
+        self._make_way(pid)
         slot = self._take_slot(pid, plan.conds[0] if plan.conds else 0)
         self._slot_of[pid] = slot
         self.read_stacks_of(pid, 1.0)
@@ -220,17 +180,11 @@ class GilProbe:
             python = {**plan.frame_walk, "attachment": self._attachments}
             self._table("pythons").put({"value": pid}, python)
         self._table("targets").put({"value": pid}, target)
-        try:
-            self.add_hooks(pid, plan.hooks)
-        except BaseException:
-            self.detach(pid)
-            self.forget(pid)
-            raise
+        self._put_in_or_forget(pid, plan.hooks, slot)
 
     def add_hooks(self, pid: int, hooks: Sequence[Hook]) -> None:
         """Put more probes into *pid*; raises as attach does."""
-        opened = self._uprobes.open(pid, hooks, self._slot_of.get(pid, 0))
-        self._hooks[pid] += map(moved_up, opened)
+        self._put_in(pid, hooks, self._slot_of.get(pid, 0))
 
     def hold(self, pid: int, hooks: Sequence[Hook]) -> list[int]:
         """Put *hooks* into *pid* for as long as the descriptors that are returned stay open."""
@@ -261,15 +215,6 @@ class GilProbe:
         drawn = min(_LOTS, max(1, round(share * _LOTS)))
         self._table("stack_shares").put({"value": self._slot_of[pid]}, {"value": drawn - 1})
 
-    def detach(self, pid: int) -> None:
-        """Take the probes out of *pid*; what was counted stays readable until it is forgotten."""
-        self._close_hooks(pid)
-        self._table("targets").delete({"value": pid})
-
-    def await_closing(self, pid: int, closing: Sequence[Future[None]]) -> None:
-        """Attach to *pid* again only when *closing* is done."""
-        self._closing[pid] += closing
-
     def forget(self, pid: int) -> None:
         """Remove whatever the maps hold of *pid*."""
         if pid not in self._slot_of:
@@ -279,19 +224,7 @@ class GilProbe:
         self._slots.give_back(self._slot_of.pop(pid))
         for slot in self._other_slots.pop(pid, ()):
             self._slots.give_back(slot)
-        for name in _KEYED_BY_PROCESS:
-            table = self._table(name)
-            for key in [key for key, _ in table.items() if key["tgid"] == pid]:
-                table.delete(key)
-        self._table("pythons").delete({"value": pid})
-        threads = self._table("threads")
-        for key in [key for key, record in threads.items() if record["tgid"] == pid]:
-            threads.delete(key)
-            self._table("blames").delete(key)
-
-    def forget_thread(self, tid: int) -> None:
-        """Remove the record of a dead thread that has been counted."""
-        self._table("threads").delete({"value": tid})
+        super().forget(pid)
 
     def notices(self) -> Iterator[Notice]:
         """Take and yield what the probes have noticed since the last call."""
@@ -408,27 +341,6 @@ class GilProbe:
             self._files[build_id] = file_id
         return self._files[build_id]
 
-    def _open_tracepoint(self, tracepoint: str, program: str) -> int:
-        try:
-            return syscalls.open_raw_tracepoint(tracepoint, self._loaded.programs[program])
-        except PermissionError as error:
-            raise NotPermitted(
-                f"the kernel refused raw tracepoint {tracepoint} ({error.strerror})"
-            ) from error
-        except OSError as error:
-            raise KernelOrBccMissing(
-                f"cannot attach raw tracepoint {tracepoint}: {error.strerror}"
-            ) from error
-
-    def _close_hooks(self, pid: int) -> None:
-        for other in [
-            other
-            for other, closing in self._closing.items()
-            if all(each.done() for each in closing)
-        ]:
-            del self._closing[other]
-        self._closing[pid] += self._uprobes.close(self._hooks.pop(pid, ()))
-
     def _take_slot(self, pid: int, cond: int, released_ns: int = 0) -> int:
         slot = self._slots.take()
         if slot is None:
@@ -442,6 +354,3 @@ class GilProbe:
             {"value": slot}, {"cond": cond, "tgid": pid, "released_ns": released_ns}
         )
         return slot
-
-    def _table(self, name: str) -> Table:
-        return self._loaded.tables[name]
