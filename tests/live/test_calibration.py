@@ -18,8 +18,9 @@ from gilscope.gil.calibration import (
     calibrate,
     practice_hooks,
 )
+from gilscope.gil.plan import Plan
 from gilscope.gil.practice_lock import Exercise, PracticeLock
-from gilscope.gil.probe import GilProbe, Plan
+from gilscope.gil.probe import GilProbe
 from gilscope.gil.window import Window, WindowSites
 from gilscope.kernel.uprobes import Hook
 from gilscope.model import Record

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import pytest
 
 from accuracy.truth import Workload, started
-from gilscope.gil.probe import GilProbe, NoticeKind
+from gilscope.gil.notices import NoticeKind
+from gilscope.gil.probe import GilProbe
 from gilscope.gil.site_cache import SiteCache
 from gilscope.gil.tracer import Tracer
 from gilscope.gil.window import Window, WindowSites

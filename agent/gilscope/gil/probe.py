@@ -1,19 +1,20 @@
 """The GIL probes in the kernel: loads them once, attaches them to processes, reads their maps."""
 
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
-from enum import IntEnum, IntFlag
 from typing import Any
 
 from gilscope.errors import KernelOrBccMissing
-from gilscope.gil.account import RawProcess, RawTotals
+from gilscope.gil.account import RawTotals
 from gilscope.gil.blame_tables import BlameTables
-from gilscope.gil.losses import Loss
+from gilscope.gil.count_tables import CountTables
 from gilscope.gil.model import CallerRule
+from gilscope.gil.notices import Notice, take_notices
+from gilscope.gil.plan import Plan
 from gilscope.gil.request import NEXT_PROGRAMS, begin_loading
+from gilscope.gil.return_sites import ReturnSite
 from gilscope.gil.slots import Slots
 from gilscope.gil.window import LockReader, Window, WindowKernel, WindowSites
 from gilscope.kernel.entry import Entry
@@ -22,18 +23,8 @@ from gilscope.kernel.loader import Loading
 from gilscope.kernel.probe import Probe, ProcessTables
 from gilscope.kernel.ring import Ring
 from gilscope.kernel.uprobes import Hook
-from gilscope.model import Record
 
-__all__ = [
-    "SLOW_DROP_NS",
-    "GilProbe",
-    "Notice",
-    "NoticeKind",
-    "Plan",
-    "ReturnSite",
-    "TargetFlag",
-]
-
+__all__ = ["SLOW_DROP_NS", "GilProbe"]
 
 SLOW_DROP_NS = 10_000_000
 """Twice the usual switch interval."""
@@ -58,59 +49,6 @@ _TABLES = ProcessTables(
 )
 
 
-class TargetFlag(IntFlag):
-    """``enum target_flag`` of the probe."""
-
-    NONE = 0
-    KNOWS_CALLERS = 1
-    READS_STACKS = 2
-
-
-class NoticeKind(IntEnum):
-    """``enum notice_kind`` of the probe."""
-
-    EXEC = 0
-    THREAD = 1
-    RETURN = 2
-    LOCK = 3
-    WINDOW = 4
-    SPANS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """Something that a probe asks the agent to look at."""
-
-    kind: NoticeKind
-    pid: int
-    tid: int
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How to probe one process."""
-
-    hooks: tuple[Hook, ...]
-    load_bias: int
-    """Run-time address less the file's own, for the file that *callers* speak of."""
-    build_id: str
-    callers: tuple[CallerRule, ...]
-    conds: tuple[int, ...] = ()
-    """Run-time addresses of its GILs, as far as they are known, the main interpreter's first."""
-    waits_only_on_conds: bool = False
-    """Libc method: any other condition variable is none of them."""
-    frame_walk: Record | None = None
-    """Where its Python keeps its frames; None: stacks are not read."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReturnSite:
-    """Libc method: an address that a wait for the GIL returns to."""
-
-    address: int
-    is_yield: bool
-
-
 class GilProbe(Probe):
     """All BPF programs and maps of the GIL."""
 
@@ -132,7 +70,6 @@ class GilProbe(Probe):
         self._slots = Slots(self._table("windows").entries)
         self._slot_of: dict[int, int] = {}
         self._other_slots: dict[int, list[int]] = defaultdict(list)
-        self._counted: dict[str, int] = {}
         self._attachments = 0
         self._entries: dict[tuple[int, str], Entry] = {}
         """Where the traps of a process are read, which is done often."""
@@ -142,6 +79,7 @@ class GilProbe(Probe):
                 {"value": number}, {"value": self._loaded.programs[program]}
             )
         self.blame = BlameTables(self.tables, self._loaded.rings["stacks"], slow_drop_ns)
+        self._counts = CountTables(self.tables, self.blame)
         self._attach_tracepoints()
 
     @property
@@ -163,13 +101,10 @@ class GilProbe(Probe):
         slot = self._take_slot(pid, plan.conds[0] if plan.conds else 0)
         self._slot_of[pid] = slot
         self.read_stacks_of(pid, 1.0)
-        flags = TargetFlag.KNOWS_CALLERS if plan.callers else TargetFlag.NONE
-        if plan.frame_walk is not None:
-            flags |= TargetFlag.READS_STACKS
         target = {
             "load_bias": plan.load_bias,
             "file_id": self._file_id(plan.build_id, plan.callers),
-            "flags": int(flags),
+            "flags": int(plan.flags),
             "slot": slot,
         }
         if plan.waits_only_on_conds:
@@ -228,8 +163,7 @@ class GilProbe(Probe):
 
     def notices(self) -> Iterator[Notice]:
         """Take and yield what the probes have noticed since the last call."""
-        for record in self.notice_ring.drain():
-            yield Notice(NoticeKind(record["kind"]), record["tgid"], record["tid"])
+        return take_notices(self.notice_ring)
 
     def spans(self) -> Iterator[dict[str, Any]]:
         """Take and yield the waits and holds that have ended since the last call.
@@ -261,28 +195,7 @@ class GilProbe(Probe):
 
     def read(self, windows: Mapping[int, Window]) -> RawTotals:
         """Return what the maps hold of all processes now; *windows* are by pid."""
-        # The clock is read first: a wait that a record shows as in flight was so at this time.
-        now_ns = time.monotonic_ns()
-        processes: dict[int, RawProcess] = defaultdict(RawProcess)
-        counted: Counter[str] = Counter()
-        # Before the threads, as `Window.read` wants it.
-        for pid, window in windows.items():
-            processes[pid].locks = window.read(now_ns)
-        for key, record in self._counted_items("threads", counted):
-            whole = self._whole_thread(key, record)
-            if whole is not None:
-                processes[whole["tgid"]].threads[key["value"]] = whole
-        # Next to the threads, whose waits in flight they complete.
-        self.blame.read(processes, counted)
-        for key, record in self._counted_items("gils", counted):
-            processes[key["tgid"]].gils[key["cond"]] = record
-        for key, record in self._counted_items("histograms", counted):
-            processes[key["tgid"]].histograms[key["cond"], key["quantity"]] = record
-        losses = tuple(Loss)
-        for key, record in self._counted_items("lost_events", counted):
-            processes[key["tgid"]].lost[losses[key["reason"]]] = record["value"]
-        self._counted = dict(counted)
-        return RawTotals(now_ns, dict(processes))
+        return self._counts.read(windows)
 
     @property
     def table_fill(self) -> Mapping[str, int]:
@@ -290,20 +203,12 @@ class GilProbe(Probe):
         slots = len(self._slot_of)
         others = sum(map(len, list(self._other_slots.values())))
         return {
-            **self._counted,
+            **self._counts.fill,
             "targets": slots,
             "windows": slots,
             "locks": slots + others,
             "other_locks": others,
         }
-
-    def _counted_items(
-        self, name: str, counted: Counter[str]
-    ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-        counted[name] = 0
-        for item in self._table(name).items():
-            counted[name] += 1
-            yield item
 
     def traps(self, pid: int) -> int:
         """Return how often *pid* has run into a probe on the contended path so far."""
@@ -317,13 +222,6 @@ class GilProbe(Probe):
         if (pid, field) not in self._entries:
             self._entries[pid, field] = self._table("targets").entry({"value": pid}, field)
         return self._entries[pid, field].read() or 0
-
-    def _whole_thread(self, key: dict[str, int], record: dict[str, int]) -> dict[str, int] | None:
-        # The thread writes its record while it is copied; a torn copy shows two versions.
-        again: dict[str, int] | None = record
-        while again is not None and again["version_begin"] != again["version_end"]:
-            again = self._table("threads").get(key)
-        return again
 
     def _file_id(self, build_id: str, callers: Sequence[CallerRule]) -> int:
         if build_id not in self._files:

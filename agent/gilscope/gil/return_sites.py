@@ -1,14 +1,23 @@
 """Libc method: turns the address that a wait returns to into a place for a probe."""
 
+from dataclasses import dataclass
+
 from gilscope import procfs
 from gilscope.errors import GilCodeNotFound
 from gilscope.gil.pauses import LOOKAHEAD, distance_to_jump
-from gilscope.gil.probe import ReturnSite
 from gilscope.kernel.uprobes import Hook
 from gilscope.procmem import ProcessMemory
 from gilscope.target import open_mapped
 
-__all__ = ["hook_for"]
+__all__ = ["ReturnSite", "hook_for"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnSite:
+    """Libc method: an address that a wait for the GIL returns to."""
+
+    address: int
+    is_yield: bool
 
 
 def hook_for(pid: int, memory: ProcessMemory, site: ReturnSite) -> Hook:

@@ -19,7 +19,7 @@ from gilscope.gil.frame_walk import frame_walk
 from gilscope.gil.lock_memory import LockMemory
 from gilscope.gil.losses import Loss
 from gilscope.gil.memory import TornRead
-from gilscope.gil.probe import Plan
+from gilscope.gil.plan import Plan
 from gilscope.gil.role_reader import RoleReader
 from gilscope.gil.runtime import Runtime, read_gils
 from gilscope.gil.window import Window

@@ -16,8 +16,9 @@ from gilscope.gil.calibration import TrapCosts
 from gilscope.gil.full_mode import CONTENTION, FullMode, ObservationPlan
 from gilscope.gil.held_sampler import HeldSampler
 from gilscope.gil.lock_memory import LockMemory
-from gilscope.gil.probe import GilProbe, Notice, NoticeKind, ReturnSite
-from gilscope.gil.return_sites import hook_for
+from gilscope.gil.notices import Notice, NoticeKind
+from gilscope.gil.probe import GilProbe
+from gilscope.gil.return_sites import ReturnSite, hook_for
 from gilscope.gil.role_reader import RoleReader
 from gilscope.gil.runtime import Runtime, runtime_of
 from gilscope.gil.site_cache import SiteCache

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from gilscope.gil.calibration import Counted, PracticeHook, TrapCosts, calibrate
+from gilscope.gil.plan import Plan
 from gilscope.gil.practice_lock import PracticeLock
-from gilscope.gil.probe import GilProbe, Plan
+from gilscope.gil.probe import GilProbe
 from gilscope.gil.window import Window, WindowSites
 from gilscope.kernel.uprobes import Hook
 
