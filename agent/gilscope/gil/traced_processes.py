@@ -1,0 +1,157 @@
+"""The processes that are traced: puts probes into them, and takes these out again."""
+
+import contextlib
+import os
+import time
+
+from gilscope.errors import NotPython
+from gilscope.gil.blame import Blame
+from gilscope.gil.full_mode import FullMode, ObservationPlan
+from gilscope.gil.held_time import HeldTime
+from gilscope.gil.lock_memory import LockMemory
+from gilscope.gil.probe import GilProbe
+from gilscope.gil.readings import Readings
+from gilscope.gil.role_reader import RoleReader
+from gilscope.gil.runtime import Runtime, runtime_of
+from gilscope.gil.thread_finder import ThreadFinder
+from gilscope.gil.traced import Traced
+from gilscope.gil.wakeups import Wakeups
+from gilscope.model import Mode
+from gilscope.procmem import ProcessMemory
+from gilscope.target import Target
+
+__all__ = ["TracedProcesses"]
+
+
+class TracedProcesses:
+    """Each process with all that follows it, from its attachment until it is dropped."""
+
+    def __init__(self, probe: GilProbe, plan: ObservationPlan, *, keep_callers: bool) -> None:
+        """Trace with *probe*; *plan* says how closely.
+
+        *keep_callers*: stacks are kept as a whole, otherwise those with the same innermost frame
+        are one.
+        """
+        self._probe = probe
+        self._reads_stacks = plan.reads_stacks
+        self._keep_callers = keep_callers
+        self.by_pid: dict[int, Traced] = {}
+        """Those too that have ended, or whose probes were taken out."""
+        self.full_mode = FullMode(probe, plan)
+        self.readings = Readings(probe, self.by_pid)
+        self.wakeups = Wakeups(probe)
+        # In full mode windows cover all the time, so nothing is left to be estimated.
+        self.held_time = None if plan.mode is Mode.FULL else HeldTime(self.by_pid)
+
+    def begin(self, target: Target, pidfd: int, memory: ProcessMemory) -> None:
+        """Put the probes into *target*, and keep *pidfd* and *memory* of it.
+
+        Raises NotPython, and what `GilProbe.attach` raises; the two are the caller's then.
+        """
+        pid = target.located.pid
+        with contextlib.ExitStack() as undo:
+            self.end(pid)
+            self.readings.forget_timeline(pid)
+            runtime = runtime_of(memory, target.located.interpreter, target.located.load_bias)
+            threads = ThreadFinder(pid, runtime)
+            traced = Traced(
+                target=target,
+                memory=memory,
+                runtime=runtime,
+                roles=RoleReader(pid, runtime, threads),
+                locks=LockMemory(memory, threads),
+                blame=self._blame(runtime),
+                pidfd=pidfd,
+                since_ns=time.monotonic_ns(),
+            )
+            traced.refresh_gils()
+            undo.callback(self._take_out, traced)
+            self._place_probes(traced)
+            if not traced.runs_the_same() or not target.file.is_still_there():
+                raise NotPython(
+                    f"process {pid} changed while it was being attached",
+                    remedy="It may be replacing its program, or its interpreter: try again.",
+                )
+            self.wakeups.add(pidfd, pid)
+            self.by_pid[pid] = traced
+            self.look_at_locks(traced)
+            undo.pop_all()
+
+    def end(self, pid: int) -> None:
+        """Take the probes out of *pid*; what was counted stays."""
+        traced = self.by_pid.get(pid)
+        if traced is None or traced.ended:
+            return
+        self.look_at_locks(traced)
+        self.readings.learn_stacks()
+        if self.held_time is not None:
+            self.held_time.drop(pid)
+        self.full_mode.end(traced)
+        traced.ended_ns = time.monotonic_ns()
+        self._probe.detach(pid)
+        traced.memory.close()
+        self.wakeups.remove(traced.pidfd)
+        os.close(traced.pidfd)
+
+    def end_dead(self) -> None:
+        """Take the probes out of the processes that have ended."""
+        for pid in self.wakeups.ended():
+            self.end(pid)
+
+    def distrust(self, traced: Traced, reason: str) -> None:
+        """End *traced* and forget what was counted, because of *reason*."""
+        self.end(traced.pid)
+        self._forget(traced.pid)
+        traced.window = None
+        traced.invalid = reason
+
+    def drop(self, pid: int) -> None:
+        """End *pid*, and forget what was counted and that it was ever there."""
+        self.end(pid)
+        if self.by_pid.pop(pid, None) is not None:
+            self._forget(pid)
+
+    def learn_gils(self, traced: Traced) -> None:
+        """Take on the locks that *traced* has made since."""
+        for cond in traced.refresh_gils():
+            if traced.target.process.method == "libc":
+                self._probe.add_gil(traced.pid, cond)
+        self.full_mode.learn_locks(traced)
+
+    def look_at_locks(self, traced: Traced) -> None:
+        """Take over what is estimated of the held time of *traced*."""
+        if self.held_time is not None:
+            self.held_time.look(traced)
+
+    def runs_the_same(self, pid: int) -> bool:
+        """Return whether *pid* is traced and still runs the program that was attached."""
+        traced = self.by_pid.get(pid)
+        return traced is not None and not traced.ended and traced.runs_the_same()
+
+    def close(self) -> None:
+        """Take the probes out of all processes."""
+        for pid in list(self.by_pid):
+            self.end(pid)
+
+    def _blame(self, runtime: Runtime) -> Blame | None:
+        if not self._reads_stacks:
+            return None
+        return Blame(runtime, keep_callers=self._keep_callers)
+
+    def _place_probes(self, traced: Traced) -> None:
+        try:
+            self._probe.attach(traced.pid, traced.plan())
+            self.full_mode.begin(traced)
+        except (FileNotFoundError, ProcessLookupError) as error:
+            raise NotPython(f"process {traced.pid} ended while it was being attached") from error
+
+    def _take_out(self, traced: Traced) -> None:
+        self.full_mode.end(traced)
+        self._probe.detach(traced.pid)
+        self._probe.forget(traced.pid)
+        self.full_mode.forget(traced.pid)
+
+    def _forget(self, pid: int) -> None:
+        self._probe.forget(pid)
+        self.full_mode.forget(pid)
+        self.readings.forget_timeline(pid)
