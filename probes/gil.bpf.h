@@ -7,8 +7,6 @@
 // tells a torn copy by `version_begin != version_end`. Whatever several threads write at once is
 // added to atomically.
 
-#include "shared.bpf.h"
-
 // All configuration comes from the loader, so that a program never runs on a silent default.
 #if !defined(MAX_TARGETS) || !defined(MAX_GILS) || !defined(MAX_THREADS) || \
     !defined(MAX_CALLER_RULES) || !defined(MAX_LOCKS) || !defined(MAX_STACKS) || \
@@ -24,6 +22,9 @@
     !defined(INVALID_INTERVAL) || !defined(INVALID_HOLDER)
 #error "the reasons LOST_* and INVALID_* must be given"
 #endif
+#define MAX_LOSSES (16 * MAX_TARGETS)
+
+#include "shared.bpf.h"
 
 // struct _gil_runtime_state seen from its member `cond`, the same in CPython 3.7 to 3.15 on x86-64:
 //   interval -32, last_holder -24, locked -16, switch_number -8, cond 0, mutex +48, switch_cond +88
@@ -342,11 +343,6 @@ struct histogram {
     u64 slots[HISTOGRAM_SLOTS];
 };
 
-struct lost_key {
-    u32 tgid;
-    u32 reason;
-};
-
 struct caller_key {
     u64 pc; // as the file states it: the run-time address less the load bias
     u32 file_id;
@@ -387,7 +383,6 @@ BPF_F_TABLE("hash", struct gil_key, struct drop_request, drop_requests, MAX_GILS
 // One entry a thread that has ever waited, kept until user space has counted a dead one.
 BPF_F_TABLE("hash", u32, struct thread, threads, MAX_THREADS, TABLE_FLAGS);
 BPF_F_TABLE("hash", struct histogram_key, struct histogram, histograms, 4 * MAX_GILS, TABLE_FLAGS);
-BPF_F_TABLE("hash", struct lost_key, u64, lost_events, 16 * MAX_TARGETS, TABLE_FLAGS);
 // Filled by user space, a few entries a file.
 BPF_F_TABLE("hash", struct caller_key, struct caller_rule, callers, MAX_CALLER_RULES, TABLE_FLAGS);
 // Libc method only, a handful a process.
@@ -418,16 +413,6 @@ BPF_PROG_ARRAY(next_program, NEXT_PROGRAMS);
 BPF_RINGBUF_OUTPUT(stacks, STACK_PAGES);
 // struct notice
 BPF_RINGBUF_OUTPUT(notices, NOTICE_PAGES);
-
-static __always_inline void lose(u32 tgid, u32 reason)
-{
-    struct lost_key key = {.tgid = tgid, .reason = reason};
-    u64 zero = 0;
-    u64 *count = lost_events.lookup_or_try_init(&key, &zero);
-
-    if (count)
-        __sync_fetch_and_add(count, 1);
-}
 
 // The process of a trap, which is counted: what tracing costs is made of these.
 static __always_inline struct target *trapped(u32 tgid)
@@ -466,8 +451,7 @@ static __always_inline void observe(const struct gil_key *gil, u32 quantity, u64
             return;
         }
     }
-    __sync_fetch_and_add(&histogram->sum_ns, ns);
-    __sync_fetch_and_add(&histogram->slots[slot_of_ns(ns)], 1);
+    count_ns(&histogram->sum_ns, histogram->slots, ns);
 }
 
 // For what user space may write at any instant.
@@ -488,18 +472,12 @@ static __always_inline void observe(const struct gil_key *gil, u32 quantity, u64
         (record)->version_end = (record)->version_begin; \
     } while (0)
 
+#include "thread.bpf.h"
+
 static __always_inline struct thread *current_thread(u32 tgid, u32 tid)
 {
-    struct thread *thread = threads.lookup(&tid);
+    struct thread *thread = known_thread(tgid, tid);
 
-    if (thread && thread->tgid != tgid) {
-        // The number was another process' before user space had counted that thread's end.
-        lose(thread->tgid, LOST_THREAD_REUSED);
-        threads.delete(&tid);
-        thread = 0;
-    }
-    if (thread && thread->exited_ns)
-        thread->exited_ns = 0; // the number of a dead thread of the same process: they are one
     if (!thread) {
         struct thread fresh = {.tgid = tgid, .cause = AFTER_UNKNOWN};
 

@@ -10,8 +10,6 @@
 // thread at a time: by its own, or, where an RPython program has left it open outside, by the one
 // that takes it over.
 
-#include "shared.bpf.h"
-
 #if !defined(MAX_TARGETS) || !defined(MAX_THREADS) || !defined(MAX_REASONS) || \
     !defined(MAX_REASONS_OF_PROCESS) || !defined(TABLE_FLAGS)
 #error "the sizes of the tables must be given"
@@ -20,6 +18,9 @@
     !defined(LOST_ABANDONED) || !defined(LOST_THREAD_REUSED)
 #error "the reasons LOST_* must be given"
 #endif
+#define MAX_LOSSES (8 * MAX_TARGETS)
+
+#include "shared.bpf.h"
 
 #define REASON_SIZE 64
 #define NAME_SIZE 16
@@ -111,11 +112,6 @@ struct reason_key {
     u32 padding;
 };
 
-struct lost_key {
-    u32 tgid;
-    u32 reason;
-};
-
 // Filled by user space, one entry a traced process; an exec takes the first of them away.
 BPF_F_TABLE("hash", u32, struct target, targets, MAX_TARGETS, TABLE_FLAGS);
 BPF_F_TABLE("hash", u32, struct totals, totals, MAX_TARGETS, TABLE_FLAGS);
@@ -124,17 +120,6 @@ BPF_F_TABLE("hash", struct transaction_key, struct transaction, transactions, MA
 // One entry a thread that has ended a transaction, kept until user space has counted a dead one.
 BPF_F_TABLE("hash", u32, struct thread, threads, MAX_THREADS, TABLE_FLAGS);
 BPF_F_TABLE("hash", struct reason_key, u64, reasons, MAX_REASONS, TABLE_FLAGS);
-BPF_F_TABLE("hash", struct lost_key, u64, lost_events, 8 * MAX_TARGETS, TABLE_FLAGS);
-
-static __always_inline void lose(u32 tgid, u32 reason)
-{
-    struct lost_key key = {.tgid = tgid, .reason = reason};
-    u64 zero = 0;
-    u64 *count = lost_events.lookup_or_try_init(&key, &zero);
-
-    if (count)
-        __sync_fetch_and_add(count, 1);
-}
 
 // What is counted of the process, or 0 where it runs another program by now.
 static __always_inline struct totals *trapped(u32 tgid)
@@ -159,17 +144,12 @@ static __always_inline struct transaction *transaction_of(u32 tgid, u64 thread)
     return found;
 }
 
+#include "thread.bpf.h"
+
 static __always_inline struct thread *current_thread(u32 tgid, u32 tid)
 {
-    struct thread *thread = threads.lookup(&tid);
+    struct thread *thread = known_thread(tgid, tid);
 
-    if (thread && thread->tgid != tgid) {
-        lose(thread->tgid, LOST_THREAD_REUSED);
-        threads.delete(&tid);
-        thread = 0;
-    }
-    if (thread && thread->exited_ns)
-        thread->exited_ns = 0; // the number of a dead thread of the same process: they are one
     if (!thread) {
         struct thread fresh = {.tgid = tgid};
 
@@ -238,8 +218,7 @@ static __always_inline void commit(struct totals *total, u32 tgid, u32 tid, int 
         thread->commits++;
     if (!is_timed)
         return;
-    __sync_fetch_and_add(&total->committed_ns, ns);
-    __sync_fetch_and_add(&total->committed_slots[slot_of_ns(ns)], 1);
+    count_ns(&total->committed_ns, total->committed_slots, ns);
     if (thread)
         thread->committed_ns += ns;
 }
@@ -255,8 +234,7 @@ static __always_inline void abort(struct totals *total, u32 tgid, u32 tid, int i
         lose(tgid, LOST_BEGAN_UNSEEN);
         return;
     }
-    __sync_fetch_and_add(&total->aborted_ns, ns);
-    __sync_fetch_and_add(&total->aborted_slots[slot_of_ns(ns)], 1);
+    count_ns(&total->aborted_ns, total->aborted_slots, ns);
     if (thread)
         thread->aborted_ns += ns;
 }
