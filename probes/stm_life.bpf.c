@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+//
+// The ends of threads and of programs.
+
+// raw tracepoint sched_process_exit
+int on_thread_exit(void *ctx)
+{
+    u64 ids = current_ids();
+    u32 tid = ids;
+    struct transaction_key key = {.thread = tid, .tgid = ids >> 32};
+    struct transaction *transaction = transactions.lookup(&key);
+    struct thread *thread = threads.lookup(&tid);
+
+    if (transaction) {
+        if (transaction->depth)
+            lose(key.tgid, LOST_ABANDONED);
+        transactions.delete(&key);
+    }
+    if (!thread || thread->tgid != key.tgid)
+        return 0;
+    thread->exited_ns = bpf_ktime_get_ns();
+    key.thread = thread->known_as;
+    transaction = transactions.lookup(&key);
+    // Another thread may still take over one that is open.
+    if (transaction && !transaction->began_ns)
+        transactions.delete(&key);
+    return 0;
+}
+
+// raw tracepoint sched_process_exec: the new program may run into the same probes.
+int on_exec(void *ctx)
+{
+    u32 tgid = current_ids() >> 32;
+
+    targets.delete(&tgid);
+    return 0;
+}

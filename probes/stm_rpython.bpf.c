@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+//
+// Transactions of RPython programs such as PyPy-STM.
+
+#define LEAST_ADDRESS 4096 // what is less is no string: 1 says "do not sleep"
+
+// Events of an RPython program. The first three have the same numbers in all of its versions, the
+// others are those of November 2015 and later.
+enum event {
+    EVENT_START,
+    EVENT_COMMIT,
+    EVENT_ABORT,
+    EVENT_DETACH,
+    EVENT_REATTACH,
+    EVENT_BECOME_INEVITABLE,
+    EVENT_WRITE_READ,
+    EVENT_WAIT_FREE_SEGMENT,
+    EVENT_WAIT_SYNCING,
+    EVENT_WAIT_SYNC_PAUSE,
+    EVENT_WAIT_OTHER_INEVITABLE,
+    EVENT_WAIT_DONE,
+    EVENT_GC_MINOR_START,
+};
+
+// So that what is noted of its transactions can go when it ends.
+static __always_inline void know_thread(u32 tgid, u32 tid, u64 address)
+{
+    struct thread *thread = current_thread(tgid, tid);
+
+    if (thread)
+        thread->known_as = address;
+}
+
+static __always_inline void end_wait(struct totals *total, struct transaction *transaction, u64 now)
+{
+    u32 kind = transaction->wait & (WAITS - 1);
+    u64 ns = now - transaction->waiting_since_ns;
+
+    if (!transaction->waiting_since_ns)
+        return;
+    transaction->waiting_since_ns = 0;
+    transaction->waited_ns += ns;
+    __sync_fetch_and_add(&total->wait_ns[kind], ns);
+    __sync_fetch_and_add(&total->waits[kind], 1);
+}
+
+static __always_inline void reattach(struct transaction *transaction, u64 now)
+{
+    if (transaction->detached_since_ns)
+        transaction->detached_ns += now - transaction->detached_since_ns;
+    transaction->detached_since_ns = 0;
+}
+
+// Run time since *since_ns*: what a thread has waited or was outside is none.
+static __always_inline u64 run_ns(const struct transaction *transaction, u64 since_ns, u64 now)
+{
+    u64 other_ns = transaction->waited_ns + transaction->detached_ns;
+    u64 ns = now - since_ns;
+
+    return ns > other_ns ? ns - other_ns : 0;
+}
+
+// _stm_profiling_event(thread, event, marker) of RPython, called while the log is on. What another
+// thread does to a transaction that was left open comes with the thread that began it.
+int on_event(struct pt_regs *ctx)
+{
+    u64 now = bpf_ktime_get_ns();
+    u64 ids = current_ids();
+    u32 tgid = ids >> 32, tid = ids;
+    u32 event = PT_REGS_PARM2(ctx);
+    struct totals *total = trapped(tgid);
+    struct target *target = targets.lookup(&tgid);
+
+    if (!total || !target || (event > EVENT_ABORT && !target->knows_events))
+        return 0;
+    struct transaction *transaction = transaction_of(tgid, PT_REGS_PARM1(ctx));
+
+    if (!transaction)
+        return 0;
+    switch (event) {
+    case EVENT_START:
+        if (transaction->began_ns)
+            lose(tgid, LOST_ABANDONED);
+        end_wait(total, transaction, now);
+        begin(transaction, now);
+        know_thread(tgid, tid, PT_REGS_PARM1(ctx));
+        break;
+    case EVENT_COMMIT:
+    case EVENT_ABORT: {
+        u64 began_ns = transaction->began_ns;
+
+        end_wait(total, transaction, now);
+        reattach(transaction, now);
+        u64 ns = run_ns(transaction, began_ns, now);
+
+        transaction->began_ns = 0;
+        if (event == EVENT_ABORT) {
+            abort(total, tgid, tid, began_ns != 0, ns);
+        } else {
+            commit(total, tgid, tid, began_ns != 0, ns);
+            if (!began_ns)
+                lose(tgid, LOST_BEGAN_UNSEEN);
+        }
+        break;
+    }
+    case EVENT_DETACH:
+        transaction->detached_since_ns = now;
+        break;
+    case EVENT_REATTACH:
+    case EVENT_GC_MINOR_START: // it runs on without having said so
+        reattach(transaction, now);
+        break;
+    case EVENT_WRITE_READ:
+        __sync_fetch_and_add(&total->conflicts, 1);
+        break;
+    case EVENT_WAIT_FREE_SEGMENT:
+    case EVENT_WAIT_SYNCING:
+    case EVENT_WAIT_SYNC_PAUSE:
+    case EVENT_WAIT_OTHER_INEVITABLE:
+        end_wait(total, transaction, now);
+        reattach(transaction, now);
+        transaction->waiting_since_ns = now;
+        transaction->wait = event - EVENT_WAIT_FREE_SEGMENT;
+        break;
+    case EVENT_WAIT_DONE:
+        end_wait(total, transaction, now);
+        break;
+    }
+    return 0;
+}
+
+// _stm_start_transaction: not entered again for another try, so there is one for each transaction
+// that comes to its end.
+int on_start(struct pt_regs *ctx)
+{
+    u64 now = bpf_ktime_get_ns();
+    u64 ids = current_ids();
+    u32 tgid = ids >> 32, tid = ids;
+    struct totals *total = trapped(tgid);
+
+    if (!total)
+        return 0;
+    struct transaction *transaction = transaction_of(tgid, tid);
+
+    if (transaction)
+        begin(transaction, now);
+    commit(total, tgid, tid, 0, 0);
+    return 0;
+}
+
+// stm_abort_transaction: what follows is the next try.
+int on_abort(struct pt_regs *ctx)
+{
+    u64 now = bpf_ktime_get_ns();
+    u64 ids = current_ids();
+    u32 tgid = ids >> 32, tid = ids;
+    struct totals *total = trapped(tgid);
+
+    if (!total)
+        return 0;
+    struct transaction *transaction = transaction_of(tgid, tid);
+    u64 tried_ns = transaction ? transaction->tried_ns : 0;
+
+    abort(total, tgid, tid, tried_ns != 0, now - tried_ns);
+    if (transaction)
+        transaction->tried_ns = now;
+    return 0;
+}
+
+// _stm_become_inevitable(reason)
+int on_become_inevitable(struct pt_regs *ctx)
+{
+    struct reason_key key = {.tgid = current_ids() >> 32};
+    u64 reason = PT_REGS_PARM1(ctx);
+    struct totals *total = trapped(key.tgid);
+
+    if (!total)
+        return 0;
+    if (reason < LEAST_ADDRESS)
+        __builtin_memcpy(key.reason, "(none given)", 12);
+    else if (bpf_probe_read_user_str(key.reason, sizeof(key.reason), (void *)reason) < 0) {
+        lose(key.tgid, LOST_READ_FAULT);
+        __builtin_memcpy(key.reason, "(unreadable)", 12);
+    }
+    count_reason(total, &key);
+    return 0;
+}
