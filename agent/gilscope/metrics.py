@@ -41,13 +41,6 @@ GIL_WAIT = _of_process(
     "interpreter",
     "after",
 )
-GIL_DROP_LATENCY = _of_process(
-    "gilscope_gil_drop_latency_seconds",
-    "histogram",
-    "Time from the first request to drop the GIL until the holder let go.",
-    "Much more than a millisecond means code that does not let go, as C extensions may.",
-    "interpreter",
-)
 GIL_HOLD = _of_process(
     "gilscope_gil_hold_seconds",
     "histogram",
@@ -63,6 +56,13 @@ GIL_SWITCH_LATENCY = _of_process(
     "Time from a release of the GIL in a window of full mode to its acquisition by another thread "
     "that was waiting for it.",
     "Tens of microseconds are a wake-up; much more means that the waiters lack a free CPU.",
+    "interpreter",
+)
+GIL_DROP_LATENCY = _of_process(
+    "gilscope_gil_drop_latency_seconds",
+    "histogram",
+    "Time from the first request to drop the GIL until the holder let go.",
+    "Much more than a millisecond means code that does not let go, as C extensions may.",
     "interpreter",
 )
 GIL_THREAD_WAIT = _of_process(
@@ -219,6 +219,20 @@ TARGET_TRAPS = _of_process(
     "Times that this process has run into a probe.",
     "Overhead divided by this is what a trap costs.",
 )
+PROBE_VALID = _of_process(
+    "gilscope_probe_valid",
+    "gauge",
+    "1 while the probes in this process pass their checks, else 0; then nothing else is reported.",
+    "0 means no numbers, rather than wrong ones; the landing page says why.",
+    "method",
+)
+LOST_EVENTS = _of_process(
+    "gilscope_lost_events_total",
+    "counter",
+    "Events that could not be counted in full, by reason.",
+    "Anything but a few at attach (began_unseen) and at exit (abandoned) is worth a report.",
+    "reason",
+)
 STM_TRANSACTIONS = _of_transactions(
     "gilscope_stm_transactions_total",
     "counter",
@@ -331,20 +345,6 @@ TARGETS = Family(
     "Refused ones are Pythons that gilscope found and cannot trace; the landing page says why.",
     ("state",),
 )
-PROBE_VALID = _of_process(
-    "gilscope_probe_valid",
-    "gauge",
-    "1 while the probes in this process pass their checks, else 0; then nothing else is reported.",
-    "0 means no numbers, rather than wrong ones; the landing page says why.",
-    "method",
-)
-LOST_EVENTS = _of_process(
-    "gilscope_lost_events_total",
-    "counter",
-    "Events that could not be counted in full, by reason.",
-    "Anything but a few at attach (began_unseen) and at exit (abandoned) is worth a report.",
-    "reason",
-)
 SCRAPE_DURATION = Family(
     "gilscope_scrape_duration_seconds",
     "gauge",
@@ -449,62 +449,5 @@ BUILD_INFO = Family(
     ("version", "bcc_version"),
 )
 
-FAMILIES = (
-    GIL_WAIT,
-    GIL_HOLD,
-    GIL_SWITCH_LATENCY,
-    GIL_DROP_LATENCY,
-    GIL_THREAD_WAIT,
-    GIL_THREAD_WAITS,
-    GIL_THREAD_HOLD,
-    GIL_THREAD_HOLDS,
-    GIL_HELD,
-    GIL_OBSERVED,
-    GIL_BLOCKED,
-    GIL_BLOCKED_TIMES,
-    GIL_SLOW_DROP,
-    GIL_SLOW_DROPS,
-    GIL_STACK_SAMPLING_RATIO,
-    GIL_CONVOY_WAITS,
-    GIL_FORCED_SWITCHES,
-    GIL_DROP_REQUESTS,
-    GIL_WAITING_THREADS,
-    GIL_LONGEST_WAIT,
-    GIL_LONGEST_HOLD,
-    TARGET_OVERHEAD_RATIO,
-    TARGET_OVERHEAD,
-    TARGET_TRAPS,
-    PROBE_VALID,
-    LOST_EVENTS,
-    STM_TRANSACTIONS,
-    STM_TRANSACTION,
-    STM_ABORT_COST,
-    STM_CONFLICTS,
-    STM_SITE_ABORT_COST,
-    STM_SITE_PAUSE,
-    STM_WAIT,
-    STM_WAITS,
-    STM_INEVITABLE,
-    STM_RESTARTS,
-    STM_GC,
-    STM_LOG_BYTES,
-    STM_LOG_LAG,
-    STM_LOG_ERRORS,
-    TARGETS,
-    SCRAPE_DURATION,
-    SCRAPE_SUCCESS,
-    AGENT_BPF_RUN_TIME,
-    AGENT_BPF_RUNS,
-    AGENT_BPF_MISSES,
-    AGENT_TRAPS,
-    AGENT_TRAP_COST,
-    AGENT_TABLE_ENTRIES,
-    AGENT_TABLE_CAPACITY,
-    AGENT_TABLE_BYTES,
-    AGENT_RESIDENT,
-    AGENT_PRIVATE,
-    AGENT_CPU,
-    AGENT_SAMPLING,
-    BUILD_INFO,
-)
-"""In the order in which they are exported and documented."""
+FAMILIES = tuple(family for family in tuple(globals().values()) if isinstance(family, Family))
+"""In the order in which they are exported and documented, which is that of this table."""
