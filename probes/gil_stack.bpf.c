@@ -23,7 +23,7 @@
 
 static __always_inline int read_u64(u64 *value, u64 address)
 {
-    return bpf_probe_read_user(value, sizeof(*value), (void *)address);
+    return read_user(value, sizeof(*value), (void *)address);
 }
 
 static __always_inline u64 mixed(u64 hash, u64 value)
@@ -52,8 +52,7 @@ static __always_inline u32 frame_u32(const struct blame *blame, u32 offset)
 
 static __always_inline int read_frame(struct blame *blame, const struct python *python, u64 address)
 {
-    return bpf_probe_read_user(blame->frame, python->frame_size & (MAX_FRAME_SIZE - 1),
-                               (void *)address);
+    return read_user(blame->frame, python->frame_size & (MAX_FRAME_SIZE - 1), (void *)address);
 }
 
 static __always_inline u64 frame_code(const struct blame *blame, const struct python *python)
@@ -259,13 +258,13 @@ static __always_inline int code_identity(u32 *identity, struct blame *blame,
 
     blame->pointers[MAX_CODE_POINTERS - 1] = 0;
     if (size > sizeof(blame->pointers) ||
-        bpf_probe_read_user(blame->pointers, size, (void *)(code + python->code_pointers)))
+        read_user(blame->pointers, size, (void *)(code + python->code_pointers)))
         return -1;
     for (u32 at = 0; at < MAX_CODE_POINTERS; at++)
         hash = mixed(hash, blame->pointers[at]);
     u64 line_table = blame->pointers[(size / sizeof(u64) - 1) & (MAX_CODE_POINTERS - 1)];
 
-    if (bpf_probe_read_user(content, sizeof(content), (void *)(line_table + BYTES_CONTENT)) ||
+    if (read_user(content, sizeof(content), (void *)(line_table + BYTES_CONTENT)) ||
         read_u64(&name_hash, blame->pointers[CODE_NAME] + STR_HASH))
         return -1;
     for (u32 at = 0; at < BYTES_READ; at++)

@@ -29,8 +29,8 @@ static __always_inline int is_of_thread(const struct python *python, u64 tstate,
     if (python->native_thread_id)
         return !read_u64(&id, tstate + python->native_thread_id) && id == tid;
     return !read_u64(&descriptor, tstate + python->thread_id) &&
-           !bpf_probe_read_user(&kernel_id, sizeof(kernel_id),
-                                (void *)(descriptor + python->descriptor_tid)) &&
+           !read_user(&kernel_id, sizeof(kernel_id),
+                      (void *)(descriptor + python->descriptor_tid)) &&
            kernel_id == tid;
 }
 
@@ -50,7 +50,7 @@ static __always_inline int is_listed(const struct python *python, u64 tstate, u6
     u64 links[3] = {}; // previous, next, interpreter
     u64 pointer = 0;
 
-    if (bpf_probe_read_user(links, sizeof(links), (void *)(tstate + TSTATE_PREVIOUS)))
+    if (read_user(links, sizeof(links), (void *)(tstate + TSTATE_PREVIOUS)))
         return 0;
     pointer = links[0] ? links[0] + python->tstate_next : links[2] + python->threads_head;
     return !read_u64(&pointer, pointer) && pointer == tstate && has_lock(python, links[2], cond);

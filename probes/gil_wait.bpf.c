@@ -24,7 +24,7 @@
 
 static __always_inline int read_gil(u64 cond, struct gil_state *state)
 {
-    return bpf_probe_read_user(state, sizeof(*state), (void *)(cond - GIL_STATE_OFFSET));
+    return read_user(state, sizeof(*state), (void *)(cond - GIL_STATE_OFFSET));
 }
 
 // Steps from the wait up to the function that wanted the GIL, by rules made from .eh_frame.
@@ -46,10 +46,10 @@ static __always_inline u32 cause_of_wait(struct pt_regs *ctx, const struct targe
             return AFTER_PREEMPTION;
         u64 cfa = (rule->cfa_from_fp ? fp : sp) + (s64)rule->cfa_offset;
 
-        if (bpf_probe_read_user(&pc, sizeof(pc), (void *)(cfa - sizeof(pc))))
+        if (read_user(&pc, sizeof(pc), (void *)(cfa - sizeof(pc))))
             return AFTER_UNKNOWN;
         if (rule->saved_fp_offset &&
-            bpf_probe_read_user(&fp, sizeof(fp), (void *)(cfa + (s64)rule->saved_fp_offset)))
+            read_user(&fp, sizeof(fp), (void *)(cfa + (s64)rule->saved_fp_offset)))
             return AFTER_UNKNOWN;
         sp = cfa;
     }
@@ -151,7 +151,7 @@ static __always_inline int returns_to_probe(struct pt_regs *ctx, u32 tgid, u32 t
     struct return_site_key key = {.tgid = tgid};
     struct return_site fresh = {.is_yield = is_yield};
 
-    if (bpf_probe_read_user(&key.address, sizeof(key.address), (void *)PT_REGS_SP(ctx))) {
+    if (read_user(&key.address, sizeof(key.address), (void *)PT_REGS_SP(ctx))) {
         lose(tgid, LOST_READ_FAULT);
         return 0;
     }

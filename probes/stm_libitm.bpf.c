@@ -38,7 +38,7 @@ int on_itm_begin(struct pt_regs *ctx)
 
     if (!transaction)
         return 0;
-    if (bpf_probe_read_user(&address, sizeof(address), (void *)stack_pointer))
+    if (read_user(&address, sizeof(address), (void *)stack_pointer))
         lose(tgid, LOST_READ_FAULT);
     u32 depth = depth_around(transaction, stack_pointer, address);
 

@@ -178,7 +178,7 @@ int on_become_inevitable(struct pt_regs *ctx)
         return 0;
     if (reason < LEAST_ADDRESS)
         __builtin_memcpy(key.reason, "(none given)", 12);
-    else if (bpf_probe_read_user_str(key.reason, sizeof(key.reason), (void *)reason) < 0) {
+    else if (read_user_str(key.reason, sizeof(key.reason), (void *)reason) < 0) {
         lose(key.tgid, LOST_READ_FAULT);
         __builtin_memcpy(key.reason, "(unreadable)", 12);
     }
