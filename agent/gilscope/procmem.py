@@ -33,6 +33,10 @@ class ProcessMemory:
         reason = errno.EFAULT if content else errno.ESRCH
         raise OSError(reason, os.strerror(reason))
 
+    def fileno(self) -> int:
+        """Return the descriptor; what is read there at an address is the memory at it."""
+        return self._descriptor
+
     def close(self) -> None:
         """Release the file descriptor; further reads fail."""
         if self._descriptor >= 0:

@@ -91,13 +91,18 @@ make_venv() {
 }
 
 # Compiles what is written in C again when it has changed; the installation did it the first time.
-build_extension() {
-    built=$root/agent/gilscope/stm/_native.abi3.so
-    if [ -e "$built" ] && [ -z "$(find "$root/agent/stm_log" -name '*.[ch]' -newer "$built" -type f)" ]; then
+build_extensions() {
+    held_sampler=$root/agent/gilscope/gil/_held_sampler.abi3.so
+    stm_log=$root/agent/gilscope/stm/_native.abi3.so
+    if is_built held_sampler "$held_sampler" && is_built stm_log "$stm_log"; then
         return 0
     fi
-    say 'compiling the extension module'
-    "$venv/bin/python" "$root/agent/stm_log/hatch_build.py" >&2
+    say 'compiling the extension modules'
+    "$venv/bin/python" "$root/agent/hatch_build.py" >&2
+}
+
+is_built() {
+    [ -e "$2" ] && [ -z "$(find "$root/agent/$1" -name '*.[ch]' -newer "$2" -type f)" ]
 }
 
 have_monitoring() {
@@ -135,5 +140,5 @@ fi
 install_packages "$@"
 make_headers
 make_venv
-build_extension
+build_extensions
 get_monitoring

@@ -7,8 +7,9 @@ is more than these are: a correct implementation fails less than once in 100000 
 import math
 import os
 import signal
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from random import Random
@@ -18,6 +19,7 @@ import pytest
 from accuracy.truth import Answer, Workload, started
 from gilscope.gil.held_sampler import HeldSampler
 from gilscope.gil.runtime import read_gils, runtime_of
+from gilscope.gil.window import NEVER_OPEN, Coverage
 from gilscope.procmem import ProcessMemory
 from gilscope.target import locate
 from live.gilscope_command import eventually
@@ -67,32 +69,54 @@ def _target(*arguments: str) -> Iterator[_Target]:
 
 
 @contextmanager
-def _sampler(windows: "_Windows | None" = None) -> Iterator[HeldSampler]:
-    observed_ns = windows.observed_ns if windows else lambda _pid, _at_ns: 0
+def _sampler() -> Iterator[HeldSampler]:
     random = Random()  # noqa: S311 - nobody has to be kept from guessing
-    sampler = HeldSampler(observed_ns, random, cpu_share=_CPU_SHARE)
+    sampler = HeldSampler(random, cpu_share=_CPU_SHARE)
     yield sampler
     sampler.close()
 
 
 class _Windows:
-    """The first 20 of every 70 ms are inside windows."""
+    """About 20 of every 70 ms are inside windows; begins and ends are told as they happen."""
 
-    _PERIOD_NS, _LENGTH_NS = 70 * _MS, 20 * _MS
+    _LENGTH_S, _PAUSE_S = 0.02, 0.05
 
-    def observed_ns(self, _pid: int, at_ns: int) -> int:
-        """Return how much they have covered."""
-        whole, rest_ns = divmod(at_ns, self._PERIOD_NS)
-        return whole * self._LENGTH_NS + min(rest_ns, self._LENGTH_NS)
+    def __init__(self) -> None:
+        self._past: list[tuple[int, int]] = []
+        self._stopped = threading.Event()
+
+    @contextmanager
+    def told(self, sampler: HeldSampler, pids: Sequence[int]) -> Iterator[None]:
+        """Go on, in all these processes at a time, until the block has ended."""
+        thread = threading.Thread(target=self._tell, args=(sampler, pids))
+        thread.start()
+        yield
+        self._stopped.set()
+        thread.join()
+
+    def _tell(self, sampler: HeldSampler, pids: Sequence[int]) -> None:
+        while not self._stopped.wait(self._PAUSE_S):
+            begin_ns = time.monotonic_ns()
+            covered_ns = sum(end_ns - begin_ns for begin_ns, end_ns in self._past)
+            for pid in pids:
+                sampler.cover(pid, Coverage(covered_ns, begin_ns))
+            self._stopped.wait(self._LENGTH_S)
+            end_ns = time.monotonic_ns()
+            self._past.append((begin_ns, end_ns))
+            for pid in pids:
+                sampler.cover(
+                    pid, Coverage(covered_ns + end_ns - begin_ns, NEVER_OPEN.open_since_ns)
+                )
 
     def outside(self, from_ns: int, until_ns: int) -> int:
         """Return how much of a time is in none of them."""
-        inside_ns = self.observed_ns(0, until_ns) - self.observed_ns(0, from_ns)
-        return until_ns - from_ns - inside_ns
+        inside = (min(end, until_ns) - max(begin, from_ns) for begin, end in self._past)
+        return until_ns - from_ns - sum(part_ns for part_ns in inside if part_ns > 0)
 
 
 class _NoWindows(_Windows):
-    _LENGTH_NS = 0
+    def _tell(self, sampler: HeldSampler, pids: Sequence[int]) -> None:
+        pass
 
 
 def _held_outside_ns(answer: Answer, from_ns: int, until_ns: int, windows: _Windows) -> int:
@@ -106,10 +130,8 @@ def _held_outside_ns(answer: Answer, from_ns: int, until_ns: int, windows: _Wind
     return held_ns
 
 
-@pytest.mark.parametrize(
-    "windows", [_NoWindows(), _Windows()], ids=["no windows", "between windows"]
-)
-def test_share_is_what_the_process_says(windows: _Windows) -> None:
+@pytest.mark.parametrize("made", [_NoWindows, _Windows], ids=["no windows", "between windows"])
+def test_share_is_what_the_process_says(made: type[_Windows]) -> None:
     """
     Three processes at a time, each with its own share and its own length of holds.
     """
@@ -118,18 +140,20 @@ def test_share_is_what_the_process_says(windows: _Windows) -> None:
         ("--held-ms", "15", "--free-ms", "15", "--seed", "2"),
         ("--held-ms", "60", "--free-ms", "20", "--seed", "3"),
     )
+    windows = made()
     with ExitStack() as stack:
         targets = [
             stack.enter_context(_target("--seconds", str(_SECONDS), *share)) for share in shares
         ]
-        sampler = stack.enter_context(_sampler(windows))
+        sampler = stack.enter_context(_sampler())
         for target in targets:
             target.begin()
         from_ns = []
         for target in targets:
             from_ns.append(time.monotonic_ns())
             sampler.add(target.pid, target.cond, target.memory)
-        answers = [target.workload.answer() for target in targets]
+        with windows.told(sampler, [target.pid for target in targets]):
+            answers = [target.workload.answer() for target in targets]
         for target, begin_ns, answer in zip(targets, from_ns, answers, strict=True):
             sampler.look(target.pid)
             until_ns = time.monotonic_ns()

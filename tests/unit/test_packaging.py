@@ -68,18 +68,21 @@ def test_the_wheel_ships_every_module(wheel: zipfile.ZipFile) -> None:
     assert set() == package - set(wheel.namelist())
 
 
-def test_the_wheel_brings_what_is_compiled(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+@pytest.mark.parametrize("module", ["gilscope.gil._held_sampler", "gilscope.stm._native"])
+def test_the_wheel_brings_what_is_compiled(
+    wheel: zipfile.ZipFile, tmp_path: Path, module: str
+) -> None:
     """
-    Its module for STM logs can be imported, by every Python from 3.11 on.
+    Its modules written in C can be imported, by every Python from 3.11 on.
     """
     wheel.extractall(tmp_path)
-    code = "from gilscope.stm import _native; print(_native.__file__)"
+    code = f"import {module} as native; print(native.__file__)"
     command = [sys.executable, "-S", "-c", code]
     imported = subprocess.run(
         command, check=True, capture_output=True, text=True, env={"PYTHONPATH": str(tmp_path)}
     )
 
-    assert f"{tmp_path}/gilscope/stm/_native.abi3.so\n" == imported.stdout
+    assert f"{tmp_path}/{module.replace('.', '/')}.abi3.so\n" == imported.stdout
     assert "-cp311-abi3-linux_" in Path(wheel.filename or "").name
 
 

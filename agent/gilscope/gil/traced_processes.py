@@ -41,7 +41,7 @@ class TracedProcesses:
         self.readings = Readings(probe, self.by_pid)
         self.wakeups = Wakeups(probe)
         # In full mode windows cover all the time, so nothing is left to be estimated.
-        self.held_time = None if plan.mode is Mode.FULL else HeldTime(self.by_pid)
+        self.held_time = None if plan.mode is Mode.FULL else HeldTime()
 
     def begin(self, target: Target, pidfd: int, memory: ProcessMemory) -> None:
         """Put the probes into *target*, and keep *pidfd* and *memory* of it.
@@ -142,6 +142,8 @@ class TracedProcesses:
         try:
             self._probe.attach(traced.pid, traced.plan())
             self.full_mode.begin(traced)
+            if self.held_time is not None:
+                self.held_time.begin(traced)
         except (FileNotFoundError, ProcessLookupError) as error:
             raise NotPython(f"process {traced.pid} ended while it was being attached") from error
 

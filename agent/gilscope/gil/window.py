@@ -2,10 +2,10 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from gilscope.gil.account import Holding, RawLock
 from gilscope.kernel.entry import Change
@@ -13,10 +13,22 @@ from gilscope.kernel.table import Table
 from gilscope.kernel.uprobes import Hook, Uprobes
 from gilscope.model import Record
 
-__all__ = ["LockReader", "Window", "WindowKernel", "WindowSites"]
+__all__ = ["NEVER_OPEN", "Coverage", "LockReader", "Window", "WindowKernel", "WindowSites"]
 
 _NEVER_NS = (1 << 64) - 1
 _UNLIMITED = (1 << 64) - 1
+
+
+class Coverage(NamedTuple):
+    """How much of the time windows have covered, as far as can be told without the kernel."""
+
+    covered_ns: int
+    """By windows that are over."""
+    open_since_ns: int
+    """CLOCK_MONOTONIC; 2**64 - 1: no window is open."""
+
+
+NEVER_OPEN = Coverage(0, _NEVER_NS)
 
 
 class LockReader(Protocol):
@@ -99,9 +111,8 @@ class Window:
         self._closing: list[Future[None]] = []
         self._bounds = _Bounds(_NEVER_NS, 0)
         self._is_open = False
-        # Both in one, because another thread reads it: what past windows have covered, and since
-        # when one is open.
-        self._coverage = (0, _NEVER_NS)
+        self._coverage = NEVER_OPEN
+        self._tell_coverage: Callable[[Coverage], None] = _ignore
         self._stop_at_traps = 0
         self._traps_before = 0
         self._traps_per_ns = 0.0
@@ -146,6 +157,11 @@ class Window:
         return self._is_open and self._current_bounds().until_ns != _NEVER_NS
 
     @property
+    def coverage(self) -> Coverage:
+        """What windows have covered; one that has used up its traps is open until it is ended."""
+        return self._coverage
+
+    @property
     def other_slots(self) -> Mapping[int, int]:
         """The slots of the further locks of the process, by address of ``cond``."""
         return self._other_slots
@@ -157,6 +173,10 @@ class Window:
         """
         self._other_slots[cond] = slot
         self._write(counts_begun=self._is_open)
+
+    def tell_coverage(self, told: Callable[[Coverage], None]) -> None:
+        """Call *told* with the `coverage` whenever a window has begun or ended."""
+        self._tell_coverage = told
 
     def open(self, allowed_traps: int | None = None) -> None:
         """Begin a window, which ends by itself when *allowed_traps* have been used up.
@@ -184,7 +204,7 @@ class Window:
         begin.make(from_ns)
         self._bounds = _Bounds(from_ns, _NEVER_NS)
         self._is_open = True
-        self._coverage = (self._coverage[0], self._bounds.from_ns)
+        self._cover(Coverage(self._coverage.covered_ns, from_ns))
         for cond, before in locks.items():
             # A hold that began in the last window counts for its part there, too.
             now = self._lock(self._slot_of(cond))
@@ -219,7 +239,7 @@ class Window:
         self._acquire_probes = []
         covered_ns = until_ns - self._bounds.from_ns
         self._traps_per_ns = (self.traps() - self._traps_before) / max(1, covered_ns)
-        self._coverage = (self._coverage[0] + covered_ns, _NEVER_NS)
+        self._cover(Coverage(self._coverage.covered_ns + covered_ns, _NEVER_NS))
         for cond, before in untouched.items():
             holder = holders[cond]
             if (
@@ -262,17 +282,9 @@ class Window:
     def observed_ns(self, at_ns: int) -> int:
         """Return how much time windows have covered until *at_ns*."""
         if not self._is_open:
-            return self._coverage[0]
+            return self._coverage.covered_ns
         bounds = self._current_bounds()
-        return self._coverage[0] + bounds.part_ns(bounds.from_ns, at_ns)
-
-    def observed_at_most_ns(self, at_ns: int) -> int:
-        """Return the same without asking the kernel whether the window has used up its traps.
-
-        May be called from any thread.
-        """
-        covered_ns, open_since_ns = self._coverage
-        return covered_ns + max(0, at_ns - open_since_ns)
+        return self._coverage.covered_ns + bounds.part_ns(bounds.from_ns, at_ns)
 
     def read(self, now_ns: int) -> dict[int, RawLock]:
         """Return what is known of every lock at *now_ns*, by address of ``cond``.
@@ -284,6 +296,10 @@ class Window:
             cond: RawLock(lock, self._holding(cond, lock, bounds, now_ns), self._credits[cond])
             for cond, lock in self._locks()
         }
+
+    def _cover(self, coverage: Coverage) -> None:
+        self._coverage = coverage
+        self._tell_coverage(coverage)
 
     def _holding(self, cond: int, lock: Record, bounds: _Bounds, now_ns: int) -> Holding | None:
         if lock["held_since_ns"]:
@@ -364,3 +380,7 @@ class Window:
             },
             name,
         )
+
+
+def _ignore(_coverage: Coverage) -> None:
+    pass

@@ -1,31 +1,69 @@
 """Held time from looks at a lock: the arithmetic, and the thread that looks."""
 
-import errno
 import os
+import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from itertools import count
+from pathlib import Path
 from random import Random
 
 import pytest
 
-from gilscope.gil.held_sampler import CPU_SHARE, HeldEstimate, HeldSampler, mean_gap_ns
+from gilscope.gil import held_sampler
+from gilscope.gil._held_sampler import Sampler, mean_gap_ns
+from gilscope.gil.held_sampler import CPU_SHARE, HeldSampler
+from gilscope.gil.window import NEVER_OPEN, Coverage
+from unit.gil.lock_file import LockFile
 
 _MS = 1_000_000
 _S = 1000 * _MS
 _COND = 0x5000
+_NEVER_NS = (1 << 64) - 1
 
 
-def _figures(estimate: HeldEstimate) -> tuple[int, int, int, int]:
-    return estimate.held_ns, estimate.sampled_ns, estimate.unobserved_ns, estimate.looks
+class _Estimate:
+    """What is known of one lock, looked at when the test says so."""
+
+    _memory = os.memfd_create("locks")
+    _sampler = Sampler(3, CPU_SHARE)
+    _pids = count(1)
+
+    def __init__(self, at_ns: int, observed_ns: int) -> None:
+        self._pid = next(self._pids)
+        coverage = Coverage(observed_ns, _NEVER_NS)
+        self._sampler.add(self._pid, _COND, self._memory, at_ns, coverage)
+
+    def credit(self, at_ns: int, locked: bool, observed_ns: int) -> None:  # noqa: FBT001
+        os.pwrite(self._memory, bytes((locked, 0, 0, 0)), _COND - 16)
+        self._sampler.cover(self._pid, Coverage(observed_ns, _NEVER_NS))
+        self._sampler.look(self._pid, at_ns)
+
+    @property
+    def figures(self) -> tuple[int, int, int, int]:
+        return self._sampler.figures(self._pid, _COND)
+
+    @property
+    def held_ns(self) -> int:
+        return self.figures[0]
+
+    @property
+    def sampled_ns(self) -> int:
+        return self.figures[1]
+
+
+def _figures(estimate: _Estimate) -> tuple[int, int, int, int]:
+    return estimate.figures
 
 
 def test_each_look_decides_for_the_time_since_the_last_one() -> None:
     """
     Held at a look: the gap before it counts as held; free: it does not.
     """
-    estimate = HeldEstimate(100, 0)
+    estimate = _Estimate(100, 0)
 
     estimate.credit(110, True, 0)
     assert (10, 10, 0, 1) == _figures(estimate)
@@ -40,7 +78,7 @@ def test_time_in_windows_is_left_to_them() -> None:
     Of a gap that a window covers in part, the rest is decided; of one that it covers, nothing.
     """
     # 1000 ns had been covered before the lock was added.
-    estimate = HeldEstimate(0, 1000)
+    estimate = _Estimate(0, 1000)
 
     estimate.credit(100, True, 1030)
     assert (70, 70, 0, 1) == _figures(estimate)
@@ -54,7 +92,7 @@ def test_window_time_that_is_told_late() -> None:
     """
     Where covered time falls for a moment, or comes all at once, the total is right in the end.
     """
-    estimate = HeldEstimate(0, 0)
+    estimate = _Estimate(0, 0)
     told = [0, 40, 0, 60, 90, 90, 90]
 
     seen = []
@@ -70,7 +108,7 @@ def test_clock_that_seems_to_stand_still() -> None:
     """
     Two looks at the same time, or in the wrong order, as two threads may do it, add nothing.
     """
-    estimate = HeldEstimate(0, 0)
+    estimate = _Estimate(0, 0)
     estimate.credit(100, True, 0)
     estimate.credit(100, True, 0)
     estimate.credit(90, True, 0)
@@ -85,7 +123,7 @@ def test_agent_that_was_stopped(is_locked: bool) -> None:  # noqa: FBT001
     """
     What lies between looks that are seconds apart is unknown, less what windows have covered.
     """
-    estimate = HeldEstimate(0, 0)
+    estimate = _Estimate(0, 0)
     estimate.credit(1 * _S, True, 0)
 
     estimate.credit(61 * _S, is_locked, 5 * _S)
@@ -99,7 +137,7 @@ def test_three_seconds_are_not_too_late_yet() -> None:
     """
     A machine under load may take that long; only what is longer is a stop.
     """
-    estimate = HeldEstimate(0, 0)
+    estimate = _Estimate(0, 0)
 
     estimate.credit(3 * _S, True, 0)
     assert (3 * _S, 3 * _S, 0, 1) == _figures(estimate)
@@ -115,7 +153,7 @@ def test_whatever_is_told_no_time_is_made_up() -> None:
     for _ in range(200):
         begin_ns = at_ns = random.randrange(1 << 60)
         observed_ns = random.randrange(1 << 40)
-        estimate = HeldEstimate(at_ns, observed_ns)
+        estimate = _Estimate(at_ns, observed_ns)
         last = _figures(estimate)
         for _ in range(50):
             at_ns += random.choice((0, -5, 1, 10 * _MS, 100 * _MS, 4 * _S))
@@ -153,7 +191,7 @@ def test_share_is_right_in_the_mean(
     for _ in range(40):
         at_ns, observed_ns = random.randrange(100 * _S), 0
         phase_ns = random.randrange(int(period_ns))
-        estimate = HeldEstimate(at_ns, observed_ns)
+        estimate = _Estimate(at_ns, observed_ns)
         for _ in range(500):
             gap_ns = int(10 * _MS * random.uniform(0.5, 1.5))
             at_ns += gap_ns
@@ -169,55 +207,46 @@ def test_share_is_right_in_the_mean(
 
 
 @pytest.mark.parametrize(
-    ("cost_us", "expected_ms"), [(0, 10), (35, 10), (72, 20), (180, 50), (360, 100), (5000, 100)]
+    ("cost_us", "expected_ms"), [(0, 10), (17, 10), (36, 20), (90, 50), (180, 100), (5000, 100)]
 )
 def test_pace_keeps_to_its_share_of_a_core(cost_us: float, expected_ms: float) -> None:
     """
-    Nine tenths of 0.4 % are planned for; never more than 100 or less than 10 looks a second.
+    Nine tenths of 0.2 % are planned for; never more than 100 or less than 10 looks a second.
     """
     assert expected_ms * _MS == pytest.approx(mean_gap_ns(cost_us * 1000, CPU_SHARE))
 
 
-class Locks:
-    """Memory in which `locked` of each lock is what the test says, and every read is noted."""
-
-    def __init__(self) -> None:
-        self.locked: dict[int, int] = {}
-        self.reads = 0
-        self.has_read = threading.Event()
-
-    def read(self, address: int, size: int) -> bytes:
-        """Return the int at *address*; fails where there is no lock."""
-        self.reads += 1
-        self.has_read.set()
-        locked = self.locked.get(address + 16)
-        if locked is None:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return locked.to_bytes(size, "little", signed=True)
-
-    def await_look(self) -> None:
-        """Return after the next one that has not yet begun."""
-        for _ in range(2):
-            self.has_read.clear()
-            assert self.has_read.wait(30)
-
-
 @contextmanager
-def _sampler(observed_ns: Callable[[int, int], int] = lambda _pid, _at: 0) -> Iterator[HeldSampler]:
-    sampler = HeldSampler(observed_ns, Random(3))  # noqa: S311 - as above
+def _sampler() -> Iterator[HeldSampler]:
+    sampler = HeldSampler(Random(3))  # noqa: S311 - as above
     yield sampler
     sampler.close()
 
 
-def test_every_lock_of_every_process_is_looked_at() -> None:
+@pytest.fixture
+def lock_file(tmp_path: Path) -> Iterator[Callable[[dict[int, int]], LockFile]]:
+    """What makes files of locks, which are closed in the end."""
+    with ExitStack() as stack:
+
+        def make(locked: dict[int, int]) -> LockFile:
+            made = LockFile(tmp_path, locked)
+            stack.callback(made.close)
+            return made
+
+        yield make
+
+
+_Make = Callable[[dict[int, int]], LockFile]
+
+
+def test_every_lock_of_every_process_is_looked_at(lock_file: _Make) -> None:
     """
     Each has its own figures: 1 is held, 0 is free, and so is a lock that is not there any more.
     """
-    one, two = Locks(), Locks()
-    one.locked = {_COND: 1, _COND + 0x100: 0, _COND + 0x200: -1}
-    two.locked = {_COND: 0}
+    locked = {_COND: 1, _COND + 0x100: 0, _COND + 0x200: -1}
+    one, two = lock_file(locked), lock_file({_COND: 0})
     with _sampler() as sampler:
-        for cond in one.locked:
+        for cond in locked:
             sampler.add(7, cond, one)
         sampler.add(8, _COND, two)
         for locks in (one, two):
@@ -231,97 +260,115 @@ def test_every_lock_of_every_process_is_looked_at() -> None:
     assert 0 == sampler.unobserved_ns(7, _COND)
 
 
-def test_memory_that_cannot_be_read() -> None:
+def test_memory_that_cannot_be_read(lock_file: _Make) -> None:
     """
     A lock in a process that is gone stays as it is; the others go on.
     """
-    one, two = Locks(), Locks()
-    one.locked, two.locked = {_COND: 1}, {_COND: 1}
+    one, two = lock_file({_COND: 1}), lock_file({_COND: 1})
     with _sampler() as sampler:
         sampler.add(7, _COND, one)
         sampler.add(8, _COND, two)
         one.await_look()
-        one.locked.clear()
-        one.await_look()
+        one.vanish()
+        two.await_look()
         held_ns, other_ns = sampler.held_ns(7, _COND), sampler.held_ns(8, _COND)
-        one.await_look()
         two.await_look()
         sampler.look(7)
         sampler.look(8)
 
-    assert held_ns == sampler.held_ns(7, _COND) == sampler.sampled_ns(7, _COND)
+    assert 0 < held_ns == sampler.held_ns(7, _COND) == sampler.sampled_ns(7, _COND)
     assert other_ns < sampler.held_ns(8, _COND)
 
 
-def test_windows_are_asked_for_each_process() -> None:
+def test_windows_are_those_of_each_process(lock_file: _Make) -> None:
     """
-    A process that is covered all the time has no sampled time, its neighbour has.
+    A process that is covered all the time has no sampled time and is not read, its neighbour is.
     """
-    locks = Locks()
-    locks.locked = {_COND: 1}
-    with _sampler(lambda pid, at_ns: at_ns if pid == 7 else 0) as sampler:
-        sampler.add(7, _COND, locks)
-        sampler.add(8, _COND, locks)
-        locks.await_look()
+    one, two = lock_file({_COND: 1}), lock_file({_COND: 1})
+    with _sampler() as sampler:
+        sampler.add(7, _COND, one, Coverage(0, 0))
+        sampler.add(8, _COND, two, Coverage(0, _NEVER_NS))
+        sampler.cover(9, Coverage(0, 0))  # whose locks are not known yet, or not any more
+        two.await_look()
         sampler.look(7)
         sampler.look(8)
 
     assert 0 == sampler.held_ns(7, _COND) == sampler.sampled_ns(7, _COND)
+    assert not one.was_read()
     assert 0 < sampler.held_ns(8, _COND)
 
 
-def test_dropped_process_is_not_touched() -> None:
+def test_window_begins_and_ends_between_looks() -> None:
+    """
+    Its time is left out from its beginning, told at once, and comes to what its end says.
+    """
+    sampler, memory = Sampler(3, CPU_SHARE), os.memfd_create("locks")
+    os.pwrite(memory, bytes((1, 0, 0, 0)), _COND - 16)
+    sampler.add(7, _COND, memory, 1000, Coverage(300, _NEVER_NS))
+    sampler.look(7, 1100)
+    sampler.cover(7, Coverage(300, 1140))
+    sampler.look(7, 1200)
+    seen = [sampler.figures(7, _COND)]
+    sampler.look(7, 1250)
+    seen.append(sampler.figures(7, _COND))
+    # It had used up its traps before that.
+    sampler.cover(7, Coverage(300 + 100, _NEVER_NS))
+    sampler.look(7, 1300)
+    seen.append(sampler.figures(7, _COND))
+    os.close(memory)
+
+    assert [(140, 140, 0, 2), (140, 140, 0, 2), (190, 190, 0, 3)] == seen
+
+
+def test_dropped_process_is_not_touched(lock_file: _Make) -> None:
     """
     Once `drop` has returned nothing is read; its figures are gone, those of others are not.
     """
-    one, two = Locks(), Locks()
-    one.locked, two.locked = {_COND: 1}, {_COND: 1}
+    one, two = lock_file({_COND: 1}), lock_file({_COND: 1})
     with _sampler() as sampler:
         sampler.add(7, _COND, one)
         sampler.add(8, _COND, two)
         one.await_look()
+        two.await_look()
         sampler.drop(7)
-        reads = one.reads
+        one.was_read()
         for _ in range(3):
             two.await_look()
         sampler.look(7)
         sampler.drop(7)
 
-        assert reads == one.reads
+        assert not one.was_read()
         with pytest.raises(KeyError):
             sampler.held_ns(7, _COND)
         assert 0 < sampler.held_ns(8, _COND)
 
 
-def test_process_that_is_dropped_during_a_look() -> None:
+def test_many_processes_come_and_go(lock_file: _Make) -> None:
     """
-    A look that has begun and has not yet read does not read any more.
+    Each keeps its own figures, whichever others are dropped beside it.
     """
-    is_looking, go_on = threading.Event(), threading.Event()
-
-    def observed_ns(_pid: int, _at_ns: int) -> int:
-        if threading.current_thread() is not threading.main_thread():
-            is_looking.set()
-            assert go_on.wait(30)
-        return 0
-
-    locks = Locks()
-    locks.locked = {_COND: 1}
-    with _sampler(observed_ns) as sampler:
-        sampler.add(7, _COND, locks)
-        assert is_looking.wait(30)
-        sampler.drop(7)
-        go_on.set()
-
-    assert 0 == locks.reads
+    locks = lock_file({_COND: 1, _COND + 0x100: 0})
+    with _sampler() as sampler:
+        for pid in range(100):
+            sampler.add(pid, _COND, locks)
+            sampler.add(pid, _COND + 0x100, locks)
+        for pid in range(0, 100, 3):
+            sampler.drop(pid)
+        for pid in range(100):
+            if pid % 3 == 0:
+                with pytest.raises(KeyError):
+                    sampler.looks(pid, _COND)
+                continue
+            sampler.look(pid)
+            assert 0 < sampler.held_ns(pid, _COND)
+            assert 0 == sampler.held_ns(pid, _COND + 0x100)
 
 
-def test_lock_that_is_added_twice() -> None:
+def test_lock_that_is_added_twice(lock_file: _Make) -> None:
     """
     It goes on with what it has.
     """
-    locks = Locks()
-    locks.locked = {_COND: 1}
+    locks = lock_file({_COND: 1})
     with _sampler() as sampler:
         sampler.add(7, _COND, locks)
         locks.await_look()
@@ -331,12 +378,11 @@ def test_lock_that_is_added_twice() -> None:
         assert 0 < held_ns <= sampler.held_ns(7, _COND)
 
 
-def test_own_time_is_known_and_the_rate_follows_it() -> None:
+def test_own_time_is_known_and_the_rate_follows_it(lock_file: _Make) -> None:
     """
     CPU time grows with each wake-up, and gaps stay between 10 and 100 ms.
     """
-    locks = Locks()
-    locks.locked = {_COND: 1}
+    locks = lock_file({_COND: 1})
     with _sampler() as sampler:
         assert 0 == sampler.cpu_ns
         sampler.add(7, _COND, locks)
@@ -354,27 +400,43 @@ def test_gaps_are_never_alike() -> None:
     """
     From half to one and a half times their mean all are equally likely: no circle can keep step.
     """
-    locks = Locks()
-    with _sampler() as sampler:
-        sampler.add(7, _COND, locks)
-    # What is planned, not how well it is kept; and the thread has ended, which plans, too.
-    sampler._mean_gap_ns = 20 * _MS  # noqa: SLF001
-    gaps_s = [sampler._next_gap_s() for _ in range(4000)]  # noqa: SLF001
+    sampler = Sampler(3, CPU_SHARE)
+    # What is planned, not how well it is kept.
+    parts = [sampler.next_gap_ns() / sampler.mean_gap_ns for _ in range(4000)]
 
-    quarters = Counter(int((gap_s - 0.010) / 0.005) for gap_s in gaps_s)
+    quarters = Counter(int((part - 0.5) * 4) for part in parts)
     assert {0, 1, 2, 3} == set(quarters)
     assert all(850 < count < 1150 for count in quarters.values())
-    # Without locks there is nothing to wake up for.
-    sampler.drop(7)
-    assert -1 == sampler._next_gap_s()  # noqa: SLF001
+    # Nor do two agents, or two that follow each other, look at the same times.
+    assert parts[0] != Sampler(4, CPU_SHARE).next_gap_ns() / sampler.mean_gap_ns
 
 
-def test_idle_sampler_sleeps_and_wakes_for_a_lock() -> None:
+def test_idle_sampler_sleeps_and_wakes_for_a_lock(lock_file: _Make) -> None:
     """
-    Without locks its thread does not run; after the last one has gone it can begin again.
+    Without locks its thread does not run; when the first one comes it begins.
     """
-    locks = Locks()
-    locks.locked = {_COND: 1}
+    locks, sampler = lock_file({_COND: 1}), Sampler(3, CPU_SHARE)
+    thread = threading.Thread(target=sampler.run)
+    thread.start()
+    while not _is_asleep(thread):
+        pass
+    assert 0 == sampler.cpu_ns
+    sampler.add(7, _COND, locks.fileno(), time.monotonic_ns(), NEVER_OPEN)
+    locks.await_look()
+    sampler.close()
+    thread.join()
+
+
+def _is_asleep(thread: threading.Thread) -> bool:
+    stat = Path(f"/proc/self/task/{thread.native_id}/stat").read_text()
+    return stat.rpartition(") ")[2].startswith("S")
+
+
+def test_lock_comes_after_the_last_one_has_gone(lock_file: _Make) -> None:
+    """
+    The sampler can begin again.
+    """
+    locks = lock_file({_COND: 1})
     with _sampler() as sampler:
         for _ in range(2):
             sampler.add(7, _COND, locks)
@@ -382,14 +444,14 @@ def test_idle_sampler_sleeps_and_wakes_for_a_lock() -> None:
             sampler.drop(7)
 
 
-def test_closing_ends_the_thread() -> None:
+def test_closing_ends_the_thread(lock_file: _Make) -> None:
     """
     Also while it sleeps for want of locks, and where it was never started.
     """
     before = threading.active_count()
     with _sampler():
         assert before == threading.active_count()
-    locks = Locks()
+    locks = lock_file({_COND: 1})
     with _sampler() as sampler:
         sampler.add(7, _COND, locks)
         assert before + 1 == threading.active_count()
@@ -398,21 +460,21 @@ def test_closing_ends_the_thread() -> None:
     assert before == threading.active_count()
 
 
-def test_failure_is_told_and_ends_the_sampling(caplog: pytest.LogCaptureFixture) -> None:
+def test_failure_is_told_and_ends_the_sampling(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, lock_file: _Make
+) -> None:
     """
-    An error in what is asked for window time costs held time, not the agent.
+    What goes wrong in the thread costs held time, not the agent.
     """
     has_failed = threading.Event()
 
-    def observed_ns(_pid: int, _at_ns: int) -> int:
-        if threading.current_thread() is threading.main_thread():
-            return 0
+    def wake_promptly() -> bool:
         has_failed.set()
-        raise LookupError("no such window")
+        raise LookupError("no such priority")
 
-    locks = Locks()
-    locks.locked = {_COND: 1}
-    with _sampler(observed_ns) as sampler:
+    monkeypatch.setattr(held_sampler, "wake_promptly", wake_promptly)
+    locks = lock_file({_COND: 1})
+    with _sampler() as sampler:
         sampler.add(7, _COND, locks)
         assert has_failed.wait(30)
 
@@ -420,16 +482,37 @@ def test_failure_is_told_and_ends_the_sampling(caplog: pytest.LogCaptureFixture)
     assert 0 == sampler.held_ns(7, _COND)
 
 
-def test_look_that_has_nothing_to_decide_is_left_out() -> None:
+def test_looks_go_on_while_others_compute(lock_file: _Make) -> None:
+    """
+    The thread does not need the agent's own GIL, which a scrape may hold for long.
+    """
+    locks = lock_file({_COND: 1})
+    interval_s = sys.getswitchinterval()
+    with _sampler() as sampler:
+        sampler.add(7, _COND, locks)
+        locks.await_look()
+        sys.setswitchinterval(60)
+        try:
+            looks, until_s = sampler.looks(7, _COND), time.monotonic() + 30
+            while sampler.looks(7, _COND) < looks + 3:
+                assert time.monotonic() < until_s
+        finally:
+            sys.setswitchinterval(interval_s)
+
+
+def test_look_that_has_nothing_to_decide_is_left_out(lock_file: _Make) -> None:
     """
     What windows have covered is theirs; when they end, looks decide as if they had gone on.
     """
-    estimate = HeldEstimate(0, 0)
+    locks, sampler = lock_file({_COND: 1}), Sampler(3, CPU_SHARE)
+    sampler.add(7, _COND, locks.fileno(), 0, Coverage(0, 0))
     windows_end_ns = 10_000 * _MS
 
-    assert not any(
-        estimate.wants_look(at_ns, at_ns) for at_ns in range(_MS, windows_end_ns, 100 * _MS)
-    )
-    assert estimate.wants_look(windows_end_ns, windows_end_ns - 40 * _MS)
-    estimate.credit(windows_end_ns, True, windows_end_ns - 40 * _MS)
-    assert (40 * _MS, 40 * _MS, 0, 1) == _figures(estimate)
+    for at_ns in range(_MS, windows_end_ns, 100 * _MS):
+        sampler.look(7, at_ns)
+    assert not locks.was_read()
+    assert (0, 0, 0, 0) == sampler.figures(7, _COND)
+    sampler.cover(7, Coverage(windows_end_ns - 40 * _MS, _NEVER_NS))
+    sampler.look(7, windows_end_ns)
+    assert locks.was_read()
+    assert (40 * _MS, 40 * _MS, 0, 1) == sampler.figures(7, _COND)

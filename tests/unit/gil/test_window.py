@@ -2,6 +2,7 @@
 
 import pytest
 
+from gilscope.gil.window import Coverage
 from gilscope.model import Tally
 from unit.gil.lock_holders import A, B, held_by, hold
 from unit.gil.lock_model import OTHER_COND, Process
@@ -147,20 +148,23 @@ def test_observed_time_is_that_of_all_windows(process: Process) -> None:
     """
     It grows while a window is open and stands still otherwise; one can ask about the past.
     """
-    seen = []
+    seen: list[int] = []
+    told: list[Coverage] = []
+    process.window.tell_coverage(told.append)
     for _ in range(3):
         process.window.open()
+        assert (sum(seen[-1:]), process.now_ns) == process.window.coverage == told[-1]
         process.passes(20)
         seen.append(process.window.observed_ns(process.now_ns))
-        assert seen[-1] == process.window.observed_at_most_ns(process.now_ns)
         assert seen[-1] - 5 == process.window.observed_ns(process.now_ns - 5)
         process.window.end()
         process.probes.finish_closing()
         process.passes(1000)
         assert seen[-1] == process.window.observed_ns(process.now_ns)
-        assert seen[-1] == process.window.observed_at_most_ns(process.now_ns)
+        assert (seen[-1], (1 << 64) - 1) == process.window.coverage == told[-1]
 
     assert [20, 40, 60] == seen
+    assert 6 == len(told)
 
 
 def test_closing_takes_everything_out(process: Process) -> None:

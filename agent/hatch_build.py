@@ -1,0 +1,63 @@
+"""Compiles the extension modules, for hatchling and for a checkout."""
+
+import sysconfig
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from setuptools import Distribution, Extension
+from setuptools.command.build_ext import build_ext
+
+__all__ = ["ExtensionBuildHook", "compile_in_place"]
+
+_PACKAGES = Path(__file__).resolve().parent
+_SOURCES = {"gilscope.gil._held_sampler": "held_sampler", "gilscope.stm._native": "stm_log"}
+"""The folder beside the package that each module is made of."""
+_OLDEST_PYTHON = "0x030b0000"
+"""CPython 3.11: the modules use nothing but what is stable from there on."""
+
+
+class ExtensionBuildHook(BuildHookInterface[Any]):
+    """Puts the modules into the package, for wheels and for editable installations alike."""
+
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, _version: str, build_data: dict[str, Any]) -> None:
+        """Compile, and say that the wheel is for one platform and for every Python from 3.11 on."""
+        compiled = compile_in_place()
+        build_data["pure_python"] = False
+        build_data["tag"] = f"cp311-abi3-{_platform()}"
+        build_data["artifacts"] += [f"/{path.relative_to(self.root)}" for path in compiled]
+
+
+def compile_in_place() -> list[Path]:
+    """Return the paths of the modules, compiled again; raises setuptools' errors."""
+    extensions = [_extension(module, folder) for module, folder in _SOURCES.items()]
+    command = build_ext(Distribution({"name": "gilscope", "ext_modules": extensions}))
+    with TemporaryDirectory() as objects:
+        command.build_lib = str(_PACKAGES)
+        command.build_temp = objects
+        # What it makes only depends on files whose times say nothing in an unpacked archive.
+        command.force = True
+        command.ensure_finalized()
+        command.run()
+    return [_PACKAGES.joinpath(*name.split(".")).with_suffix(".abi3.so") for name in _SOURCES]
+
+
+def _extension(module: str, folder: str) -> Extension:
+    return Extension(
+        module,
+        [str(path) for path in sorted((_PACKAGES / folder).glob("*.c"))],
+        define_macros=[("Py_LIMITED_API", _OLDEST_PYTHON)],
+        extra_compile_args=["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror"],
+        py_limited_api=True,
+    )
+
+
+def _platform() -> str:
+    return sysconfig.get_platform().replace("-", "_").replace(".", "_")
+
+
+if __name__ == "__main__":
+    compile_in_place()

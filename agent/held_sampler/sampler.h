@@ -1,0 +1,76 @@
+// Looks at the locks of other processes at random times, in a thread that needs no interpreter.
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "estimate.h"
+
+// What windows have covered of a process: by those that are over, and since when one is open.
+struct held_coverage {
+    int64_t covered_ns;
+    // UINT64_MAX: none is.
+    uint64_t open_since_ns;
+};
+
+struct held_lock {
+    int pid;
+    // A descriptor of the memory of the process, which others open and close.
+    int memory;
+    // Of the condition variable beside it.
+    uint64_t cond;
+    struct held_coverage coverage;
+    struct held_estimate estimate;
+};
+
+struct held_sampler {
+    // Guards all the rest. It is held while memory is read, and never for long.
+    pthread_mutex_t mutex;
+    // Signalled when there is something to look at after all, and at the end.
+    pthread_cond_t changed;
+    bool is_closed;
+    // In no order: all are looked at each time, whoever asks for one asks seldom, and there are
+    // hundreds at the most.
+    struct held_lock *locks;
+    size_t count;
+    size_t room;
+    uint64_t random;
+    // Of one core.
+    double cpu_share;
+    // Of a wake-up, in CPU time, smoothed.
+    double cost_ns;
+    double mean_gap_ns;
+    // What the thread has used.
+    int64_t cpu_ns;
+};
+
+// False: there is no memory for it.
+bool held_sampler_init(struct held_sampler *sampler, uint64_t seed, double cpu_share);
+void held_sampler_free(struct held_sampler *sampler);
+
+// The functions below want the mutex to be held.
+
+// NULL: it is not known.
+struct held_lock *held_sampler_find(struct held_sampler *sampler, int pid, uint64_t cond);
+
+// A lock that is there already goes on as it is. False: there is no memory for it.
+bool held_sampler_add(struct held_sampler *sampler, const struct held_lock *lock, int64_t at_ns);
+void held_sampler_cover(struct held_sampler *sampler, int pid, struct held_coverage coverage);
+void held_sampler_drop(struct held_sampler *sampler, int pid);
+
+// Looks at the locks of one process at `at_ns`, which is now.
+void held_sampler_look(struct held_sampler *sampler, int pid, int64_t at_ns);
+
+// Draws how long to sleep: half to one and a half times the mean, all equally likely.
+int64_t held_sampler_next_gap_ns(struct held_sampler *sampler);
+
+// The functions below take the mutex themselves.
+
+// Looks at everything until `held_sampler_close`.
+void held_sampler_run(struct held_sampler *sampler);
+void held_sampler_close(struct held_sampler *sampler);
+
+// How far apart wake-ups are in the mean where each takes `cost_ns` of CPU time.
+double held_mean_gap_ns(double cost_ns, double cpu_share);
