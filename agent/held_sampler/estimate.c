@@ -3,6 +3,10 @@
 // After this long without a look the agent must have been stopped; nobody knows what happened.
 #define LONGEST_GAP_NS 3000000000
 
+// Looks over which the share is averaged, about. Fewer would let the rate follow the lock so
+// closely that held and free times are looked at at different rates.
+#define SMOOTHING 256
+
 static int64_t larger(int64_t one, int64_t other)
 {
     return one > other ? one : other;
@@ -20,6 +24,7 @@ void held_estimate_begin(struct held_estimate *estimate, int64_t at_ns, int64_t 
         .begin_ns = at_ns,
         .last_ns = at_ns,
         .observed_at_begin_ns = observed_ns,
+        .share = 0.5,
     };
 }
 
@@ -45,6 +50,7 @@ void held_estimate_credit(struct held_estimate *estimate, int64_t at_ns, bool is
         return;
     }
     estimate->looks++;
+    estimate->share += ((is_locked ? 1 : 0) - estimate->share) / SMOOTHING;
     estimate->sampled_ns += decided_ns;
     if (is_locked)
         estimate->held_ns += decided_ns;

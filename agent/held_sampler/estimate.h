@@ -21,6 +21,8 @@ struct held_estimate {
     int64_t observed_at_begin_ns;
     // What windows have covered since then.
     int64_t observed_ns;
+    // About the share of the last looks at which it was held; one half before there were any.
+    double share;
 };
 
 // Begins at `at_ns`, when windows have covered `observed_ns`.

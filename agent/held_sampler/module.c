@@ -2,6 +2,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <math.h>
+
 #include "sampler.h"
 
 struct sampler_object {
@@ -10,15 +12,16 @@ struct sampler_object {
 
 static PyObject *new_sampler(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"seed", "cpu_share", NULL};
+    static char *names[] = {"seed", "cpu_share", "enough_looks", NULL};
     unsigned long long seed;
-    double cpu_share;
+    double cpu_share, enough_looks = INFINITY;
 
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "Kd", names, &seed, &cpu_share))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "Kd|d", names, &seed, &cpu_share,
+                                     &enough_looks))
         return NULL;
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     struct sampler_object *self = (struct sampler_object *)allocate(type, 0);
-    if (self && !held_sampler_init(&self->sampler, seed, cpu_share)) {
+    if (self && !held_sampler_init(&self->sampler, seed, cpu_share, enough_looks)) {
         Py_DECREF(self);
         return PyErr_NoMemory();
     }
@@ -171,7 +174,7 @@ static PyObject *get_cpu_ns(struct sampler_object *self, void *Py_UNUSED(closure
 static PyObject *get_mean_gap_ns(struct sampler_object *self, void *Py_UNUSED(closure))
 {
     struct held_sampler *sampler = enter(self);
-    double gap_ns = sampler->mean_gap_ns;
+    double gap_ns = held_sampler_mean_gap_ns(sampler);
 
     leave(sampler);
     return PyFloat_FromDouble(gap_ns);

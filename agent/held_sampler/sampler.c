@@ -25,14 +25,15 @@ static int64_t read_clock(clockid_t clock)
     return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-bool held_sampler_init(struct held_sampler *sampler, uint64_t seed, double cpu_share)
+bool held_sampler_init(struct held_sampler *sampler, uint64_t seed, double cpu_share,
+                       double enough_looks)
 {
     pthread_condattr_t clock;
 
     *sampler = (struct held_sampler){
         .random = seed,
         .cpu_share = cpu_share,
-        .mean_gap_ns = SHORTEST_MEAN_GAP_NS,
+        .enough_looks = enough_looks,
     };
     if (pthread_mutex_init(&sampler->mutex, NULL))
         return false;
@@ -107,7 +108,8 @@ static void look(struct held_lock *lock, int64_t at_ns)
 {
     int32_t locked;
 
-    if (!held_estimate_wants_look(&lock->estimate, at_ns, observed_ns(lock, at_ns)))
+    lock->is_covered = !held_estimate_wants_look(&lock->estimate, at_ns, observed_ns(lock, at_ns));
+    if (lock->is_covered)
         return;
     off_t address = (off_t)(lock->cond - LOCKED_BEFORE_COND);
     if (pread(lock->memory, &locked, sizeof(locked), address) != sizeof(locked))
@@ -132,20 +134,42 @@ static uint64_t draw(struct held_sampler *sampler)
     return bits ^ (bits >> 31);
 }
 
-int64_t held_sampler_next_gap_ns(struct held_sampler *sampler)
+static double larger(double one, double other)
 {
-    double part = (double)(draw(sampler) >> 11) / (double)(UINT64_C(1) << 53);
+    return one > other ? one : other;
+}
 
-    return (int64_t)((0.5 + part) * sampler->mean_gap_ns);
+static double bounded_gap_ns(double gap_ns)
+{
+    return gap_ns > LONGEST_MEAN_GAP_NS ? LONGEST_MEAN_GAP_NS
+                                        : larger(gap_ns, SHORTEST_MEAN_GAP_NS);
 }
 
 double held_mean_gap_ns(double cost_ns, double cpu_share)
 {
-    double gap_ns = cost_ns / (cpu_share * AIM);
+    return bounded_gap_ns(cost_ns / (cpu_share * AIM));
+}
 
-    if (gap_ns < SHORTEST_MEAN_GAP_NS)
-        return SHORTEST_MEAN_GAP_NS;
-    return gap_ns > LONGEST_MEAN_GAP_NS ? LONGEST_MEAN_GAP_NS : gap_ns;
+double held_sampler_mean_gap_ns(const struct held_sampler *sampler)
+{
+    double variance = 0;
+
+    for (size_t at = 0; at < sampler->count; at++) {
+        const struct held_lock *lock = &sampler->locks[at];
+        double share = lock->estimate.share;
+        if (!lock->is_covered)
+            variance = larger(variance, share * (1 - share));
+    }
+    double enough_gap_ns = NS_PER_S / (sampler->enough_looks * larger(variance, 1e-9));
+    return larger(held_mean_gap_ns(sampler->cost_ns, sampler->cpu_share),
+                  bounded_gap_ns(enough_gap_ns));
+}
+
+int64_t held_sampler_next_gap_ns(struct held_sampler *sampler)
+{
+    double part = (double)(draw(sampler) >> 11) / (double)(UINT64_C(1) << 53);
+
+    return (int64_t)((0.5 + part) * held_sampler_mean_gap_ns(sampler));
 }
 
 static void pay(struct held_sampler *sampler)
@@ -156,7 +180,6 @@ static void pay(struct held_sampler *sampler)
     sampler->cpu_ns = cpu_ns;
     // The first one, with the start of the thread in it, is the dearest.
     sampler->cost_ns += (cost_ns - sampler->cost_ns) / (sampler->cost_ns > 0 ? SMOOTHING : 1);
-    sampler->mean_gap_ns = held_mean_gap_ns(sampler->cost_ns, sampler->cpu_share);
 }
 
 static void sleep_until(struct held_sampler *sampler, int64_t until_ns)

@@ -23,6 +23,8 @@ struct held_lock {
     uint64_t cond;
     struct held_coverage coverage;
     struct held_estimate estimate;
+    // Whether windows have left nothing to be decided by the last look, which was left out then.
+    bool is_covered;
 };
 
 struct held_sampler {
@@ -39,15 +41,18 @@ struct held_sampler {
     uint64_t random;
     // Of one core.
     double cpu_share;
+    // So many looks a second are enough for each unit of share (1 - share), the variance of a look;
+    // infinity: never enough.
+    double enough_looks;
     // Of a wake-up, in CPU time, smoothed.
     double cost_ns;
-    double mean_gap_ns;
     // What the thread has used.
     int64_t cpu_ns;
 };
 
 // False: there is no memory for it.
-bool held_sampler_init(struct held_sampler *sampler, uint64_t seed, double cpu_share);
+bool held_sampler_init(struct held_sampler *sampler, uint64_t seed, double cpu_share,
+                       double enough_looks);
 void held_sampler_free(struct held_sampler *sampler);
 
 // The functions below want the mutex to be held.
@@ -62,6 +67,10 @@ void held_sampler_drop(struct held_sampler *sampler, int pid);
 
 // Looks at the locks of one process at `at_ns`, which is now.
 void held_sampler_look(struct held_sampler *sampler, int pid, int64_t at_ns);
+
+// How far apart wake-ups are in the mean: as far as the CPU time wants that they take, or farther
+// where that is enough for the lock that needs most looks, of those that need any.
+double held_sampler_mean_gap_ns(const struct held_sampler *sampler);
 
 // Draws how long to sleep: half to one and a half times the mean, all equally likely.
 int64_t held_sampler_next_gap_ns(struct held_sampler *sampler);

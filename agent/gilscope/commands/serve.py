@@ -50,6 +50,8 @@ examples:
 """
 
 _TICK_S = 0.4
+_HELD_ERROR = 0.018
+"""A bit less than two points, which the rate of a minute is to be right to."""
 _PERCENT = 100
 _PATIENCE_S = 5.0
 _log = logging.getLogger(__name__)
@@ -151,6 +153,7 @@ def _serve(
         Mode(arguments.mode),
         arguments.overhead_budget,
         measure_trap_costs(probe),
+        held_error=_HELD_ERROR,
         reads_stacks=arguments.stacks,
     )
     tracer = Tracer(

@@ -43,6 +43,9 @@ class ObservationPlan:
     budget_share: float = 0.01
     """Auto mode: of the CPU time that a process uses itself."""
     costs: TrapCosts = ASSUMED
+    held_error: float | None = None
+    """By how much held shares may be off after a minute where they are estimated; None: by as
+    little as the agent can afford."""
     reads_stacks: bool = True
     """Whether the stacks of both ends of a wait are read when it begins."""
 

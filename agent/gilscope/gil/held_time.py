@@ -13,8 +13,9 @@ __all__ = ["HeldTime"]
 class HeldTime:
     """Estimates for each lock how long it is held outside of windows."""
 
-    def __init__(self) -> None:
-        self._sampler = HeldSampler(Random())  # noqa: S311 - of no secret
+    def __init__(self, error: float | None) -> None:
+        """Look as often as *error* wants it; see `HeldSampler`."""
+        self._sampler = HeldSampler(Random(), error=error)  # noqa: S311 - of no secret
 
     @property
     def cpu_ns(self) -> int:

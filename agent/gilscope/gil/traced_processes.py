@@ -41,7 +41,7 @@ class TracedProcesses:
         self.readings = Readings(probe, self.by_pid)
         self.wakeups = Wakeups(probe)
         # In full mode windows cover all the time, so nothing is left to be estimated.
-        self.held_time = None if plan.mode is Mode.FULL else HeldTime()
+        self.held_time = None if plan.mode is Mode.FULL else HeldTime(plan.held_error)
 
     def begin(self, target: Target, pidfd: int, memory: ProcessMemory) -> None:
         """Put the probes into *target*, and keep *pidfd* and *memory* of it.
