@@ -4,11 +4,11 @@ import ctypes
 import os
 import select
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryFile
 
-__all__ = ["LockFile"]
+__all__ = ["LockFile", "MakeLocks"]
 
 _ACCESS = 0x1
 _EVENTS = 1 << 12
@@ -62,3 +62,7 @@ class LockFile:
         """Give the file up."""
         self._file.close()
         os.close(self._accesses)
+
+
+MakeLocks = Callable[[dict[int, int]], LockFile]
+"""Makes a file with the locks that are given; it is closed in the end."""
