@@ -110,7 +110,11 @@ def test_python_without_a_gil_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["record", "-p", "{pid}"], ["record", "--", "true"], ["serve", "--match", "x"]],
+    [
+        ["record", "-p", "{pid}"],
+        ["record", "--", "true"],
+        ["serve", "--match", "x", "--listen", "127.0.0.1:0"],
+    ],
     ids=["record-pid", "record-command", "serve"],
 )
 @pytest.mark.parametrize(
