@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,33 +14,16 @@ from gilscope.kernel.features import Features
 from gilscope.stm_live.probe import StmProbe
 from gilscope.stm_live.request import StmLimits, begin_loading
 from gilscope.stm_live.tracer import StmTracer
-from live.gilscope_command import Gilscope, gilscope, gilscope_started
+from live.gilscope_command import gilscope, gilscope_started
+from live.transactions import TRACING, recorded
 from stm_targets import ITM, RPYTHON, StmProgram, built, running
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
-_TRACING = "Tracing the transactions of"
 _THREADS, _ROUNDS = 3, 200
 _COMMITS, _CANCELS = 3 * _THREADS * _ROUNDS, _THREADS * _ROUNDS
 _VISIBLE = [name for name in ITM if name != "static-stripped"]
 _SIZES = (str(_THREADS), str(_ROUNDS))
-
-
-def _report(command: Gilscope) -> dict[str, Any]:
-    command.send(signal.SIGINT)
-    outcome = command.outcome()
-
-    assert 0 == outcome.exit_code, outcome.messages
-    return dict(json.loads(outcome.output))
-
-
-def _recorded(program: StmProgram, *, rounds: int = 1) -> tuple[dict[str, Any], str]:
-    """Return the report on *rounds* of the program, and what it says after the last one."""
-    arguments = ("record", "-p", str(program.pid), "--format", "json")
-    with gilscope_started(*arguments) as command:
-        command.says(_TRACING)
-        answers = [program.tell() for _ in range(rounds)]
-        return _report(command), answers[-1]
 
 
 @pytest.mark.parametrize("name", _VISIBLE)
@@ -50,7 +32,7 @@ def test_commits_of_libitm_are_counted_exactly(name: str, tmp_path: Path) -> Non
     Writing, reading and nesting transactions are one commit each, and cancelled ones are none.
     """
     with running(built(tmp_path, "itm", ITM[name]), *_SIZES) as program:
-        report, _ = _recorded(program, rounds=2)
+        report, _ = recorded(program, rounds=2)
         assert 0 == program.finish()
     totals = report["totals"]
 
@@ -61,26 +43,6 @@ def test_commits_of_libitm_are_counted_exactly(name: str, tmp_path: Path) -> Non
     ]
     assert {} == totals["lost_events"]
     assert "libitm" == report["process"]["library"]
-
-
-@pytest.mark.parametrize("name", _VISIBLE)
-def test_restarts_do_not_disturb_the_count(name: str, tmp_path: Path) -> None:
-    """
-    Where threads write to the same places a try that fails, at the commit too, is no commit.
-    """
-    program_file = built(tmp_path, "itm", ITM[name])
-    with running(program_file, *_SIZES, "fight", ITM_DEFAULT_METHOD="ml_wt") as program:
-        report, _ = _recorded(program, rounds=5)
-        assert 0 == program.finish()
-    totals = report["totals"]
-
-    assert (5 * _COMMITS, 5 * _CANCELS) == (totals["commits"], totals["cancels"])
-    assert {} == totals["lost_events"]
-    assert "restarts" == report["process"]["method"]
-    assert {"LOCKED_READ", "LOCKED_WRITE"} & set(report["restarts"])
-    assert totals["aborts"] == sum(report["restarts"].values())
-    assert totals["aborts"] == sum(count for _, count in report["histograms"]["abort_cost"])
-    assert 0 < totals["abort_cost_s"] < totals["committed_s"]
 
 
 def test_transactions_without_names_are_not_guessed(tmp_path: Path) -> None:
@@ -96,40 +58,12 @@ def test_transactions_without_names_are_not_guessed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", RPYTHON)
-def test_logging_program_is_seen_event_by_event(name: str, tmp_path: Path) -> None:
-    """
-    With the log on, counts are exact and times are those that the program has measured itself.
-    """
-    with running(built(tmp_path, "rpython", RPYTHON[name]), "2", "50", "log") as program:
-        report, answer = _recorded(program)
-        assert 0 == program.finish()
-    totals, truth = report["totals"], json.loads(answer)
-
-    assert "events" == report["process"]["method"]
-    # One more of each thread is committed by the main thread, under that thread's name.
-    assert (102, 100, 100) == (totals["commits"], totals["aborts"], totals["conflicts"])
-    assert [50, 50, 2] == [thread["commits"] for thread in report["threads"]]
-    assert {} == totals["lost_events"]
-    assert totals["abort_cost_includes_waits"] is False
-    for name_of_truth, found_s in (
-        ("committed_ns", totals["committed_s"]),
-        ("aborted_ns", totals["abort_cost_s"]),
-        ("free_segment_ns", report["waits"]["STM_WAIT_FREE_SEGMENT"]["wait_s"]),
-        ("other_inevitable_ns", report["waits"]["STM_WAIT_OTHER_INEVITABLE"]["wait_s"]),
-    ):
-        # On a machine that stalls, the program reads its clock elsewhere than the probe does.
-        assert found_s == pytest.approx(truth[name_of_truth] / 1e9, rel=0.25), name_of_truth
-    assert 102 == report["waits"]["STM_WAIT_FREE_SEGMENT"]["waits"]
-    assert 200 == report["waits"]["STM_WAIT_OTHER_INEVITABLE"]["waits"]
-
-
-@pytest.mark.parametrize("name", RPYTHON)
 def test_program_without_a_log_is_seen_by_its_calls(name: str, tmp_path: Path) -> None:
     """
     With the log off commits and aborts are exact, and what cannot be known is null.
     """
     with running(built(tmp_path, "rpython", RPYTHON[name]), "2", "50") as program:
-        report, _ = _recorded(program)
+        report, _ = recorded(program)
         assert 0 == program.finish()
     totals = report["totals"]
 
@@ -148,7 +82,7 @@ def test_inevitable_transactions_are_counted_by_reason(
     The reason is the text that the program gives; a flag in its place is no address of one.
     """
     with running(built(tmp_path, "rpython", RPYTHON["pie"]), "2", "50", *log) as program:
-        report, _ = _recorded(program)
+        report, _ = recorded(program)
 
     assert {
         "leave_noninevitable_transactional_zone atomic": 100,
@@ -182,7 +116,7 @@ def test_program_of_unknown_version_is_counted_by_its_sure_events(tmp_path: Path
     renamed = ("-D_stm_reattach_transaction=a", "-D_stm_leave_noninevitable_transactional_zone=b")
     program_file = built(tmp_path, "rpython", (*RPYTHON["pie"], *renamed))
     with running(program_file, "2", "20", "log") as program:
-        report, _ = _recorded(program)
+        report, _ = recorded(program)
     totals = report["totals"]
 
     assert "events_basic" == report["process"]["method"]
@@ -198,7 +132,7 @@ def test_end_of_the_log_is_noticed(tmp_path: Path) -> None:
     """
     with running(built(tmp_path, "rpython", RPYTHON["pie-stripped"]), "1", "5", "log") as program:
         with gilscope_started("record", "-p", str(program.pid), "--format", "json") as command:
-            command.says(_TRACING)
+            command.says(TRACING)
             program.tell()
             program.tell("close")
             outcome = command.outcome()
@@ -278,7 +212,7 @@ def test_agent_that_is_killed_leaves_the_program_alone(tmp_path: Path) -> None:
     program_file = built(tmp_path, "itm", ITM["shared"])
     with running(program_file, *_SIZES, "fight", ITM_DEFAULT_METHOD="ml_wt") as program:
         with gilscope_started("record", "-p", str(program.pid)) as command, _kept_busy(program):
-            command.says(_TRACING)
+            command.says(TRACING)
             command.send(signal.SIGKILL)
             command.process.wait()
         program.tell()
@@ -340,7 +274,7 @@ def test_text_report(tmp_path: Path) -> None:
         running(built(tmp_path, "itm", ITM["shared"]), *_SIZES) as program,
         gilscope_started("record", "-p", str(program.pid)) as command,
     ):
-        command.says(_TRACING)
+        command.says(TRACING)
         program.tell()
         program.finish()
         outcome = command.outcome()
