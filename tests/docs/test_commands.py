@@ -20,6 +20,9 @@ _FOLDERS = {
 }
 """Where the commands of a page are typed, in a checkout."""
 
+_ALONE = DOCS / "guide.md"
+"""What its commands say of times lost others on the machine would add to."""
+
 _NOT_RUN = {
     "/opt/gilscope/bin/pip wheel --no-deps --wheel-dir dist .": "the packaging test makes a wheel",
     "make stack": "tests/live/test_stack.py runs it",
@@ -172,13 +175,21 @@ def _meet(here: Place, server: Started, name: str) -> None:
     here.words[pid] = str(server.process.pid)
 
 
+def _parameters() -> list[object]:
+    return [
+        pytest.param(
+            page,
+            commands,
+            id=f"{page.stem}: {commands[-1]}",
+            marks=[] if page == _ALONE else pytest.mark.beside_others,
+        )
+        for page, commands in _sessions()
+    ]
+
+
 @pytest.mark.live
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("page", "commands"),
-    _sessions(),
-    ids=[f"{page.stem}: {commands[-1]}" for page, commands in _sessions()],
-)
+@pytest.mark.parametrize(("page", "commands"), _parameters())
 def test_every_command_runs(page: Path, commands: list[str], tmp_path: Path) -> None:
     """
     In the order of the page, each command does what it says.

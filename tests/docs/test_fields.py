@@ -198,6 +198,7 @@ def test_statuses_of_doctor_are_explained() -> None:
 
 
 @pytest.mark.live
+@pytest.mark.beside_others
 def test_what_doctor_prints_is_explained(tmp_path: Path) -> None:
     """
     The tables have every check, feature and key of doctor's JSON, and no others.
