@@ -30,7 +30,7 @@ from unit.dashboards.committed import (
     with_values,
 )
 
-pytestmark = [pytest.mark.live, pytest.mark.slow]
+pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.beside_others]
 
 _PYTHON = "/usr/bin/python3"
 _CLIENT = Path(__file__).parents[1] / "workloads" / "convoy_client.py"
@@ -43,6 +43,8 @@ _PATIENCE_S = 30.0
 _LOG_BYTES = 4096
 _OF_CONTAINERS = "Containers, over the time range "
 """Nothing here is in one; see test_container_names.py."""
+_KNOWN = ("--seconds", "300", "--policy", "other")
+"""For long, and without real-time priority, which would keep other tests from a processor."""
 _PYTHONS = ["convoy.py", "known_waits.py", "long_hold.py"]
 
 _GoOn = Callable[[], object]
@@ -106,7 +108,7 @@ def _programs(folder: Path) -> Iterator[tuple[list[int], list[_GoOn]]]:
         )
         stack.callback(client.terminate)
         # Holds of 20 ms, in C, and waits of every kind.
-        known = stack.enter_context(started([_PYTHON], "known_waits.py", "--seconds", "300"))
+        known = stack.enter_context(started([_PYTHON], "known_waits.py", *_KNOWN))
         known.command()
         # A wait that begins before the probes are there.
         unseen = stack.enter_context(started([_PYTHON], "long_hold.py", "--seconds", "5"))
