@@ -12,7 +12,7 @@ from gilscope.gil.layout import layout_for
 from gilscope.gil.line_table import LineTableForm, line_at
 from interpreters import ALL_INTERPRETERS, Interpreter
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _WORKLOAD = Path(__file__).parents[1] / "workloads" / "code_lines.py"
 _UNIT = 2

@@ -22,7 +22,7 @@ from live.gilscope_command import eventually
 from live.live_runtime import live_runtime
 from tracing import command_of
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 every_minor = pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
 

@@ -30,7 +30,7 @@ from gilscope.procmem import ProcessMemory
 from interpreters import ALL_INTERPRETERS, REFUSED_INTERPRETERS, Interpreter
 from live.live_runtime import live_runtime
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _WORKLOAD = Path(__file__).parents[1] / "workloads" / "parked_threads.py"
 _LEVELS = 2000

@@ -13,7 +13,7 @@ import pytest
 from gilscope.model import Frame
 from gilscope.source_lines import SourceLines
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _NOBODY = 65534
 _GROUP = 4711

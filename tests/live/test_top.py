@@ -14,7 +14,7 @@ from accuracy.truth import Workload, started
 from live.gilscope_command import gilscope
 from live.terminal import Terminal, in_terminal
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _PYTHON = "/usr/bin/python3"
 _ALTERNATE_SCREEN = 1049
