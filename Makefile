@@ -29,8 +29,9 @@ stack: setup ## Watch that program with Prometheus and Alertmanager until an ale
 
 test: interpreters check ## Run the checks and every test (as root: the live ones too)
 	@deploy/setup/install.sh containers
-	-@$(python) tests/containers.py
-	@$(python) -m pytest -m "not live or beside_others" $(side_by_side); first=$$?; \
+	@nice $(python) tests/containers.py & image=$$!; \
+	    $(python) -m pytest -m "not live or beside_others" $(side_by_side); first=$$?; \
+	    wait $$image; \
 	    $(python) -m pytest -m "live and not beside_others" && exit $$first
 
 unit: setup ## Run the tests that need no root and no network
