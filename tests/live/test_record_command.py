@@ -7,37 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from accuracy.truth import exact_counts
 from live.builds import build
 from live.gilscope_command import eventually, gilscope, gilscope_started
 from live.reports import assert_consistent
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _PYTHON = "/usr/bin/python3"
 _WORKLOADS = Path(__file__).parents[1] / "workloads"
-_EXACT_COUNT = str(_WORKLOADS / "exact_count.py")
 _SHORT_LIVED = str(_WORKLOADS / "short_lived.py")
 _TRACING = "Tracing the GIL of"
 # One static build and one whose GIL is in a library that the loader has yet to map.
 _BUILDS = ("debian-3.11", "pyenv-3.8", "pyenv-3.13")
-
-
-@pytest.mark.parametrize("name", _BUILDS)
-def test_command_is_traced_from_its_first_wait(name: str) -> None:
-    """
-    A command that contends as soon as it can has all of its 23 waits counted.
-    """
-    python = build(name).argv
-    outcome = gilscope("record", "--format", "json", "--", *python, _EXACT_COUNT, typed="\n")
-    _, answer, text = outcome.output.split("\n", 2)
-    truth, report = exact_counts(json.loads(answer)), json.loads(text)
-    (waiter,) = [thread for thread in report["threads"] if thread["tid"] == truth.waiter.tid]
-
-    assert 0 == outcome.exit_code
-    assert 23 == waiter["waits"]
-    assert {} == report["totals"]["lost_events"]
-    assert_consistent(report)
 
 
 _AT_ONCE = """\

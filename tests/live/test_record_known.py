@@ -1,11 +1,13 @@
-"""``gilscope record -p``: what its reports say, against what the program and a clock say."""
+"""``gilscope record``: what its reports say, against what the program and a clock say."""
 
 import json
 import signal
+from pathlib import Path
 
 import pytest
 
 from accuracy.truth import exact_counts, started
+from live.builds import build
 from live.gilscope_command import gilscope, gilscope_started
 from live.reports import assert_consistent
 
@@ -13,6 +15,7 @@ pytestmark = pytest.mark.live
 
 _PYTHON = "/usr/bin/python3"
 _TRACING = "Tracing the GIL of"
+_EXACT_COUNT = str(Path(__file__).parents[1] / "workloads" / "exact_count.py")
 
 
 def test_json_tells_the_known_answer_and_adds_up() -> None:
@@ -88,3 +91,20 @@ def test_recording_ends_after_its_duration() -> None:
 
     assert 0 == outcome.exit_code
     assert 0.25 <= json.loads(outcome.output)["duration_s"] < 1.0
+
+
+@pytest.mark.parametrize("name", ["debian-3.11", "pyenv-3.8", "pyenv-3.13"])
+def test_command_is_traced_from_its_first_wait(name: str) -> None:
+    """
+    A command that contends as soon as it can has all of its 23 waits counted.
+    """
+    python = build(name).argv
+    outcome = gilscope("record", "--format", "json", "--", *python, _EXACT_COUNT, typed="\n")
+    _, answer, text = outcome.output.split("\n", 2)
+    truth, report = exact_counts(json.loads(answer)), json.loads(text)
+    (waiter,) = [thread for thread in report["threads"] if thread["tid"] == truth.waiter.tid]
+
+    assert 0 == outcome.exit_code
+    assert 23 == waiter["waits"]
+    assert {} == report["totals"]["lost_events"]
+    assert_consistent(report)
