@@ -10,7 +10,7 @@ from accuracy.truth import Workload, started
 from live.gilscope_command import eventually
 from live.service import Scrape, Service, serving
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _PYTHON = "/usr/bin/python3"
 _SOURCE = Path(__file__).parents[1] / "workloads" / "convoy.py"
