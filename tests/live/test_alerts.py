@@ -15,7 +15,7 @@ from live.service import serving
 from prometheus_rules import RULES, quickened, rules
 from stm.program import played_log
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _PYTHON = "/usr/bin/python3"
 _EXAMPLES = RULES.parents[1] / "docs" / "examples"

@@ -22,7 +22,7 @@ from live.gilscope_command import eventually
 from live.prometheus_server import Prometheus, prometheus
 from unit.dashboards.committed import DASHBOARDS, Json, panel_titled, with_values
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _WEB, _JOB, _DOCKER = ("a" * 64, "b" * 64, "c" * 64)
 _WEB_POD, _JOB_POD = (f"0000000{number}-1111-2222-3333-444444444444" for number in (1, 2))

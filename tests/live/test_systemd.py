@@ -13,7 +13,7 @@ from live.gilscope_command import eventually
 from live.systemd import CHECKOUT, systemd
 from ports import free_port
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _UNIT = Path(__file__).resolve().parents[2] / "deploy" / "systemd" / "gilscope.service"
 _ADDRESS = "127.0.0.1:9845"

@@ -12,7 +12,7 @@ from live.gilscope_command import eventually, gilscope
 from live.prometheus_server import prometheus, scraping
 from live.service import serving
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _PYTHON = "/usr/bin/python3"
 
