@@ -42,6 +42,7 @@ def test_two_agents_on_one_process_are_both_right(tracer: Tracer, tmp_path: Path
     assert [{}, {}] == [missed_events(seen) for seen in observations]
 
 
+@pytest.mark.beside_others
 @pytest.mark.parametrize("name", ["debian-3.11", "pyenv-3.12"])
 def test_probes_are_gone_after_the_agent_was_killed(name: str, tracer: Tracer) -> None:
     """
@@ -76,6 +77,7 @@ def test_throughput_is_back_after_the_agent_was_killed() -> None:
     assert after_ns < 1.25 * before_ns
 
 
+@pytest.mark.beside_others
 def test_command_runs_on_when_the_agent_is_killed_while_it_holds_it(tmp_path: Path) -> None:
     """
     A command that is held for its probes is let go by the death of the agent.

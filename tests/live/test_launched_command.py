@@ -8,7 +8,7 @@ import pytest
 from live.gilscope_command import eventually, gilscope, gilscope_started
 from live.service import serving
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _PYTHON = "/usr/bin/python3"
 

@@ -131,6 +131,7 @@ def _sources_of(argument: Path, meddle: Callable[[Path], None]) -> set[str]:
     return {lines[number + 1].strip() for number in places} & {_CRUNCH, _CRUNCH.replace("é", "e")}
 
 
+@pytest.mark.beside_others
 @pytest.mark.parametrize(
     ("meddle", "sources"), [(_leave, {_CRUNCH}), (_edit, set()), (_delete, set())]
 )
@@ -146,6 +147,7 @@ def test_source_line_is_that_of_the_running_program_or_none(
     assert sources == _sources_of(file, meddle)
 
 
+@pytest.mark.beside_others
 def test_source_line_of_an_application_in_an_archive(tmp_path: Path) -> None:
     """
     An application that is a zip file has its lines in there.

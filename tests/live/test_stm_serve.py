@@ -9,7 +9,7 @@ from live.gilscope_command import eventually
 from live.service import Service, serving
 from stm_targets import ITM, RPYTHON, built, running
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _TRANSACTIONS = "gilscope_stm_transactions_total"
 

@@ -101,6 +101,7 @@ def test_served_figures_bear_the_interpreters_id(name: str) -> None:
         ) == scrape.total(forced, interpreter=str(number))
 
 
+@pytest.mark.beside_others
 def test_report_lists_the_interpreters() -> None:
     """
     The JSON report has one entry for each lock, and the text a line.
