@@ -54,6 +54,7 @@ def test_twenty_three_waits_are_twenty_three(
     assert_same_lengths(waits_ns, gil.waits[Cause.BLOCKING_CALL], slack_ns=_ENDS_NS)
 
 
+@pytest.mark.beside_others
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
 def test_foreign_condition_variables_are_not_the_gil(
     interpreter: Interpreter, tracer: Tracer

@@ -118,6 +118,7 @@ def test_tens_of_thousands_of_holds_are_counted(interpreter: Interpreter, tracer
     assert 20011 == truth.holds == held_by(thread_of(observation, truth.tid)).count
 
 
+@pytest.mark.beside_others
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
 def test_foreign_condition_variables_are_never_held(
     interpreter: Interpreter, tracer: Tracer
