@@ -57,7 +57,7 @@ class _Stage:
     def _play(self) -> dict[str, _Minute]:
         # At the real-time priority of the workload the agent would look only when a CPU became
         # free.
-        arguments = ["--seconds", "60", "--threads", "mixed,brisk", "--policy", "other"]
+        arguments = ["--seconds", "60", "--threads", "mixed,brisk,brisk", "--policy", "other"]
         with contextlib.ExitStack() as stack:
             tracer = stack.enter_context(tracing(self._probe, self._folders(), self._plan))
             running = {}
