@@ -11,7 +11,7 @@ __all__ = ["Bar", "Chart", "Group", "Kind", "draw", "ticks"]
 Kind = Literal["ours", "peer", "noise"]
 
 _WIDTH = 860
-_LEFT = 220
+_LEFT = 280
 _RIGHT = 640
 _VALUES = 664
 _MARGIN = 24
