@@ -69,7 +69,7 @@ static __always_inline void search_tstate(struct blame *blame, const struct pyth
     if (blame->search_from && is_listed(python, blame->search_from, cond) &&
         !read_u64(&interpreter, blame->search_from + TSTATE_INTERPRETER))
         tstate = blame->search_from;
-    else if (blame->searches && blame->search_interpreter)
+    else if (blame->searches && !blame->search_from)
         interpreter = blame->search_interpreter;
     blame->search_from = 0;
     blame->search_interpreter = 0;

@@ -39,8 +39,10 @@ int find_thread(struct pt_regs *ctx)
 
     if (!blame || !python || !thread)
         return 0;
-    if (!blame->searches)
+    if (!blame->searches) {
         blame->tstate = 0;
+        blame->search_interpreter = 0;
+    }
     tid = own_tid(python, tid);
     if (tid)
         search_tstate(blame, python, thread->cond, tid);

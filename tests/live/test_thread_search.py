@@ -15,7 +15,7 @@ pytestmark = pytest.mark.live
 _PYTHON = "/usr/bin/python3.11"
 _SLEEPS = 20
 # The main thread is the oldest, so the last one of the list of the oldest interpreter, which is the
-# last one too. It waits behind a thread that never waits for its sleep's end itself.
+# last one too. It sleeps again and again, and then waits behind a thread that computes.
 _PROGRAM = f"""\
 import sys, threading, time
 import _xxsubinterpreters
