@@ -7,7 +7,7 @@ python := .venv/bin/python
 # A process for each processor; the tests of one file share what they prepare.
 side_by_side := --numprocesses=auto --dist=loadfile
 version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init__.py)
-c_files := $(wildcard $(foreach folder,probes agent/held_sampler agent/stm_log tests/stm,$(folder)/*.c $(folder)/*.h))
+c_files := $(wildcard $(foreach folder,probes agent/held_sampler agent/keeper agent/stm_log tests/stm,$(folder)/*.c $(folder)/*.h))
 
 .PHONY: help setup interpreters demo stack test unit check check-manifests format image bench \
     bench-stm docs clean
@@ -69,4 +69,4 @@ docs: setup ## Make the pages again that are made from code
 
 clean: ## Remove everything that the other targets made in this checkout
 	@umount --lazy .cache/containers/overlay 2>/dev/null || true
-	rm -rf .venv .cache build dist agent/gilscope/*/*.so
+	rm -rf .venv .cache build dist agent/gilscope/*/*.so agent/gilscope/kernel/_keeper

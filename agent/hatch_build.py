@@ -1,4 +1,4 @@
-"""Compiles the extension modules, for hatchling and for a checkout."""
+"""Compiles what is written in C, for hatchling and for a checkout."""
 
 import sysconfig
 from pathlib import Path
@@ -14,13 +14,15 @@ __all__ = ["ExtensionBuildHook", "compile_in_place"]
 _PACKAGES = Path(__file__).resolve().parent
 _SOURCES = {"gilscope.gil._held_sampler": "held_sampler", "gilscope.stm._native": "stm_log"}
 """The folder beside the package that each module is made of."""
+_KEEPER = _PACKAGES / "gilscope" / "kernel" / "_keeper"
+"""The program that is made of ``keeper``."""
 _OLDEST_PYTHON = "0x030b0000"
 """CPython 3.11: the modules use nothing but what is stable from there on."""
 _OPTIONS = ("-std=c11", "-O2", "-Wall", "-Wextra")
 
 
 class ExtensionBuildHook(BuildHookInterface[Any]):
-    """Puts the modules into the package, for wheels and for editable installations alike."""
+    """Puts all of it into the package, for wheels and for editable installations alike."""
 
     PLUGIN_NAME = "custom"
 
@@ -33,7 +35,7 @@ class ExtensionBuildHook(BuildHookInterface[Any]):
 
 
 def compile_in_place(*more_options: str) -> list[Path]:
-    """Return the paths of the modules, compiled again; raises setuptools' errors.
+    """Return the paths of modules and program, compiled again; raises setuptools' errors.
 
     *more_options* are for the compiler.
     """
@@ -47,7 +49,17 @@ def compile_in_place(*more_options: str) -> list[Path]:
         command.force = True
         command.ensure_finalized()
         command.run()
-    return [_PACKAGES.joinpath(*name.split(".")).with_suffix(".abi3.so") for name in _SOURCES]
+        # The same compiler; a program has no need of what modules are linked with.
+        compiled = command.compiler.compile(
+            [str(path) for path in sorted((_PACKAGES / "keeper").glob("*.c"))],
+            output_dir=objects,
+            extra_postargs=options,
+        )
+        command.compiler.link_executable(
+            compiled, str(_KEEPER), libraries=["rt"], extra_preargs=["-s"]
+        )
+    modules = [_PACKAGES.joinpath(*name.split(".")).with_suffix(".abi3.so") for name in _SOURCES]
+    return [*modules, _KEEPER]
 
 
 def _extension(module: str, folder: str, options: list[str]) -> Extension:

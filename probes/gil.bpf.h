@@ -25,6 +25,7 @@
 #define MAX_LOSSES (16 * MAX_TARGETS)
 
 #include "shared.bpf.h"
+#include <uapi/linux/sched.h>
 
 // struct _gil_runtime_state seen from its member `cond`, the same in CPython 3.7 to 3.15 on x86-64:
 //   interval -32, last_holder -24, locked -16, switch_number -8, cond 0, mutex +48, switch_cond +88
@@ -66,6 +67,7 @@ enum notice_kind {
     NOTICE_LOCK,   // a lock is taken that user space has not given a slot
     NOTICE_WINDOW, // a window's traps are used up, or the hold that outlasted it has ended
     NOTICE_SPANS,  // another quarter of the ring of spans has filled
+    NOTICE_FORK,   // a process has a child, with a copy of its memory
 };
 
 // How much of a stack was seen.

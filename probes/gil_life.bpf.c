@@ -44,6 +44,17 @@ int on_thread_exit(void *ctx)
     return 0;
 }
 
+// raw tracepoint task_newtask, with the new task and the flags of clone: a child has a copy of its
+// parent's memory and of the breakpoints in it, unless it shares the memory.
+int on_fork(u64 *ctx)
+{
+    u32 tgid = current_ids() >> 32;
+
+    if (!(ctx[1] & CLONE_VM) && targets.lookup(&tgid))
+        give_notice(NOTICE_FORK, tgid, 0);
+    return 0;
+}
+
 // raw tracepoint sched_process_exec: what is known of this process no longer holds.
 int on_exec(void *ctx)
 {

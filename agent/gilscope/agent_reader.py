@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gilscope.agent_state import AgentState, ProgramRuns, TableState
+from gilscope.cpu_time import process_cpu_ns
 from gilscope.gil.probe import GilProbe
 from gilscope.gil.tracer import Tracer
 from gilscope.kernel.statistics import (
@@ -45,6 +46,8 @@ class AgentReader:
     run_statistics: Path = _RUN_STATISTICS
     """Says 1 while the kernel times every run of every BPF program."""
     _memory: _Memory | None = field(default=None, init=False)
+    _last_keeper_ns: int = field(default=0, init=False)
+    """CPU time of the process that holds the probes."""
 
     def read(self) -> AgentState:
         """Return the state of now, and of memory that of the last seconds; raises OSError."""
@@ -55,7 +58,7 @@ class AgentReader:
         programs = {name: program_statistics(fd) for name, fd in self.tracer.probe.programs.items()}
         return AgentState(
             running_ns=time.monotonic_ns() - self.since_ns,
-            cpu_ns=time.process_time_ns(),
+            cpu_ns=time.process_time_ns() + self._keeper_cpu_ns(),
             sampling_cpu_ns=self.tracer.sampling_cpu_ns,
             resident_bytes=memory.own.resident_bytes,
             private_bytes=memory.own.private_bytes,
@@ -70,6 +73,12 @@ class AgentReader:
             program_runs=_runs(programs) if self._shows_runs() else (),
             bpf_misses=_misses(programs.values()),
         )
+
+    def _keeper_cpu_ns(self) -> int:
+        pid = self.tracer.probe.keeper_pid
+        if pid is not None:
+            self._last_keeper_ns = max(self._last_keeper_ns, process_cpu_ns(pid) or 0)
+        return self._last_keeper_ns
 
     def _shows_runs(self) -> bool:
         # The agent does not switch that on by itself, not even for a while: it costs two clock
@@ -86,7 +95,17 @@ def _read_memory(probe: GilProbe) -> _Memory:
     maps = {name: map_statistics(table.fileno()) for name, table in probe.tables.items()}
     ring = probe.notice_ring
     maps[ring.name] = map_statistics(ring.fileno())
-    return _Memory(time.monotonic_ns(), read_own_memory(), maps)
+    return _Memory(time.monotonic_ns(), _with_keeper(read_own_memory(), probe.keeper_pid), maps)
+
+
+def _with_keeper(own: OwnMemory, pid: int | None) -> OwnMemory:
+    if pid is None:
+        return own
+    try:
+        its = read_own_memory(Path(f"/proc/{pid}"))
+    except OSError:
+        return own  # it has just ended
+    return OwnMemory(own.resident_bytes + its.resident_bytes, own.private_bytes + its.private_bytes)
 
 
 def _tables(probe: GilProbe, maps: Mapping[str, MapStatistics]) -> Iterator[TableState]:

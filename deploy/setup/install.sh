@@ -94,10 +94,12 @@ make_venv() {
 build_extensions() {
     held_sampler=$root/agent/gilscope/gil/_held_sampler.abi3.so
     stm_log=$root/agent/gilscope/stm/_native.abi3.so
-    if is_built held_sampler "$held_sampler" && is_built stm_log "$stm_log"; then
+    keeper=$root/agent/gilscope/kernel/_keeper
+    if is_built held_sampler "$held_sampler" && is_built stm_log "$stm_log" &&
+        is_built keeper "$keeper"; then
         return 0
     fi
-    say 'compiling the extension modules'
+    say 'compiling what is written in C'
     "$venv/bin/python" "$root/agent/hatch_build.py" >&2
 }
 

@@ -37,14 +37,8 @@ def _descriptors() -> int:
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
-def _settled_descriptors(probe: GilProbe) -> int:
-    """Return how many are open when no probe of an earlier test is on its way out any more."""
-    closers = probe._uprobes._closers  # noqa: SLF001 - all that is being taken out is in there
-    barrier = threading.Barrier(closers._max_workers)  # noqa: SLF001 - as above
-    # They meet when each of them has nothing else left to do.
-    for meeting in [closers.submit(barrier.wait) for _ in range(barrier.parties)]:
-        meeting.result()
-    # A tracer of an earlier test that nobody has closed has a descriptor, too.
+def _settled_descriptors() -> int:
+    """Return how many are open when no tracer of an earlier test has any left."""
     gc.collect()
     return _descriptors()
 
@@ -60,7 +54,7 @@ def test_process_that_ends_while_it_is_attached(
     Whenever it ends, attaching succeeds or says that it ended, and leaves nothing behind.
     """
     tracer = Tracer(probe, SiteCache(tmp_path), method=method)
-    before = _settled_descriptors(probe)
+    before = _settled_descriptors()
     for number in range(24):
         with _idle() as process:
             # Half of them stay as zombies until the attempt is over, half are gone at once.
@@ -104,7 +98,7 @@ def test_nothing_is_left_open_after_many_processes(probe: GilProbe, tmp_path: Pa
     Attaching and dropping process after process leaves as many descriptors open as there were.
     """
     tracer = Tracer(probe, SiteCache(tmp_path))
-    before = _settled_descriptors(probe)
+    before = _settled_descriptors()
     for _ in range(5):
         with _idle() as process:
             tracer.attach(process.pid)
@@ -119,12 +113,11 @@ def test_old_probes_are_out_before_new_ones_count(tracer: Tracer) -> None:
     """
     A process that is attached again waits until nothing of the first attachment is in it.
     """
-    release = threading.Event()
     with _idle() as process:
         tracer.attach(process.pid)
-        closers = tracer.probe._uprobes._closers  # noqa: SLF001 - the kernel is not slow at will
-        for _ in range(closers._max_workers):  # noqa: SLF001 - as above
-            closers.submit(release.wait)
+        keeper_pid = tracer.probe._uprobes.keeper_pid  # noqa: SLF001 - the kernel is not slow at will
+        assert keeper_pid is not None
+        os.kill(keeper_pid, signal.SIGSTOP)
         tracer.drop(process.pid)
         again = threading.Thread(target=tracer.attach, args=(process.pid,))
         again.start()
@@ -132,7 +125,7 @@ def test_old_probes_are_out_before_new_ones_count(tracer: Tracer) -> None:
             again.join(0.3)
             assert again.is_alive()
         finally:
-            release.set()
+            os.kill(keeper_pid, signal.SIGCONT)
             again.join()
         assert (process.pid,) == tracer.pids
 

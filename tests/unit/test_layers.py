@@ -18,6 +18,7 @@ _IO_MODULES = {
     "assets",
     "bare_agent",
     "births",
+    "breakpoints",
     "cache_folder",
     "descriptors",
     "discovery",

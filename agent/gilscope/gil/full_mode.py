@@ -15,6 +15,7 @@ from gilscope.gil.stack_sampling import StackSampling
 from gilscope.gil.traced import Traced
 from gilscope.gil.tracing_cost import CostAccount, Crowd, Prices
 from gilscope.gil.window import Window, WindowSites
+from gilscope.kernel.keeper import LEASE_S
 from gilscope.model import Mode, TracingCost
 
 __all__ = ["CONTENTION", "FullMode", "ObservationPlan"]
@@ -105,6 +106,7 @@ class FullMode:
         """By device and inode."""
         self._beat_ns = 0
         """Before this only windows that must end are looked at."""
+        self._known_lapses = 0
         self._forgotten_traps = 0
 
     @property
@@ -179,6 +181,10 @@ class FullMode:
 
     def step(self) -> None:
         """Open and end the windows that are due."""
+        self._probe.beat()
+        if self._probe.lapses != self._known_lapses:
+            self._known_lapses = self._probe.lapses
+            self._end_lapsed()
         now_ns = time.monotonic_ns()
         is_beat = now_ns >= self._beat_ns
         if is_beat:
@@ -188,6 +194,8 @@ class FullMode:
                 self._update(watched)
             governor = watched.governor
             if governor is None:
+                if is_beat:
+                    self._reopen(watched)
                 continue
             is_due = is_beat and (governor.due_ns <= now_ns or watched.is_lingering)
             if is_due or watched.until_ns <= now_ns:
@@ -232,6 +240,32 @@ class FullMode:
             return None
         self._update(watched)
         return replace(watched.account.cost(), stack_share=watched.stack_share)
+
+    def _end_lapsed(self) -> None:
+        _log.warning(
+            "gilscope could not run for %.0f s or more; windows were closed, and holds not seen "
+            "meanwhile",
+            LEASE_S,
+        )
+        for watched in self._watched.values():
+            if watched.window is None:
+                continue
+            watched.window.give_up_lingering()
+            if watched.window.has_used_up:
+                watched.window.end()
+                watched.file.open_in.discard(watched.traced.pid)
+            watched.is_lingering = watched.window.is_lingering
+
+    def _reopen(self, watched: _Watched) -> None:
+        """Full mode: begin a window where one has been closed."""
+        window, traced = watched.window, watched.traced
+        if window is None or traced.ended or window.is_open:
+            return
+        window.settle()
+        if window.can_open:
+            _open(watched, window, None)
+            if window.is_open:
+                watched.file.open_in.add(traced.pid)
 
     def _update(self, watched: _Watched) -> None:
         traced, account = watched.traced, watched.account
@@ -290,7 +324,7 @@ def _must_make_room(watched: _Watched) -> bool:
     return has_had_its_turn and are_others_waiting and is_full
 
 
-def _open(watched: _Watched, window: Window, traps: int) -> None:
+def _open(watched: _Watched, window: Window, traps: int | None) -> None:
     try:
         window.open(traps)
     except (GilscopeError, OSError) as error:

@@ -42,6 +42,9 @@ class Loss(Enum):
     """A wait for a lock with an impossible switch interval: the probes are in the wrong place."""
     INVALID_HOLDER = "invalid_holder"
     """A lock taken while another thread held it, or let go by one that did not hold it."""
+    PROBES_GONE = "probes_gone"
+    """The probes had gone from the code of the process; what they had counted was given up, and
+    they were put in once more. It is the agent that notices."""
 
     @property
     def number(self) -> int:
@@ -56,4 +59,8 @@ class Loss(Enum):
 
 def defines() -> dict[str, int]:
     """Return the macros that give the programs these numbers."""
-    return {loss.name if loss.is_invalid else f"LOST_{loss.name}": loss.number for loss in Loss}
+    return {
+        loss.name if loss.is_invalid else f"LOST_{loss.name}": loss.number
+        for loss in Loss
+        if loss is not Loss.PROBES_GONE
+    }

@@ -18,6 +18,7 @@ class NoticeKind(IntEnum):
     LOCK = 3
     WINDOW = 4
     SPANS = 5
+    FORK = 6
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,19 @@
 from dataclasses import dataclass
 
 from gilscope.gil.losses import defines
-from gilscope.kernel.features import Features, kernel_features, namespace_macros, program_kinds
+from gilscope.kernel.features import (
+    TRACEPOINTS,
+    Features,
+    kernel_features,
+    namespace_macros,
+    program_kinds,
+)
 from gilscope.kernel.loader import Loading, Request
 from gilscope.kernel.table import RecordLayout
 
-__all__ = ["NEXT_PROGRAMS", "STACK_DEPTH", "Limits", "begin_loading"]
+__all__ = ["GIL_TRACEPOINTS", "NEXT_PROGRAMS", "STACK_DEPTH", "Limits", "begin_loading"]
+
+GIL_TRACEPOINTS = {**TRACEPOINTS, "on_fork": "task_newtask"}
 
 _UPROBES = (
     "on_acquire",
@@ -134,7 +142,7 @@ def _request(
     return Request(
         probe="gil.bpf.c",
         defines=macros,
-        programs=program_kinds((*_UPROBES, *NEXT_PROGRAMS), features),
+        programs=program_kinds((*_UPROBES, *NEXT_PROGRAMS), features, GIL_TRACEPOINTS),
         tables=(
             "targets",
             "gils",

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from gilscope.breakpoints import first_missing
 from gilscope.gil.account import (
     RawLock,
     RawProcess,
@@ -75,6 +76,13 @@ class Traced:
     ended_ns: int | None = None
     """When its end was noticed, or its probes were taken out."""
 
+    breakpoints: tuple[int, ...] = ()
+    """Where the probes on the contended path are in its memory."""
+    window_breakpoints: tuple[int, ...] = ()
+    """Where those of windows are, while one is open."""
+    renewals: int = 0
+    """How often it was attached again because its probes had gone."""
+
     unlisted_since_s: float = 0.0
     """Since when threads wait for locks while no GIL of the process can be read; 0: not so."""
 
@@ -95,6 +103,19 @@ class Traced:
         except OSError:
             return False
         return True
+
+    def missing_breakpoint(self) -> int | None:
+        """Return the address of a probe that is not in place any more, None if all are.
+
+        Raises OSError where the process runs another program.
+        """
+        return first_missing(self.memory, self.breakpoints)
+
+    def is_window_missing(self) -> bool:
+        """Return whether a window is open whose probes are not all in place; raises likewise."""
+        if self.window is None or not self.window.is_open or self.window.has_used_up:
+            return False
+        return first_missing(self.memory, self.window_breakpoints) is not None
 
     def plan(self) -> Plan:
         """Return how to probe the contended path of the process."""
@@ -246,10 +267,9 @@ class Traced:
 
     def _losses(self, process: RawProcess) -> dict[Loss, int]:
         unknown = 0 if self.window is None else self.window.unknown_takes()
-        if not unknown:
-            return process.lost
         known = process.lost.get(Loss.LOCK_UNKNOWN, 0)
-        return {**process.lost, Loss.LOCK_UNKNOWN: known + unknown}
+        more = {Loss.LOCK_UNKNOWN: known + unknown, Loss.PROBES_GONE: self.renewals}
+        return {**process.lost, **{loss: count for loss, count in more.items() if count}}
 
     def _judge_strangers(self, strangers: Sequence[int]) -> str:
         if not strangers:

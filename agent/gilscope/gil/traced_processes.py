@@ -1,10 +1,14 @@
 """The processes that are traced: puts probes into them, and takes these out again."""
 
 import contextlib
+import logging
 import os
 import time
+from collections.abc import Iterable
 
-from gilscope.errors import NotPython
+from gilscope import procfs
+from gilscope.breakpoints import addresses_of
+from gilscope.errors import GilCodeNotFound, GilscopeError, NotPython
 from gilscope.gil.blame import Blame
 from gilscope.gil.full_mode import FullMode, ObservationPlan
 from gilscope.gil.held_time import HeldTime
@@ -21,6 +25,8 @@ from gilscope.procmem import ProcessMemory
 from gilscope.target import Target
 
 __all__ = ["TracedProcesses"]
+
+_log = logging.getLogger(__name__)
 
 
 class TracedProcesses:
@@ -67,6 +73,7 @@ class TracedProcesses:
             traced.refresh_gils()
             undo.callback(self._take_out, traced)
             self._place_probes(traced)
+            self._find_breakpoints(traced)
             if not traced.runs_the_same() or not target.file.is_still_there():
                 raise NotPython(
                     f"process {pid} changed while it was being attached",
@@ -146,6 +153,45 @@ class TracedProcesses:
                 self.held_time.begin(traced)
         except (FileNotFoundError, ProcessLookupError) as error:
             raise NotPython(f"process {traced.pid} ended while it was being attached") from error
+
+    def _find_breakpoints(self, traced: Traced) -> None:
+        """Note where the probes are; raises GilCodeNotFound where they are not."""
+        target, mappings = traced.target, procfs.read_maps(traced.pid)
+        file = target.file.mapping
+        traced.breakpoints = addresses_of(
+            file, mappings, [point.offset for point in target.hookpoints]
+        )
+        traced.window_breakpoints = addresses_of(
+            file, mappings, [point.offset for point in (*target.acquires, *target.releases)]
+        )
+        missing = traced.missing_breakpoint()
+        if missing is not None or not traced.breakpoints:
+            where = "" if missing is None else f" at {missing:#x}"
+            raise GilCodeNotFound(
+                f"the kernel has put no breakpoint into process {traced.pid}{where}, though it "
+                f"took the probes in {file.path}",
+                remedy="Its main thread may have ended, which the kernel's probes need, or it may "
+                "run another copy of that file. Restart the process.",
+            )
+
+    def free_children(self, pids: Iterable[int]) -> None:
+        """Take the probes of *pids* out of the processes that they have forked.
+
+        Those have a copy of the memory, with the breakpoints in it, but are not traced: each trap
+        would cost them, and count for nobody.
+        """
+        for pid in pids:
+            traced = self.by_pid.get(pid)
+            if traced is None or traced.ended:
+                continue
+            target, window = traced.target, traced.window
+            points = target.hookpoints
+            if window is not None and (window.is_open or window.is_lingering):
+                points = (*points, *target.acquires, *target.releases)
+            try:
+                self._probe.leave_to_the_attached(traced.hooks(points))
+            except (GilscopeError, OSError) as error:
+                _log.debug("forks of process %d keep its probes for now: %s", pid, error)
 
     def _take_out(self, traced: Traced) -> None:
         self.full_mode.end(traced)

@@ -26,6 +26,8 @@ _log = logging.getLogger(__name__)
 
 _SETTLE_S = 5.0
 """So often all maps are read even if nobody asks: dead threads leave them, checks are made."""
+_FREE_CHILDREN_S = 0.05
+"""Between two times at which probes are taken out of forked children."""
 _ASKED_AGAIN_S = 20.0
 """Who asks does that too, and is likely to ask again within this time."""
 
@@ -54,6 +56,9 @@ class Tracer:
         self._keep_threads = keep_threads
         self._lock = threading.RLock()
         self._settle_at_s = 0.0
+        self._forked: set[int] = set()
+        self._free_children_s = 0.0
+        self._known_losses = 0
         self._processes = TracedProcesses(probe, plan, keep_callers=keep_threads)
         self._traced = self._processes.by_pid
         self._readings = self._processes.readings
@@ -117,6 +122,8 @@ class Tracer:
                     if not self._processes.runs_the_same(notice.pid):
                         self._processes.end(notice.pid)
                         replaced.append(notice.pid)
+                elif notice.kind is NoticeKind.FORK:
+                    self._forked.add(notice.pid)
                 elif notice.pid in self._traced:
                     self._heed(notice, self._traced[notice.pid])
             self._readings.take_spans()
@@ -130,6 +137,7 @@ class Tracer:
                 if len(traced.sampled_held_ns) < len(traced.gils):
                     self._processes.look_at_locks(traced)
             self._processes.end_dead()
+            self._free_children()
             if time.monotonic() >= self._settle_at_s:
                 self._settle(self._readings.read(), _SETTLE_S)
             return replaced
@@ -140,6 +148,8 @@ class Tracer:
         New stacks are no reason for it: they are read here, at a fraction of the cost.
         """
         until_s = min(time.monotonic() + timeout_s, self._full_mode.due_ns / 1e9)
+        if self._forked:
+            until_s = min(until_s, self._free_children_s)
         self._processes.wakeups.wait(
             until_s, self._learn_stacks, lambda: self._readings.stacks_at_s
         )
@@ -194,6 +204,13 @@ class Tracer:
         elif notice.kind is NoticeKind.WINDOW:
             self._full_mode.heed(traced)
 
+    def _free_children(self) -> None:
+        # For all that have been forked meanwhile at once: it takes as long for many as for one.
+        if self._forked and time.monotonic() >= self._free_children_s:
+            self._free_children_s = time.monotonic() + _FREE_CHILDREN_S
+            forked, self._forked = self._forked, set()
+            self._processes.free_children(forked)
+
     def _learn_stacks(self) -> None:
         with self._lock:
             self._readings.learn_stacks()
@@ -215,9 +232,15 @@ class Tracer:
         """Check and tidy up what *raw* holds; return whether a process lost its credit."""
         self._settle_at_s = time.monotonic() + again_in_s
         has_failed = False
+        losses, self._known_losses = self._known_losses, self.probe.keeper_losses
+        is_keeper_lost = losses != self._known_losses
         for pid, traced in list(self._traced.items()):
             process = raw.processes.get(pid, RawProcess())
             if traced.invalid:
+                continue
+            if self._have_probes_gone(traced):
+                has_failed = True
+                self._renew(traced, is_keeper_lost=is_keeper_lost)
                 continue
             try:
                 reason = self._look_after(traced, process, raw.at_ns)
@@ -261,6 +284,35 @@ class Tracer:
         if traced.target.process.method == "sites" and self._method is None:
             with contextlib.suppress(GilscopeError, OSError):
                 self._attach(traced.pid, "libc")
+
+    def _have_probes_gone(self, traced: Traced) -> bool:
+        """Return whether a probe of *traced* is not in its memory any more."""
+        if traced.ended:
+            return False
+        try:
+            return traced.missing_breakpoint() is not None or traced.is_window_missing()
+        except OSError:
+            return False  # it has ended, or replaced its program, of which there will be notice
+
+    def _renew(self, traced: Traced, *, is_keeper_lost: bool) -> None:
+        """Attach *traced* once more, whose probes have gone; its figures begin anew."""
+        if traced.renewals and not is_keeper_lost:
+            self._fail(traced, "its probes have gone again: something writes over its code")
+            return
+        _log.warning(
+            "process %d: its probes have gone (%s); they are put in once more, and its figures "
+            "begin anew",
+            traced.pid,
+            "the process that holds them has ended"
+            if is_keeper_lost
+            else "its code was written to",
+        )
+        try:
+            self._attach(traced.pid, self._method)
+        except (GilscopeError, OSError) as error:
+            self._processes.distrust(traced, f"its probes have gone, and were refused: {error}")
+            return
+        self._traced[traced.pid].renewals = traced.renewals + 1
 
     def _probe_returns(self, pid: int) -> None:
         traced = self._traced.get(pid)

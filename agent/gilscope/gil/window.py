@@ -187,10 +187,10 @@ class Window:
             self._take_back_unseen()
             # Ends before beginnings: a hold whose end is not seen must not begin.
             self._release_probes = self._kernel.uprobes.open(
-                self._pid, self._sites.releases, self._slot
+                self._pid, self._sites.releases, self._slot, is_window=True
             )
         self._acquire_probes = self._kernel.uprobes.open(
-            self._pid, self._sites.acquires, self._slot
+            self._pid, self._sites.acquires, self._slot, is_window=True
         )
         last, locks = self._bounds, dict(self._locks())
         self._traps_before = self.traps()
@@ -224,6 +224,12 @@ class Window:
         """End the window and begin to take its probes out; a hold in flight is followed on."""
         if not self._is_open:
             return
+        if self._was_cut_short():
+            bounds = self._current_bounds()
+            self._credit_unfinished(bounds)
+            self._finish(bounds)
+            self.settle()
+            return
         # Looked at just before the end: whoever holds a lock then, untouched, has held it all the
         # time. If it is let go before the end is written, the probes still count that.
         untouched = {cond: lock for cond, lock in self._locks() if self._is_untouched(lock)}
@@ -233,13 +239,7 @@ class Window:
         # As above: what is taken until the kernel knows of the end still counts.
         until_ns = min(bounds.until_ns, time.monotonic_ns())
         end.make(until_ns)
-        self._bounds = _Bounds(bounds.from_ns, until_ns)
-        self._is_open = False
-        self._closing += self._kernel.uprobes.close(self._acquire_probes)
-        self._acquire_probes = []
-        covered_ns = until_ns - self._bounds.from_ns
-        self._traps_per_ns = (self.traps() - self._traps_before) / max(1, covered_ns)
-        self._cover(Coverage(self._coverage.covered_ns + covered_ns, _NEVER_NS))
+        covered_ns = self._finish(_Bounds(bounds.from_ns, until_ns))
         for cond, before in untouched.items():
             holder = holders[cond]
             if (
@@ -248,6 +248,16 @@ class Window:
             ):
                 part_ns = covered_ns if holder.part_ns is None else holder.part_ns
                 self._credits[cond][holder.tid] += part_ns
+        self.settle()
+
+    def give_up_lingering(self) -> None:
+        """Follow no hold any more that has outlasted its window: its release is not probed now.
+
+        The probes of windows have been taken out, because the agent was silent for too long.
+        """
+        if self._is_open or not self._release_probes:
+            return
+        self._credit_unfinished(self._bounds)
         self.settle()
 
     def settle(self) -> None:
@@ -296,6 +306,38 @@ class Window:
             cond: RawLock(lock, self._holding(cond, lock, bounds, now_ns), self._credits[cond])
             for cond, lock in self._locks()
         }
+
+    def _finish(self, bounds: _Bounds) -> int:
+        """Take the window for ended at *bounds*; return how much time it has covered."""
+        self._bounds = bounds
+        self._is_open = False
+        self._closing += self._kernel.uprobes.close(self._acquire_probes)
+        self._acquire_probes = []
+        covered_ns = bounds.until_ns - bounds.from_ns
+        self._traps_per_ns = (self.traps() - self._traps_before) / max(1, covered_ns)
+        self._cover(Coverage(self._coverage.covered_ns + covered_ns, _NEVER_NS))
+        return covered_ns
+
+    def _was_cut_short(self) -> bool:
+        """Return whether somebody else has ended the window: the keeper, or an exec."""
+        return self.has_used_up and self.traps() < self._stop_at_traps
+
+    def _credit_unfinished(self, bounds: _Bounds) -> None:
+        """Count what went on at the end of a window up to there, its probes being out.
+
+        Of a hold that nobody has seen anything of, only what was seen when the lock was last read:
+        who has the lock now need not have had it then.
+        """
+        for cond, lock in list(self._locks()):
+            if lock["held_since_ns"]:
+                part_ns = bounds.part_ns(lock["held_since_ns"], bounds.until_ns)
+                part_ns = max(0, part_ns - self._sites.inside_hold_ns)
+                self._credits[cond][lock["holder_tid"]] += part_ns
+                ended = {**lock, "held_since_ns": 0, "released_ns": bounds.until_ns}
+                self._kernel.locks.put({"value": self._slot_of(cond)}, ended)
+            elif self._is_untouched(lock) and cond in self._last_look:
+                seen = self._last_look[cond]
+                self._credits[cond][seen.tid] += seen.part_ns or 0
 
     def _cover(self, coverage: Coverage) -> None:
         self._coverage = coverage

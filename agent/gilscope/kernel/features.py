@@ -52,9 +52,11 @@ def namespace_macros() -> dict[str, int]:
     return {"PID_NAMESPACE_INODE": namespace.st_ino, "PID_NAMESPACE_DEVICE": namespace.st_dev}
 
 
-def program_kinds(uprobes: Iterable[str], features: Features) -> dict[str, str]:
-    """Return as what each program is loaded: *uprobes*, and those of `TRACEPOINTS`, by name."""
+def program_kinds(
+    uprobes: Iterable[str], features: Features, tracepoints: Iterable[str] = TRACEPOINTS
+) -> dict[str, str]:
+    """Return as what each program is loaded: *uprobes*, and those of *tracepoints*, by name."""
     return {
         **dict.fromkeys(uprobes, "uprobe_multi" if features.uprobe_links else "uprobe"),
-        **dict.fromkeys(TRACEPOINTS, "raw_tracepoint"),
+        **dict.fromkeys(tracepoints, "raw_tracepoint"),
     }

@@ -7,10 +7,10 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Self
 
-from gilscope.descriptors import moved_up
 from gilscope.errors import KernelOrBccMissing, NotPermitted
 from gilscope.kernel import syscalls
 from gilscope.kernel.features import TRACEPOINTS, Features
+from gilscope.kernel.keeper import Keeper
 from gilscope.kernel.loader import Loading
 from gilscope.kernel.table import Table
 from gilscope.kernel.uprobes import Hook, Uprobes
@@ -33,7 +33,8 @@ class ProcessTables:
 class Probe:
     """All BPF programs and maps of one kind, shared by every traced process.
 
-    Closing it, or the death of the agent, takes every probe out of every process.
+    Closing it, or the death of the agent, takes every probe out of every process: a process of its
+    own holds them.
     """
 
     def __init__(self, loading: Loading, features: Features, tables: ProcessTables) -> None:
@@ -43,7 +44,9 @@ class Probe:
         """
         self.features = features
         self._loaded = loading.finish()
-        self._uprobes = Uprobes(self._loaded.programs, has_links=features.uprobe_links)
+        self._uprobes = Uprobes(
+            self._loaded.programs, has_links=features.uprobe_links, start_keeper=self._start_keeper
+        )
         self._process_tables = tables
         self._hooks: dict[int, list[int]] = defaultdict(list)
         self._closing: dict[int, list[Future[None]]] = defaultdict(list)
@@ -106,9 +109,9 @@ class Probe:
         """Remove the record of a dead thread that has been counted."""
         self._table("threads").delete({"value": tid})
 
-    def _attach_tracepoints(self) -> None:
-        """Learn of the ends of all threads and programs; raises as the constructor does."""
-        for program, tracepoint in TRACEPOINTS.items():
+    def _attach_tracepoints(self, tracepoints: Mapping[str, str] = TRACEPOINTS) -> None:
+        """Run programs at *tracepoints*, by name of the program; raises as the constructor does."""
+        for program, tracepoint in tracepoints.items():
             self._links.append(self._open_tracepoint(tracepoint, program))
 
     def _open_tracepoint(self, tracepoint: str, program: str) -> int:
@@ -139,7 +142,10 @@ class Probe:
             raise
 
     def _put_in(self, pid: int, hooks: Sequence[Hook], cookie: int) -> None:
-        self._hooks[pid] += map(moved_up, self._uprobes.open(pid, hooks, cookie))
+        self._hooks[pid] += self._uprobes.open(pid, hooks, cookie)
+
+    def _start_keeper(self) -> Keeper:
+        return Keeper()
 
     def _take_out(self, pid: int) -> None:
         for other in [

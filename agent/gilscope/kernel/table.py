@@ -98,6 +98,15 @@ class Table:
         """How many entries it has room for."""
         return map_statistics(self._fd).max_entries
 
+    @property
+    def value_size(self) -> int:
+        """How many bytes a value has."""
+        return self._value.size
+
+    def offset_of(self, name: str) -> int:
+        """Return where field *name* is in a value, bytes; raises KeyError."""
+        return self._value.place(name)[0]
+
     def close(self) -> None:
         """Give up the descriptor."""
         os.close(self._fd)

@@ -34,6 +34,7 @@ LOST_WORDS = {
     "edge": "waits whose two ends were not noted because a table was full",
     "span": "waits or holds that are missing from the timeline",
     "invalid_holder": "holds of which the kernel left out the beginning or the end",
+    "probes_gone": "times that all was given up because the probes had gone from the code",
     "return_unknown": "waits lost before the libc method had learned where they return",
 }
 """By the reasons of `ProcessTotals.lost_events`."""

@@ -81,6 +81,11 @@ class _Probe:
         self.sites: WindowSites | None = None
         self.awaited: list[Future[None]] = []
         self.refusal: Exception | None = None
+        self.lapses = 0
+        self.beats = 0
+
+    def beat(self) -> None:
+        self.beats += 1
 
     def window(self, pid: int, sites: WindowSites, reader: object) -> Window:
         assert (PID, self.process) == (pid, reader)
@@ -110,13 +115,15 @@ class _Probe:
         self.awaited += closing
 
 
-def target(inode: int = 2) -> SimpleNamespace:
+def target(inode: int = 2, build_id: str = "") -> SimpleNamespace:
     """Return a target as far as full mode looks at one; *inode* is that of its file."""
+    file = SimpleNamespace(identity=(1, inode))
     return SimpleNamespace(
         acquires=("T",),
         releases=("R",),
         is_stepped=False,
-        file=SimpleNamespace(identity=(1, inode)),
+        file=file,
+        located=SimpleNamespace(file=file, build_id=build_id),
     )
 
 

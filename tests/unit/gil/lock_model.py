@@ -123,11 +123,13 @@ class _Probes:
     refusals: dict[str, Exception] = field(default_factory=dict)
     """What putting a program in raises."""
     closing: dict[int, Future[None]] = field(default_factory=dict)
+    lapsed: set[int] = field(default_factory=set)
+    """Those that the keeper has taken out by itself."""
     opened: int = 0
     has_links: bool = True
 
-    def open(self, pid: int, hooks: Iterable[Hook], cookie: int) -> list[int]:
-        assert (PID, SLOT) == (pid, cookie)
+    def open(self, pid: int, hooks: Iterable[Hook], cookie: int, *, is_window: bool) -> list[int]:
+        assert (PID, SLOT, True) == (pid, cookie, is_window)
         made = []
         for hook in hooks:
             if hook.program in self.refusals:
@@ -140,7 +142,7 @@ class _Probes:
     def close(self, descriptors: Iterable[int]) -> list[Future[None]]:
         futures = []
         for fd in descriptors:
-            assert fd in self.places, "closed twice"
+            assert fd in self.places or fd in self.lapsed, "closed twice"
             assert fd not in self.closing, "closed twice"
             self.closing[fd] = Future()
             futures.append(self.closing[fd])
@@ -149,7 +151,7 @@ class _Probes:
     def finish_closing(self) -> None:
         """Let all be out that are on their way."""
         for fd, future in self.closing.items():
-            del self.places[fd]
+            self.places.pop(fd, None)
             future.set_result(None)
         self.closing.clear()
 
@@ -196,6 +198,13 @@ class Process:
     def passes(self, ns: int) -> None:
         """Let time pass."""
         self.now_ns += ns
+
+    def lapses(self) -> None:
+        """Let the keeper close the window, having heard nothing of the agent."""
+        window = self._windows.records[SLOT]
+        window["until_ns"] = min(window["until_ns"], self.now_ns)
+        self.probes.lapsed |= self.probes.places.keys()
+        self.probes.places.clear()
 
     # What threads do.
 

@@ -45,6 +45,9 @@ class _StubWindow:
     def settle(self) -> None:
         pass
 
+    def give_up_lingering(self) -> None:
+        pass
+
     def traps(self) -> int:
         return self.trapped
 
@@ -73,7 +76,9 @@ class _Crowd:
     governors: ClassVar[list[_Willing]] = []
     """Of the last crowd."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *inodes: int) -> None:
+    lapses = 0
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *inodes: int, build_id: str = "") -> None:
         self.now_ns = S
         self.governors.clear()
         self.windows = [_StubWindow() for _ in inodes]
@@ -88,7 +93,7 @@ class _Crowd:
                 "Traced",
                 SimpleNamespace(
                     pid=pid,
-                    target=target(inode),
+                    target=target(inode, build_id),
                     hooks=tuple,
                     locks=None,
                     gils={},
@@ -104,6 +109,9 @@ class _Crowd:
 
     def monotonic_ns(self) -> int:
         return self.now_ns
+
+    def beat(self) -> None:
+        """Nobody closes windows here."""
 
     def window(self, _pid: int, _sites: WindowSites, _reader: object) -> _StubWindow:
         return next(self._left)

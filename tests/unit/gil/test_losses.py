@@ -10,5 +10,6 @@ def test_every_loss_is_demanded_by_the_probe() -> None:
     """
     header = asset("probes/gil.bpf.h").read_text()
 
-    assert list(range(len(Loss))) == list(defines().values())
+    # The last one is noticed by the agent alone.
+    assert list(range(len(Loss) - 1)) == list(defines().values())
     assert [] == [name for name in defines() if f"!defined({name})" not in header]

@@ -3,7 +3,8 @@
 import errno
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, cast
 
@@ -56,6 +57,36 @@ class _Loading:
         return Loaded(self.programs, cast("Any", self.tables), {}, "0.0")
 
 
+class _Keeper:
+    """Holds descriptors of nothing."""
+
+    pid, is_lost, lapses = 4321, False, 0
+
+    def __init__(self) -> None:
+        self.held: dict[int, int] = {}
+        self.before_closing: Callable[[], object] = bool
+
+    def open(self, _: object) -> int:
+        fd = _descriptor()
+        self.held[fd] = fd
+        return fd
+
+    def close(self, numbers: list[int]) -> Future[None]:
+        closed: Future[None] = Future()
+
+        def close() -> None:
+            self.before_closing()
+            for number in numbers:
+                os.close(self.held.pop(number))
+            closed.set_result(None)
+
+        threading.Thread(target=close).start()
+        return closed
+
+    def end(self) -> None:
+        assert {} == self.held
+
+
 class _OneProbe(Probe):
     """Gives the steps of an attachment their names back."""
 
@@ -82,7 +113,7 @@ def _open_descriptors() -> set[str]:
 @pytest.fixture
 def loading(monkeypatch: pytest.MonkeyPatch) -> _Loading:
     """Nothing real is probed."""
-    monkeypatch.setattr(syscalls, "open_uprobes", _descriptor)
+    monkeypatch.setattr(Probe, "_start_keeper", lambda _: _Keeper())
     monkeypatch.setattr(syscalls, "open_raw_tracepoint", _descriptor)
     monkeypatch.setattr(procfs, "is_alive", lambda _: True)
     return _Loading()
@@ -147,7 +178,7 @@ def test_a_process_that_cannot_be_probed_leaves_nothing(
         _fill(loading)
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
 
-    monkeypatch.setattr(syscalls, "open_uprobes", refuse)
+    monkeypatch.setattr(_Keeper, "open", refuse)
     before = _open_descriptors()
 
     with pytest.raises(KernelOrBccMissing):
@@ -158,26 +189,26 @@ def test_a_process_that_cannot_be_probed_leaves_nothing(
 
 
 def test_the_next_attachment_waits_until_the_last_one_is_out(
-    loading: _Loading, probe: _OneProbe, monkeypatch: pytest.MonkeyPatch
+    loading: _Loading, probe: _OneProbe
 ) -> None:
     """
     What the probes have counted on their way out is forgotten, not put down to the next program.
     """
     probe.attach(_PID)
-    is_let, really_close = threading.Event(), os.close
+    is_let = threading.Event()
 
-    def close_slowly(fd: int) -> None:
+    def close_slowly() -> None:
         is_let.wait()
         _fill(loading)
-        really_close(fd)
 
-    monkeypatch.setattr(os, "close", close_slowly)
+    keeper = cast("_Keeper", probe._uprobes._keeper)  # noqa: SLF001 - the kernel is not slow at will
+    keeper.before_closing = close_slowly
     probe.detach(_PID)
-    monkeypatch.setattr(os, "close", really_close)
     again = threading.Thread(target=probe.attach, args=[_PID])
     again.start()
     is_let.set()
     again.join()
+    keeper.before_closing = bool
 
     assert [{"value": _OTHER_PID}] == [key for key, _ in loading.tables["totals"].items()]
 

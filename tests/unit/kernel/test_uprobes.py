@@ -2,15 +2,17 @@
 
 import errno
 import os
-import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import wait
+from concurrent.futures import Future
+from pathlib import Path
+from typing import cast
 
 import pytest
 
 from gilscope import procfs
 from gilscope.errors import KernelOrBccMissing, NotPermitted
-from gilscope.kernel import syscalls
+from gilscope.kernel import uprobes as uprobes_module
+from gilscope.kernel.keeper import Keeper, Place
 from gilscope.kernel.uprobes import Hook, Uprobes
 
 _HOOKS = (
@@ -22,123 +24,133 @@ _HOOKS = (
 _PROGRAMS = {"on_acquire": 1001, "on_release": 1002}
 
 
-class _Kernel:
-    """Notes what is asked for, and answers with real descriptors."""
+class _Keeper:
+    """Notes what is asked for, and takes probes out when the test says so."""
+
+    pid = 4321
 
     def __init__(self) -> None:
-        self.asked: list[tuple[object, ...]] = []
-        self.descriptors: list[int] = []
+        self.asked: list[Place] = []
+        self.held: dict[int, Place] = {}
+        self.closing: list[tuple[Future[None], list[int]]] = []
         self.refusal: OSError | None = None
         self.refuses_from = 0
-        self.has_process = True
+        self.is_slow = False
+        self.is_lost = False
+        self.has_ended = False
+        self.lapses = 0
+        self.beats = 0
 
-    def open_uprobes(
-        self, path: str, offsets: Sequence[int], program: int, pid: int, cookie: int
-    ) -> int:
-        return self._open(path, tuple(offsets), program, pid, cookie)
-
-    def open_uprobe(self, path: str, offset: int, program: int, pid: int) -> int:
-        return self._open(path, offset, program, pid)
-
-    def _open(self, *asked: object) -> int:
+    def open(self, place: Place) -> int:
         if self.refusal is not None and len(self.asked) >= self.refuses_from:
             raise self.refusal
-        self.asked.append(asked)
-        self.descriptors.append(os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC))
-        return self.descriptors[-1]
+        self.asked.append(place)
+        self.held[len(self.asked)] = place
+        return len(self.asked)
 
-    def still_open(self) -> list[int]:
-        return [fd for fd in self.descriptors if _is_open(fd)]
+    def close(self, numbers: Sequence[int]) -> Future[None]:
+        self.closing.append((Future(), list(numbers)))
+        if not self.is_slow:
+            self.finish_closing()
+        return self.closing[-1][0] if self.is_slow else _done()
+
+    def finish_closing(self) -> None:
+        for future, numbers in self.closing:
+            for number in numbers:
+                del self.held[number]
+            future.set_result(None)
+        self.closing.clear()
+
+    def beat(self) -> None:
+        self.beats += 1
+
+    def end(self) -> None:
+        self.has_ended = True
 
 
-def _is_open(fd: int) -> bool:
-    try:
-        os.fstat(fd)
-    except OSError:
-        return False
-    return True
+def _done() -> Future[None]:
+    future: Future[None] = Future()
+    future.set_result(None)
+    return future
+
+
+def _uprobes(keeper: _Keeper, *, has_links: bool) -> Uprobes:
+    return Uprobes(_PROGRAMS, has_links=has_links, start_keeper=lambda: cast("Keeper", keeper))
 
 
 @pytest.fixture
-def kernel(monkeypatch: pytest.MonkeyPatch) -> _Kernel:
-    """Nothing real is probed."""
-    made = _Kernel()
-    monkeypatch.setattr(syscalls, "open_uprobes", made.open_uprobes)
-    monkeypatch.setattr(syscalls, "open_uprobe", made.open_uprobe)
-    monkeypatch.setattr(procfs, "is_alive", lambda _: made.has_process)
-    return made
+def keeper(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Keeper]:
+    """Nothing real is probed, and in the end nothing may be held."""
+    made = _Keeper()
+    monkeypatch.setattr(procfs, "is_alive", lambda _: True)
+    yield made
+    assert {} == made.held
 
 
 @pytest.fixture
-def linked(kernel: _Kernel) -> Iterator[Uprobes]:
+def linked(keeper: _Keeper) -> Iterator[Uprobes]:
     """Where the kernel has links."""
-    uprobes = Uprobes(_PROGRAMS, has_links=True)
+    uprobes = _uprobes(keeper, has_links=True)
     yield uprobes
     uprobes.shut_down()
-    assert [] == kernel.still_open()
 
 
-@pytest.fixture
-def unlinked(kernel: _Kernel) -> Iterator[Uprobes]:
-    """Where it has perf events only."""
-    uprobes = Uprobes(_PROGRAMS, has_links=False)
-    yield uprobes
-    uprobes.shut_down()
-    assert [] == kernel.still_open()
-
-
-def test_one_link_for_each_program_and_file(kernel: _Kernel, linked: Uprobes) -> None:
+def test_one_group_for_each_program_and_file(keeper: _Keeper, linked: Uprobes) -> None:
     """
     All of its places at once, and the number that the program is to know.
     """
     opened = linked.open(4711, _HOOKS, 7)
 
     assert [
-        ("/python", (0x10, 0x30), 1001, 4711, 7),
-        ("/python", (0x20,), 1002, 4711, 7),
-        ("/library", (0x40,), 1002, 4711, 7),
-    ] == kernel.asked
-    assert kernel.descriptors == opened
+        Place(1001, "/python", [0x10, 0x30], 4711, 7),
+        Place(1002, "/python", [0x20], 4711, 7),
+        Place(1002, "/library", [0x40], 4711, 7),
+    ] == keeper.asked
+    assert list(keeper.held) == opened
     linked.close(opened)
 
 
-def test_one_event_for_each_place(kernel: _Kernel, unlinked: Uprobes) -> None:
+def test_perf_events_where_there_are_no_links(
+    keeper: _Keeper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """
-    Without links each probe has its own descriptor.
+    The keeper makes one for each place, of the type that the kernel has given to uprobes.
     """
+    kind = tmp_path / "type"
+    kind.write_text("9\n")
+    monkeypatch.setattr(uprobes_module, "_UPROBE_TYPE", kind)
+    unlinked = _uprobes(keeper, has_links=False)
     opened = unlinked.open(4711, _HOOKS, 7)
 
-    assert [
-        ("/python", 0x10, 1001, 4711),
-        ("/python", 0x30, 1001, 4711),
-        ("/python", 0x20, 1002, 4711),
-        ("/library", 0x40, 1002, 4711),
-    ] == kernel.asked
-    assert kernel.descriptors == opened
+    assert [9, 9, 9] == [place.perf_type for place in keeper.asked]
     unlinked.close(opened)
+    unlinked.shut_down()
 
 
-def test_nothing_to_probe_opens_nothing(kernel: _Kernel, linked: Uprobes) -> None:
+def test_nothing_to_probe_starts_no_keeper() -> None:
     """
-    No hooks are no error.
+    No hooks are no error, and need nobody who holds them.
     """
-    assert [] == linked.open(4711, (), 7)
-    assert [] == kernel.asked
+    uprobes = Uprobes(_PROGRAMS, has_links=True, start_keeper=pytest.fail)
+
+    assert [] == uprobes.open(4711, (), 7)
+    assert [] == uprobes.close([])
+    uprobes.shut_down()
 
 
-@pytest.mark.parametrize("refuses_from", range(4))
+@pytest.mark.parametrize("refuses_from", range(3))
 def test_when_one_place_is_refused_none_is_probed(
-    kernel: _Kernel, unlinked: Uprobes, refuses_from: int
+    keeper: _Keeper, linked: Uprobes, refuses_from: int
 ) -> None:
     """
     What was open already is closed, before anybody counts on it.
     """
-    kernel.refuses_from = refuses_from
-    kernel.refusal = OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+    keeper.refuses_from = refuses_from
+    keeper.refusal = OSError(errno.EINVAL, os.strerror(errno.EINVAL))
 
     with pytest.raises(KernelOrBccMissing):
-        unlinked.open(4711, _HOOKS, 7)
-    assert refuses_from == len(kernel.descriptors)
+        linked.open(4711, _HOOKS, 7)
+    assert (refuses_from, {}) == (len(keeper.asked), keeper.held)
 
 
 @pytest.mark.parametrize(
@@ -147,52 +159,88 @@ def test_when_one_place_is_refused_none_is_probed(
         (errno.EPERM, NotPermitted, "refused uprobes in process 4711 (Operation not permitted)"),
         (errno.EACCES, NotPermitted, "refused uprobes in process 4711 (Permission denied)"),
         (errno.ESRCH, ProcessLookupError, "No such process"),
+        (errno.EMFILE, KernelOrBccMissing, "no room for the probes of process 4711: gilscope may"),
         (errno.EINVAL, KernelOrBccMissing, "cannot put uprobes at 0x10, 0x30 of /python: Invalid"),
         (errno.ENOENT, KernelOrBccMissing, "cannot put uprobes at 0x10, 0x30 of /python: No such"),
     ],
 )
 def test_a_refusal_is_named(
-    kernel: _Kernel, linked: Uprobes, number: int, expected: type[Exception], message: str
+    keeper: _Keeper, linked: Uprobes, number: int, expected: type[Exception], message: str
 ) -> None:
     """
     By what the kernel said: not permitted, gone, or the places that it would not have.
     """
-    kernel.refusal = OSError(number, os.strerror(number))
+    keeper.refusal = OSError(number, os.strerror(number))
 
     with pytest.raises(expected) as refused:
         linked.open(4711, _HOOKS, 7)
     assert message in str(refused.value)
 
 
-def test_files_of_a_process_that_has_ended(kernel: _Kernel, linked: Uprobes) -> None:
+def test_files_of_a_process_that_has_ended(
+    keeper: _Keeper, linked: Uprobes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """
     Its folder below /proc goes with it: a file that is not found there is no fault of the probes.
     """
-    kernel.refusal = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-    kernel.has_process = False
+    keeper.refusal = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    monkeypatch.setattr(procfs, "is_alive", lambda _: False)
 
     with pytest.raises(ProcessLookupError):
         linked.open(4711, _HOOKS, 7)
 
 
-def test_closing_is_not_waited_for(linked: Uprobes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_is_not_waited_for(keeper: _Keeper, linked: Uprobes) -> None:
     """
-    However long the kernel takes, several go at a time, and it is said when each is out.
+    However long the kernel takes, and it is said when all are out.
     """
     opened = linked.open(4711, _HOOKS, 7)
-    is_let, arrived, really_close = threading.Event(), threading.Semaphore(0), os.close
-
-    def close_slowly(fd: int) -> None:
-        arrived.release()
-        is_let.wait()
-        really_close(fd)
-
-    monkeypatch.setattr(os, "close", close_slowly)
+    keeper.is_slow = True
     closing = linked.close(opened)
-    try:
-        assert all(arrived.acquire(timeout=30) for _ in opened)
-        assert not any(each.done() for each in closing)
-    finally:
-        is_let.set()
-    assert set(closing) == wait(closing, timeout=30).done
-    assert [] == [fd for fd in opened if _is_open(fd)]
+
+    assert [False] == [each.done() for each in closing]
+    keeper.finish_closing()
+    assert [True] == [each.done() for each in closing]
+
+
+def test_a_beat_is_sent_while_there_is_a_window(keeper: _Keeper, linked: Uprobes) -> None:
+    """
+    Only then, and not again at once however often somebody wants it.
+    """
+    probes = linked.open(4711, _HOOKS, 7)
+    linked.beat()
+    assert 0 == keeper.beats
+    window = linked.open(4711, _HOOKS, 7, is_window=True)
+    linked.beat()
+    linked.beat()
+    assert 1 == keeper.beats
+    assert [True] * 3 == [place.is_window for place in keeper.asked[3:]]
+    linked.close([*probes, *window])
+
+
+def test_what_nobody_asked_for_goes(keeper: _Keeper, linked: Uprobes) -> None:
+    """
+    A probe is put into the keeper itself and taken out again, at all of the places.
+    """
+    linked.leave_to_the_attached(_HOOKS)
+
+    assert [_Keeper.pid] * 3 == [place.pid for place in keeper.asked]
+
+
+def test_after_the_loss_of_a_keeper_there_is_another() -> None:
+    """
+    The loss is counted; windows that it closed before stay counted too.
+    """
+    first, second = _Keeper(), _Keeper()
+    keepers = iter([first, second])
+    uprobes = Uprobes(_PROGRAMS, has_links=True, start_keeper=lambda: cast("Keeper", next(keepers)))
+    uprobes.open(4711, _HOOKS, 7)
+    first.lapses, first.is_lost = 2, True
+    assert (1, 2, None) == (uprobes.losses, uprobes.lapses, uprobes.keeper_pid)
+    opened = uprobes.open(4711, _HOOKS, 7)
+
+    assert (1, 2, _Keeper.pid) == (uprobes.losses, uprobes.lapses, uprobes.keeper_pid)
+    assert list(second.held) == opened
+    uprobes.close(opened)
+    uprobes.shut_down()
+    assert (False, True) == (first.has_ended, second.has_ended)
