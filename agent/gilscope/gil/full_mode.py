@@ -102,8 +102,8 @@ class FullMode:
         self._plan = plan
         self._random = Random()  # noqa: S311 - nobody has to be kept from guessing
         self._watched: dict[int, _Watched] = {}
-        self._files: dict[tuple[int, int], _File] = {}
-        """By device and inode."""
+        self._files: dict[object, _File] = {}
+        """By what the kernel takes for one file."""
         self._beat_ns = 0
         """Before this only windows that must end are looked at."""
         self._known_lapses = 0
@@ -145,7 +145,7 @@ class FullMode:
             traced.window = self._probe.window(traced.pid, sites, traced.locks)
         usage = Usage(time.monotonic_ns(), process_cpu_ns(traced.pid) or 0, 0, 0)
         prices = Prices(costs, target.is_stepped)
-        file = self._files.setdefault(target.file.identity, _File())
+        file = self._files.setdefault(_file_of(traced), _File())
         file.targets += 1
         account = CostAccount(traced.window, prices, usage)
         watched = _Watched(traced, account, traced.window, file)
@@ -231,7 +231,7 @@ class FullMode:
             watched.file.targets -= 1
             watched.file.open_in.discard(pid)
             if not watched.file.targets:
-                self._files.pop(watched.traced.target.file.identity, None)
+                self._files.pop(_file_of(watched.traced), None)
 
     def cost(self, traced: Traced) -> TracingCost | None:
         """Return what tracing costs *traced*, by the costs of a trap on this machine."""
@@ -314,6 +314,16 @@ class FullMode:
         file.open_in.add(watched.traced.pid)
         if grant is not None and grant.until_ns is not None:
             watched.until_ns = grant.until_ns
+
+
+def _file_of(traced: Traced) -> object:
+    # Each container has a device of its own for the layer that it shares with others, but the
+    # kernel hangs all probes on the one file below. A build is in one file, as a rule; where it is
+    # in several, a trap is taken to cost more than it does.
+    located = traced.target.located
+    if traced.target.file == located.file and located.build_id:
+        return located.build_id
+    return traced.target.file.identity
 
 
 def _must_make_room(watched: _Watched) -> bool:

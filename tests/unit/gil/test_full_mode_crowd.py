@@ -140,6 +140,19 @@ def test_six_windows_are_open_at_a_time_in_one_file(monkeypatch: pytest.MonkeyPa
     assert [*[True] * 6, False, False, True, True] == crowd.step(5)
 
 
+def test_one_build_on_many_devices_is_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Containers see the layer that they share as a file of their own; the kernel does not.
+    """
+    crowd = _Crowd(monkeypatch, *range(2, 10), build_id="571d98e0")
+
+    assert [*[True] * 6, False, False] == crowd.step()
+    cost = crowd.mode.cost(crowd.traced[2])
+    assert cost is not None
+    # Seven others are probed on the contended path.
+    assert cost.overhead_ns == pytest.approx(30 * CONTENDED * (2000 + 7 * 100), abs=3)
+
+
 def test_who_waits_for_a_window_gets_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     After ten seconds those that have had one make room, and nobody is left out for good.
