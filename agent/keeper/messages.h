@@ -12,7 +12,7 @@ enum {
 };
 
 enum request_kind {
-    REQUEST_SETUP, // comes first; with the descriptor of the table of windows
+    REQUEST_SETUP, // comes first; with the descriptor of the table of windows, if there is one
     REQUEST_OPEN,  // with the descriptors of the program and of the file
     REQUEST_CLOSE,
     REQUEST_BEAT, // the agent is alive, as any other request says too
@@ -24,7 +24,7 @@ struct request {
     union {
         struct {
             uint32_t lease_ms;     // silence after which windows are closed
-            uint32_t value_size;   // of the table of windows
+            uint32_t value_size;   // of the table of windows; 0: there is none
             uint32_t until_offset; // of the end of a window, in it
             uint32_t padding;
             int64_t clock_shift_ns; // the kernel's monotonic clock less the keeper's

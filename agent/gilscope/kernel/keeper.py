@@ -72,7 +72,7 @@ class Keeper:
     """A running keeper. Any thread may call its methods."""
 
     def __init__(self, table: WindowTable | None = None, *, lease_s: float = LEASE_S) -> None:
-        """Start it; *table* is needed for windows. Raises KernelOrBccMissing."""
+        """Start it, with the *table* of windows if there is one. Raises KernelOrBccMissing."""
         own, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with its:
             try:
@@ -91,11 +91,9 @@ class Keeper:
         self._is_ending = False
         self.lapses = 0
         """How often windows were closed because of the agent's silence."""
-        if table is not None:
-            setup = _SETUP.pack(
-                int(lease_s * _MS_PER_S), table.value_size, table.until_offset, 0, 0
-            )
-            self._send(_REQUEST_SETUP, 0, setup, (), [table.fd])
+        size, offset = (0, 0) if table is None else (table.value_size, table.until_offset)
+        setup = _SETUP.pack(int(lease_s * _MS_PER_S), size, offset, 0, 0)
+        self._send(_REQUEST_SETUP, 0, setup, (), [] if table is None else [table.fd])
         self._reader = threading.Thread(target=self._read, name="gilscope-keeper", daemon=True)
         self._reader.start()
 
