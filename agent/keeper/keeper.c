@@ -58,6 +58,9 @@ static struct {
     int windows_fd;
 } setup;
 
+static struct reply *unsent;
+static size_t unsent_count, unsent_room;
+
 static int lease_fd, children_fd;
 static struct timespec heard_at; // the agent, last
 static timer_t last_resort;
@@ -111,13 +114,39 @@ static void begin_work(void)
     timer_settime(last_resort, TIMER_ABSTIME, &last, NULL);
 }
 
-// The agent reads replies as long as it lives, so there is room for them; if not, it has been
-// stopped, and learns what it needs by asking.
+static bool is_sent(const struct reply *reply)
+{
+    return send(SOCKET, reply, sizeof(*reply), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ||
+           (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
+// Never waits: the agent may ask for many things before it reads, and it may have been stopped.
 static void tell(uint32_t kind, uint32_t number, int error)
 {
     struct reply reply = {.kind = kind, .number = number, .error = error};
 
-    send(SOCKET, &reply, sizeof(reply), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (!unsent_count && is_sent(&reply))
+        return;
+    if (unsent_count == unsent_room) {
+        size_t room = unsent_room ? 2 * unsent_room : 64;
+        struct reply *more = realloc(unsent, room * sizeof(*more));
+
+        if (!more)
+            return;
+        unsent = more;
+        unsent_room = room;
+    }
+    unsent[unsent_count++] = reply;
+}
+
+static void tell_unsent(void)
+{
+    size_t sent = 0;
+
+    while (sent < unsent_count && is_sent(&unsent[sent]))
+        sent++;
+    unsent_count -= sent;
+    memmove(unsent, unsent + sent, unsent_count * sizeof(*unsent));
 }
 
 static void take_out(struct group *group, uint32_t number)
@@ -316,6 +345,7 @@ static void prepare(void)
     struct sigevent kill = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
     sigset_t children;
 
+    close_from(SOCKET + 1);
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
         signal(ignored[i], SIG_IGN);
     prctl(PR_SET_NAME, "gilscope-keeper");
@@ -339,12 +369,15 @@ int main(void)
     };
 
     for (;;) {
+        waited[0].events = unsent_count ? POLLIN | POLLOUT : POLLIN;
         if (poll(waited, 3, -1) < 0 && errno != EINTR)
             break;
         begin_work();
         if (waited[1].revents)
             reap();
-        if (waited[0].revents) {
+        if (waited[0].revents & POLLOUT)
+            tell_unsent();
+        if (waited[0].revents & ~POLLOUT) {
             if (!answer())
                 break;
             heard_at = now_monotonic();

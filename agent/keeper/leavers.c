@@ -45,6 +45,11 @@ static void close_from_to(unsigned int first, unsigned int last)
         syscall(SYS_CLOSE_RANGE, first, last, 0);
 }
 
+void close_from(unsigned int first)
+{
+    close_from_to(first, ~0U);
+}
+
 // Close every descriptor but those in *fds*, which are in ascending order.
 static void close_others(const int *fds, size_t count)
 {
@@ -54,7 +59,7 @@ static void close_others(const int *fds, size_t count)
         if (fds[i])
             close_from_to(next, fds[i] - 1);
     }
-    close_from_to(next, ~0U);
+    close_from(next);
 }
 
 static bool remember(pid_t pid, uint32_t number)

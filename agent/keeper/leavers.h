@@ -14,6 +14,9 @@ void close_by_leaving(const int *fds, size_t count, uint32_t number);
 // Take note of one process that has ended, if there is one; store its request's number.
 bool leaver_has_gone(uint32_t *number);
 
+// Close all descriptors from *first* on.
+void close_from(unsigned int first);
+
 // Whether any process of request *number* has not ended yet.
 bool are_leaving(uint32_t number);
 
