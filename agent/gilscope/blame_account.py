@@ -3,20 +3,15 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from gilscope.model import Culprit, Edge, Kind, Observation, ProcessTotals, Stack, Tally
 from gilscope.pair_slots import PairSlots, Shown, Sums, shown_over_time, sums_of
-from gilscope.printable import printable
+from gilscope.printable import label
 from gilscope.recent_losses import RecentLosses
 from gilscope.site_totals import Labels, Line, SiteTotals
 from gilscope.stacks import SiteNames
 
 __all__ = ["BlameAccount", "BlameSeries", "Lately", "RecentPair", "SlowHolder"]
-
-_LONGEST_NAME: Final = 200
-_KEPT_END: Final = 80
-"""So much stays of the end of a name that is too long: the file and the line stand there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +146,7 @@ class BlameAccount:
 
     def _name(self, stack: Stack) -> str:
         # Names come from the traced program, which may hold anything.
-        name = printable(self._names.innermost(stack))
-        if len(name) > _LONGEST_NAME:
-            name = f"{name[: _LONGEST_NAME - _KEPT_END - 1]}…{name[-_KEPT_END:]}"
-        return sys.intern(name)  # a site is part of many pairs
+        return sys.intern(label(self._names.innermost(stack)))  # a site is part of many pairs
 
 
 def _recent_pair(line: Line, lost_ns: int) -> RecentPair:

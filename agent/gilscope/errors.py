@@ -1,5 +1,7 @@
 """The situations in which gilscope gives up, each with its exit code and its remedy."""
 
+from gilscope.printable import printable_lines
+
 __all__ = [
     "CannotListen",
     "FilesDiffer",
@@ -20,6 +22,7 @@ class GilscopeError(Exception):
     """A failure that a user can understand and act on.
 
     The message says what failed and which fact was checked; *remedy* says what to do about it.
+    Both are free of what a terminal would obey: names and paths of other programs are part of them.
     The exit codes are an interface for scripts: append, never renumber.
     """
 
@@ -27,9 +30,9 @@ class GilscopeError(Exception):
     remedy = ""
 
     def __init__(self, message: str, *, remedy: str | None = None) -> None:
-        super().__init__(message)
+        super().__init__(printable_lines(message))
         if remedy is not None:
-            self.remedy = remedy
+            self.remedy = printable_lines(remedy)
 
 
 class NotPython(GilscopeError):

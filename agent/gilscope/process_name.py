@@ -3,9 +3,13 @@
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+from gilscope.printable import label
+
 __all__ = ["process_name"]
 
 _MAX_LENGTH = 64
+_MAX_READ = 4096
+"""A title may be megabytes long."""
 _TAKES_ARGUMENT = frozenset("cmWX")
 _INTERPRETERS = ("python", "pypy")
 _LOADERS = ("ld-linux", "ld-musl", "ld.so")
@@ -16,23 +20,25 @@ def process_name(argv: Sequence[str]) -> str:
 
     ``python3 -u /srv/app.py`` is ``app.py``, ``python -m http.server`` is ``http.server``,
     ``python -c …`` is ``python -c``. A process that has rewritten its title, as servers do, keeps
-    the title. What is no text, as a path may be, is escaped: a name goes into labels and pages.
+    the title. What is no text, as a path may be, is escaped, and it is a `label`: a name goes to
+    metrics, pages and terminals.
     """
-    return _name(argv).encode("utf-8", "backslashreplace").decode()
+    name = _name(argv)[:_MAX_READ].encode("utf-8", "backslashreplace").decode()
+    return label(name, _MAX_LENGTH).strip() or "unknown"
 
 
 def _name(argv: Sequence[str]) -> str:
     if not argv or not argv[0]:
         return "unknown"
     if len(argv) == 1 and " " in argv[0]:
-        return argv[0].strip()[:_MAX_LENGTH]
+        return argv[0].strip()
     words = list(argv)
     if _basename(words[0]).startswith(_LOADERS):
         words = _behind_loader(words)
     program = _basename(words[0])
     if not program.startswith(_INTERPRETERS):
-        return program[:_MAX_LENGTH]
-    return (_python_name(words[1:]) or program)[:_MAX_LENGTH]
+        return program
+    return _python_name(words[1:]) or program
 
 
 def _python_name(arguments: Sequence[str]) -> str | None:

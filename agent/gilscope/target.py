@@ -17,6 +17,7 @@ from gilscope.gil.model import Sites
 from gilscope.gil.site_cache import SiteCache
 from gilscope.gil.sites import resolve_sites
 from gilscope.model import Process
+from gilscope.printable import label, printable
 from gilscope.process_name import process_name
 from gilscope.procfs import Mapping
 from gilscope.procmem import ProcessMemory
@@ -129,7 +130,7 @@ def locate(pid: int) -> Located:
             refusal = refusal or error
     if refusal is not None:
         raise type(refusal)(f"process {pid}: {refusal}", remedy=refusal.remedy) from refusal
-    program = " ".join(procfs.read_command_line(pid)[:1]) or "?"
+    program = label(" ".join(procfs.read_command_line(pid)[:1])) or "?"
     raise NotPython(f"process {pid} ({program}) does not map a Python interpreter")
 
 
@@ -218,13 +219,14 @@ def open_mapped(pid: int, mapping: Mapping) -> MappedFile:
             continue
     if denied is not None:
         raise NotPermitted(
-            f"cannot open the file that process {pid} maps as {mapping.path} ({denied.strerror})",
+            f"cannot open the file that process {pid} maps as {printable(mapping.path)} "
+            f"({denied.strerror})",
             remedy="Grant CAP_DAC_READ_SEARCH if its folder is closed to gilscope; if the file was "
             "replaced since the process started, grant CAP_CHECKPOINT_RESTORE or restart the "
             "process. `gilscope doctor -p PID` tells which.",
         )
     raise NotPython(
-        f"the file that process {pid} maps as {mapping.path} is not on disk any more",
+        f"the file that process {pid} maps as {printable(mapping.path)} is not on disk any more",
         remedy="Restart the process, so that it runs the installed interpreter.",
     )
 

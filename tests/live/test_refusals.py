@@ -176,3 +176,30 @@ def test_four_capabilities_are_enough_for_processes_of_others() -> None:
 
     assert 0 == outcome.exit_code
     assert "No thread had to wait for the GIL." in outcome.output
+
+
+_EVIL_TITLES = (
+    b"\x1b]0;owned\x07\x1b[31mRED\r",
+    b"\xe2\x80\xaednim\xe2\x81\xa6",
+    b"\x9b31m\xff\x00",
+    b"line\nerror: forged",
+)
+
+
+@pytest.mark.parametrize("title", _EVIL_TITLES)
+@pytest.mark.parametrize("command", [("record", "-p"), ("serve", "-p"), ("doctor", "-p")])
+def test_refusal_holds_nothing_that_a_terminal_obeys(
+    command: tuple[str, str], title: bytes
+) -> None:
+    """
+    Whatever the process that is refused calls itself; nor does it add a line.
+    """
+    words = [part for part in title.split(b"\0") if part]
+    with subprocess.Popen([words[0], b"600"], executable="/bin/sleep") as process:
+        outcome = gilscope(*command, str(process.pid))
+        process.kill()
+
+    told = f"{outcome.output}{outcome.messages}"
+    assert (3, True) == (outcome.exit_code, str(process.pid) in told)
+    assert [] == [line for line in told.split("\n") if not line.isprintable()]
+    assert "\nerror: forged" not in told

@@ -10,7 +10,7 @@ _PACKAGE = Path(__file__).resolve().parents[2] / "agent" / "gilscope"
 
 _BASE, _PURE, _IO, _VIEWS, _SERVING, _COMMANDS, _CLI = range(7)
 
-_BASE_MODULES = {"", "errors", "histogram", "metrics", "model"}
+_BASE_MODULES = {"", "errors", "histogram", "metrics", "model", "printable"}
 # Whatever is not listed here or found in a package below is pure.
 _IO_MODULES = {
     "agent_reader",

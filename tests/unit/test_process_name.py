@@ -24,6 +24,9 @@ from gilscope.process_name import process_name
         ([], "unknown"),
         ([""], "unknown"),
         (["python3", "caf\udce9.py"], "caf\\udce9.py"),
+        (["python3", "\033]0;PWN\a\033[31mred\r\n\u202e.py"], "]0;PWN[31mred  .py"),
+        (["\u202e\u2066\033"], "unknown"),
+        (["gunicorn:\tworker \x9b31m[app]"], "gunicorn: worker 31m[app]"),
     ],
 )
 def test_name_is_what_the_user_would_call_it(argv: list[str], name: str) -> None:
@@ -38,3 +41,5 @@ def test_name_has_a_bounded_length() -> None:
     A label value does not grow with a command line.
     """
     assert 64 == len(process_name(["python", "x" * 1000 + ".py"]))
+    assert 64 == len(process_name(["python", "\udce9" * 1000 + ".py"]))
+    assert 64 == len(process_name(["title " * 1_000_000]))

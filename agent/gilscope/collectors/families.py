@@ -1,12 +1,19 @@
 """The samples of a scrape, family by family."""
 
+import hashlib
+from typing import Final
+
 from gilscope.histogram import Histogram
 from gilscope.metrics import Family
 from gilscope.model import Process
+from gilscope.printable import LONGEST_LABEL, label
 
-__all__ = ["NS_PER_S", "Labels", "Series", "process_labels"]
+__all__ = ["NS_PER_S", "Labels", "Series", "log_label", "process_labels"]
 
 NS_PER_S = 1_000_000_000
+
+_MARK: Final = 13
+"""Characters that tell logs apart whose names are no labels as they are."""
 
 Labels = tuple[str, ...]
 """Values, in the order of the family's label names."""
@@ -37,3 +44,14 @@ class Series:
 def process_labels(process: Process) -> Labels:
     """Return the values of PROCESS_LABELS."""
     return (process.name, str(process.pid), process.container_id or "", process.pod_uid or "")
+
+
+def log_label(name: str) -> str:
+    """Return the value of the label ``log`` for the log *name*, of which no other log has the same.
+
+    A name that cannot be a label as it is ends in a digest of it: what stays of two may be equal.
+    """
+    if label(name) == name:
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{label(name, LONGEST_LABEL - _MARK)}~{digest[: _MARK - 1]}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gilscope import metrics
-from gilscope.collectors.families import Series
+from gilscope.collectors.families import Series, log_label
 from gilscope.stm.site_series import SiteBook, kind_label
 from gilscope.stm.sums import FollowedLog, LogSums
 
@@ -23,15 +23,16 @@ def stm_families(logs: Sequence[FollowedLog], book: SiteBook, at_ns: int) -> Ite
     families = {family: Series(family) for family in _FAMILIES}
     sites = book.series(logs, at_ns)
     for log in logs:
-        labels = (log.name,)
-        _add_sums(families, log.name, log.sums)
+        name = log_label(log.name)
+        labels = (name,)
+        _add_sums(families, name, log.sums)
         families[metrics.STM_LOG_BYTES].add(labels, log.read_bytes)
         families[metrics.STM_LOG_LAG].add(labels, log.lag_bytes)
         for reason in ERRORS:
             count = log.sums.errors.get(reason, 0)
-            families[metrics.STM_LOG_ERRORS].add((log.name, reason), count)
+            families[metrics.STM_LOG_ERRORS].add((name, reason), count)
         for each in sites.get(log.name, ()):
-            of_site = (log.name, each.kind, each.site, each.other_site)
+            of_site = (name, each.kind, each.site, each.other_site)
             families[metrics.STM_CONFLICTS].add(of_site, each.loss.count)
             families[metrics.STM_SITE_ABORT_COST].add_ns(of_site, each.loss.lost_ns)
             families[metrics.STM_SITE_PAUSE].add_ns(of_site, each.loss.paused_ns)

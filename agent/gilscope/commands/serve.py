@@ -30,6 +30,7 @@ from gilscope.gil.request import begin_loading
 from gilscope.gil.site_cache import SiteCache, default_folder
 from gilscope.gil.tracer import Tracer
 from gilscope.gil.trap_costs import measure_trap_costs
+from gilscope.log_lines import LogLines
 from gilscope.model import Mode
 from gilscope.serve import Address, Pulse, Server, parse_address
 from gilscope.stm_live.tracer import StmTracer
@@ -117,7 +118,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM and return the exit code; raises GilscopeError."""
     if not has_targets(arguments) and not arguments.stm_log:
         arguments.complain("one of the arguments -p/--pid --match --all --stm-log is required")
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
+    lines = logging.StreamHandler()
+    lines.setFormatter(LogLines())
+    logging.basicConfig(level=logging.INFO, handlers=[lines])
     allow_many()
     share_one_arena()
     stopped = threading.Event()

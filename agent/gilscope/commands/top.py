@@ -25,6 +25,7 @@ from gilscope.gil.request import begin_loading
 from gilscope.gil.site_cache import SiteCache, default_folder
 from gilscope.gil.tracer import Tracer
 from gilscope.gil.trap_costs import measure_trap_costs
+from gilscope.log_lines import LogLines
 from gilscope.model import Frame, Mode
 from gilscope.source_lines import SourceLines
 
@@ -174,7 +175,7 @@ class _Problems(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+        self.setFormatter(LogLines())
         self.count = 0
         self.kept: list[str] = []
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from gilscope.gil.paths import is_standard_library, short_path
 from gilscope.model import Frame
+from gilscope.printable import label
 
 __all__ = ["FRAMES_FOR_ROLE", "MAIN_THREAD", "is_threading", "resting_role", "thread_role"]
 
@@ -15,8 +16,8 @@ FRAMES_FOR_ROLE = 8
 def thread_role(frames: Sequence[Frame], *, is_main_thread: bool) -> str | None:
     """Return the role of a thread with these outermost *frames*, outermost first.
 
-    It is ``function (file:line)`` with the line of the ``def``, and ``MainThread`` for the main
-    one. None while the thread stands in `threading`'s own code: ask again later.
+    It is ``function (file:line)`` with the line of the ``def``, as a label, and ``MainThread`` for
+    the main one. None while the thread stands in `threading`'s own code: ask again later.
     """
     if is_main_thread:
         return MAIN_THREAD
@@ -62,4 +63,4 @@ def _plain_name(frame: Frame) -> str:
 
 def _named(frame: Frame) -> str:
     # Not from the working directory: started from elsewhere, a thread keeps its role.
-    return f"{frame.function} ({short_path(frame.file)}:{frame.first_line})"
+    return label(f"{frame.function} ({short_path(frame.file)}:{frame.first_line})")

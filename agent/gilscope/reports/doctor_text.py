@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from gilscope.diagnosis import Check, Diagnosis, ProcessDiagnosis, PythonLine, Status
+from gilscope.printable import printable
 
 __all__ = ["render"]
 
@@ -79,7 +80,7 @@ def _pythons(lines: tuple[PythonLine, ...], unreadable: int, paint: _Paint) -> I
     else:
         table = [("pid", "process", "python", "gil")]
         table += [
-            (str(line.pid), line.name, line.python or "-", line.method or line.reason)
+            (str(line.pid), printable(line.name), line.python or "-", line.method or line.reason)
             for line in lines
         ]
         widths = [max(len(row[column]) for row in table) for column in range(3)]
@@ -127,5 +128,5 @@ def _words(check: Check) -> str:
 def _wrapped(text: str, indent: int) -> list[str]:
     # A path or a command that is too long stays whole, so that it can be copied.
     return textwrap.wrap(
-        text, max(20, _WIDTH - indent), break_long_words=False, break_on_hyphens=False
+        printable(text), max(20, _WIDTH - indent), break_long_words=False, break_on_hyphens=False
     ) or [""]

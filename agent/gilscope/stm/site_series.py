@@ -7,7 +7,7 @@ from typing import Final
 
 from gilscope.model import Tally
 from gilscope.pair_slots import PairSlots
-from gilscope.printable import printable
+from gilscope.printable import label
 from gilscope.site_totals import Labels, SiteTotals
 from gilscope.stacks import SiteNames
 from gilscope.stm.markers import describe, position_of
@@ -18,9 +18,6 @@ __all__ = ["SiteBook", "SiteLoss", "kind_label"]
 _LOST: Final = "lost"
 _PAUSED: Final = "paused"
 _REST: Final = "not told apart"
-_LONGEST_NAME: Final = 200
-_KEPT_END: Final = 80
-"""So much stays of the end of a name that is too long: the file and the line stand there."""
 
 _Item = tuple[Place, str]
 
@@ -92,18 +89,11 @@ class _Sites:
     def _site(self, marker: str) -> str:
         position = position_of(marker)
         if position is None:
-            return _clipped(describe(marker).strip("()"))
+            return label(describe(marker).strip("()"))
         path = self._names.path(position.file)
-        return _clipped(f"{position.function} ({path}:{position.line})")
+        return label(f"{position.function} ({path}:{position.line})")
 
 
 def kind_label(kind: str) -> str:
     """Return the name of an event without the prefix that all of them have."""
     return kind.removeprefix("STM_")
-
-
-def _clipped(name: str) -> str:
-    shown = printable(name)
-    if len(shown) <= _LONGEST_NAME:
-        return shown
-    return f"{shown[: _LONGEST_NAME - _KEPT_END - 1]}…{shown[-_KEPT_END:]}"

@@ -1,11 +1,13 @@
 """Turns what the kernel's tables hold into totals."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from gilscope.histogram import Histogram
 from gilscope.model import Record, Tally
+from gilscope.printable import label
 from gilscope.stm_live.model import Library, StmProcess, StmThread, StmTotals
 
 __all__ = ["OTHER", "RESTART_REASONS", "WAITS", "RawStm", "busiest_first", "thread_of", "totals_of"]
@@ -80,7 +82,7 @@ def thread_of(tid: int, record: Record) -> StmThread:
     """Return the thread *tid*, of which the table holds *record*."""
     return StmThread(
         tid,
-        bytes(record["name"]).split(b"\0", 1)[0].decode(errors="replace"),
+        label(bytes(record["name"]).split(b"\0", 1)[0].decode(errors="replace")),
         Tally(record["committed_ns"], record["commits"]),
         Tally(record["aborted_ns"], record["aborts"]),
     )
@@ -96,7 +98,11 @@ def _histogram(record: Record, name: str) -> Histogram:
 
 
 def _reasons(named: Mapping[str, int], unnamed: int) -> dict[str, int]:
-    ranked = dict(sorted(named.items(), key=lambda item: (-item[1], item[0])))
+    # What a program gives as its reasons may differ in what cannot be shown.
+    shown: Counter[str] = Counter()
+    for reason, count in named.items():
+        shown[label(reason)] += count
+    ranked = dict(sorted(shown.items(), key=lambda item: (-item[1], item[0])))
     return ranked | {OTHER: ranked.get(OTHER, 0) + unnamed} if unnamed else ranked
 
 

@@ -7,6 +7,7 @@ import pytest
 from gilscope.collectors.agent import AgentCollector
 from gilscope.collectors.exposition import encode
 from gilscope.collectors.stm import ERRORS, stm_families
+from gilscope.printable import LONGEST_LABEL
 from gilscope.stm.site_series import SiteBook
 from gilscope.stm.sums import FollowedLog
 from stm.following import followed_log
@@ -193,3 +194,20 @@ def test_logs_are_part_of_the_scrape() -> None:
 
     assert 1 == figures.value("gilscope_scrape_success")
     assert len(_CONTENT) == figures.total("gilscope_stm_log_bytes_total")
+
+
+def test_names_of_logs_are_labels_and_stay_apart() -> None:
+    """
+    Two names of which the same can be shown are two series; none has a character of control.
+    """
+    names = ("app.log", "a\033[31m.log", "a[31m\x07.log", "x" * 300 + "y", "x" * 300 + "z")
+    logs = [followed_log(_CONTENT, name=name) for name in names]
+
+    shown = [
+        sample.labels["log"]
+        for sample in _scrape(SiteBook(5), *logs).samples("gilscope_stm_log_bytes_total")
+    ]
+
+    assert shown[0] == "app.log"
+    assert len(names) == len(set(shown))
+    assert all(name.isprintable() and len(name) <= LONGEST_LABEL for name in shown)

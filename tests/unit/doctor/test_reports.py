@@ -260,3 +260,20 @@ def test_json_of_all_pythons() -> None:
             "remedy": "none",
         }
     ] == report["processes"]
+
+
+def test_nothing_that_a_process_says_of_itself_is_obeyed() -> None:
+    """
+    Neither in the table of processes nor in a check, and in no remedy.
+    """
+    evil = "\033]0;PWN\a\033[31mred\r\u202e"
+    check = Check("process", Status.MISSING, evil, evil)
+    line = PythonLine(47, evil, None, None, evil)
+    found = Diagnosis(
+        (_KERNEL, check), process=replace(_PROCESS, checks=(check,)), processes=(line,)
+    )
+
+    shown = doctor_text.render(found).split("\n")
+
+    assert [] == [each for each in shown if not each.isprintable()]
+    assert 5 == sum("]0;PWN[31mred" in each for each in shown)

@@ -1,5 +1,7 @@
 """From the tables of the kernel to totals."""
 
+from dataclasses import replace
+
 from gilscope.gil.losses import Loss
 from gilscope.histogram import slot_of
 from gilscope.model import Tally
@@ -86,3 +88,14 @@ def test_totals_keep_the_instant() -> None:
     tables = raw()
 
     assert tables.at_ns == totals_of(stm_observation().process, tables, ()).at_ns
+
+
+def test_reasons_are_labels() -> None:
+    """
+    Two reasons of which the same can be shown are one: no series is there twice.
+    """
+    tables = replace(raw(), reasons={"ti\x1bme": 3, "time\u202e": 2, "open": 1})
+
+    totals = totals_of(stm_observation().process, tables, ())
+
+    assert [("time", 5), ("open", 1), ("other", 2)] == list(totals.inevitable.items())
