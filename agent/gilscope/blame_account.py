@@ -8,6 +8,7 @@ from gilscope.model import Culprit, Edge, Kind, Observation, ProcessTotals, Stac
 from gilscope.pair_slots import PairSlots, Shown, Sums, shown_over_time, sums_of
 from gilscope.printable import label
 from gilscope.recent_losses import RecentLosses
+from gilscope.role_account import RoleAccount, RoleFigures
 from gilscope.site_totals import Labels, Line, SiteTotals
 from gilscope.stacks import SiteNames
 
@@ -70,6 +71,7 @@ class BlameAccount:
         self._holders = SiteTotals([()])
         self._pair_slots = PairSlots(self._pairs, limit, width=2)
         self._holder_slots = PairSlots(self._holders, limit, width=1)
+        self._roles = RoleAccount()
         self._limit = limit
         self._recent = RecentLosses(seen.since_ns)
         self._totals = replace(seen.totals, edges=(), culprits=())
@@ -77,6 +79,9 @@ class BlameAccount:
     def enter(self, totals: ProcessTotals) -> None:
         """Take over *totals*, which are not older than what was entered before."""
         before, self._totals = self._totals, totals
+        if totals is before:
+            return
+        self._roles.enter(totals.threads)
         # An edge that has not changed is the same object: an idle process costs next to nothing.
         # Otherwise lists beat generators, for there may be hundreds in each of many processes.
         edges, culprits = totals.edges, totals.culprits
@@ -100,6 +105,10 @@ class BlameAccount:
         """Return what the series show now."""
         at_ns = self._totals.at_ns
         return BlameSeries(self._pair_slots.shown(at_ns), self._holder_slots.shown(at_ns))
+
+    def roles(self) -> tuple[RoleFigures, ...]:
+        """Return what the series of thread roles show now."""
+        return self._roles.figures(self._totals.at_ns)
 
     def sums(self) -> tuple[Sums, Sums]:
         """Return what has been lost so far by pairs and by slow holders, for `over_time`."""

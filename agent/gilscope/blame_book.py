@@ -6,6 +6,7 @@ from typing import Final
 
 from gilscope.blame_account import BlameAccount, BlameSeries, Lately
 from gilscope.model import Observation
+from gilscope.role_account import RoleFigures
 
 __all__ = ["DEFAULT_PAIRS", "BlameBook", "series_over_time"]
 
@@ -32,6 +33,11 @@ class BlameBook:
             return {}
         with self.turn:
             return {pid: account.blame() for pid, account in self._entered(observations).items()}
+
+    def roles(self, observations: Iterable[Observation]) -> Mapping[int, tuple[RoleFigures, ...]]:
+        """Return what to export of the thread roles of the processes in *observations*, by pid."""
+        with self.turn:
+            return {pid: account.roles() for pid, account in self._entered(observations).items()}
 
     def lately(self, observations: Iterable[Observation], most: int) -> Mapping[int, Lately]:
         """Return what the processes in *observations* have lost lately, by pid.

@@ -6,7 +6,7 @@ stays in the shared one. So a series begins at zero, none ever runs back, and al
 are what has been lost altogether.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -56,26 +56,41 @@ class _Series:
 class PairSlots:
     """The series of what one process loses."""
 
-    def __init__(self, totals: SiteTotals, limit: int, width: int) -> None:
-        """Give at most *limit* places of *totals*, which have *width* names, their own series."""
+    def __init__(self, totals: SiteTotals, limit: int, width: int, *, at_once: int = 0) -> None:
+        """Give at most *limit* places of *totals*, which have *width* names, their own series.
+
+        The first *at_once* of them have these as soon as they are met, with all that they have
+        lost, and however little that is.
+        """
         self._totals = totals
         self._limit = limit
         self._others = (OTHER,) * width
         self._shared: dict[Labels, _Series] = {}
         self._own: dict[Line, _Series] = {}
+        self._at_once = at_once
+        self._first: set[Place] = set()
         self._chosen: set[Place] = set()
         self._marks: tuple[_Mark, _Mark] | None = None
         self._shown: tuple[Shown, ...] | None = None
+
+    @property
+    def chosen(self) -> Collection[Place]:
+        """The places that have series of their own."""
+        return self._chosen
 
     def shown(self, at_ns: int) -> tuple[Shown, ...]:
         """Return what every series shows now, at *at_ns*; the shared ones first."""
         changed = self._totals.take_changed()
         if changed or self._shown is None:
-            self._choose({line.place: None for line in changed}, self._mark(at_ns))
+            places = {line.place: None for line in changed}
+            self._choose_first(places)
+            self._choose(places, self._mark(at_ns))
             for line in changed:
                 if line.place in self._chosen and line not in self._own:
                     labels = (*line.place.names, *line.kind)
-                    self._own[line] = _Series(labels, line.ns, line.count)
+                    is_first = line.place in self._first
+                    before = (0, 0) if is_first else (line.ns, line.count)
+                    self._own[line] = _Series(labels, *before)
             self._shown = self._advance()
         return self._shown
 
@@ -87,6 +102,16 @@ class PairSlots:
             by_place = {place: place.ns for place in self._totals.places.values()}
             self._marks = old, last = last, _Mark(at_ns, self._totals.ns, by_place)
         return old
+
+    def _choose_first(self, places: Iterable[Place]) -> None:
+        """Give slots to places that have never been part of a shared series."""
+        left = self._at_once - len(self._first)
+        if left > 0:
+            # Until these are given away, whatever has none has only just been met.
+            fresh = [place for place in places if place not in self._first]
+            fresh.sort(key=lambda place: -place.ns)
+            self._first.update(fresh[:left])
+            self._chosen |= self._first
 
     def _choose(self, places: Iterable[Place], since: "_Mark") -> None:
         """Give free slots to the dearest of *places*, which have just lost something."""

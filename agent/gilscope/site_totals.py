@@ -1,6 +1,6 @@
 """Adds up what is lost by the names of its places, for as long as a process is traced."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -66,7 +66,7 @@ class SiteTotals:
         """By kind."""
         self.places: dict[Labels, Place] = {}
         self.lines: list[Line] = []
-        """In the order in which they were seen first; none ever goes."""
+        """In the order in which they were seen first; none goes but by `forget_idle`."""
         self._by_labels: dict[tuple[Labels, Labels], Line] = {}
         self._losses: dict[Hashable, _Loss] = {}
         self._changed: dict[Line, None] = {}
@@ -101,6 +101,15 @@ class SiteTotals:
         """Return the lines that have changed since this was asked last."""
         changed, self._changed = self._changed, {}
         return list(changed)
+
+    def forget_idle(self, kept: Collection[Place]) -> None:
+        """Forget the places of which nothing is in the list any more, but for those in *kept*."""
+        used = {loss.line.place for loss in self._losses.values()}.union(kept)
+        used.update(line.place for line in self.lines if line.ns or line.count)
+        self.lines = [line for line in self.lines if line.place in used]
+        self.places = {place.names: place for place in self.places.values() if place in used}
+        self._by_labels = {(line.place.names, line.kind): line for line in self.lines}
+        self._changed = {line: None for line in self._changed if line.place in used}
 
     def _line(self, names: Labels, kind: Labels) -> Line:
         line = self._by_labels.get((names, kind))

@@ -5,7 +5,6 @@ point, and the first long wait, which may be the only one, is an increase. What 
 left out, as is what says nothing: waits of unknown cause where causes are known.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gilscope import metrics
@@ -19,10 +18,10 @@ from gilscope.model import (
     Cause,
     GilTotals,
     Observation,
-    Tally,
     ThreadTotals,
     TracingCost,
 )
+from gilscope.role_account import RoleFigures
 
 __all__ = ["gil_families", "series_of"]
 
@@ -50,13 +49,16 @@ def gil_families(
 
     *book* remembers which pairs have series of their own; without it none has.
     """
-    yield from series_of(observations, (BlameBook() if book is None else book).series(observations))
+    book = BlameBook() if book is None else book
+    yield from series_of(observations, book.series(observations), book.roles(observations))
 
 
 def series_of(
-    observations: Iterable[Observation], blames: Mapping[int, BlameSeries]
+    observations: Iterable[Observation],
+    blames: Mapping[int, BlameSeries],
+    roles: Mapping[int, Iterable[RoleFigures]],
 ) -> Iterator[Series]:
-    """Yield the families about traced processes, with *blames* by pid."""
+    """Yield the families about traced processes, with *blames* and *roles* by pid."""
     families = {family: Series(family) for family in _FAMILIES}
     for observation in observations:
         labels = process_labels(observation.process)
@@ -65,6 +67,7 @@ def series_of(
         )
         if not observation.invalid:
             _add_process(families, labels, observation)
+            _add_roles(families, labels, roles.get(observation.process.pid, ()))
             blame = blames.get(observation.process.pid)
             if blame is not None:
                 add_blame(families, labels, blame)
@@ -92,26 +95,19 @@ def _add_process(families: _Families, labels: Labels, observation: Observation) 
 
 
 def _add_threads(families: _Families, labels: Labels, threads: Iterable[ThreadTotals]) -> None:
-    by_role: dict[str, list[ThreadTotals]] = defaultdict(list)
-    waiting = []
-    for thread in threads:
-        # A thread that has no role yet is exported with its whole time as soon as it has one: a
-        # counter must not move from one role to another.
-        if thread.role is not None:
-            by_role[thread.role].append(thread)
-        if thread.waiting_ns:
-            waiting.append(thread.waiting_ns)
-    for role, members in sorted(by_role.items()):
-        of_role = (*labels, role)
-        families[metrics.GIL_THREAD_WAIT].add_ns(of_role, sum(each.wait_ns for each in members))
-        families[metrics.GIL_THREAD_WAITS].add(of_role, sum(each.waits for each in members))
-        held = [each.held for each in members if each.held is not None]
-        if held:
-            tally = sum(held, start=Tally())
-            families[metrics.GIL_THREAD_HOLD].add_ns(of_role, tally.ns)
-            families[metrics.GIL_THREAD_HOLDS].add(of_role, tally.count)
+    waiting = [thread.waiting_ns for thread in threads if thread.waiting_ns]
     families[metrics.GIL_WAITING_THREADS].add(labels, len(waiting))
     families[metrics.GIL_LONGEST_WAIT].add_ns(labels, max(waiting, default=0))
+
+
+def _add_roles(families: _Families, labels: Labels, roles: Iterable[RoleFigures]) -> None:
+    for each in roles:
+        of_role = (*labels, each.role)
+        families[metrics.GIL_THREAD_WAIT].add_ns(of_role, each.waits.ns)
+        families[metrics.GIL_THREAD_WAITS].add(of_role, each.waits.count)
+        if each.holds is not None:
+            families[metrics.GIL_THREAD_HOLD].add_ns(of_role, each.holds.ns)
+            families[metrics.GIL_THREAD_HOLDS].add(of_role, each.holds.count)
 
 
 def _add_waits(

@@ -12,6 +12,7 @@ from gilscope.collectors.families import Series
 from gilscope.collectors.gil import series_of
 from gilscope.metrics import Family
 from gilscope.model import Observation, Recording
+from gilscope.role_account import roles_over_time
 
 __all__ = ["encode_with_times", "recorded_families"]
 
@@ -52,11 +53,12 @@ def encode_with_times(recording: Recording) -> str:
 
 def _families_over_time(seen: Sequence[Observation]) -> list[list[Series]]:
     if seen[-1].invalid:
-        return [list(series_of([each], {})) for each in seen]
+        return [list(series_of([each], {}, {})) for each in seen]
     blames = series_over_time(seen)
+    roles = roles_over_time([each.totals.threads for each in seen])
     return [
-        list(series_of([each], {each.process.pid: blame}))
-        for each, blame in zip(seen, blames, strict=True)
+        list(series_of([each], {each.process.pid: blame}, {each.process.pid: of_roles}))
+        for each, blame, of_roles in zip(seen, blames, roles, strict=True)
     ]
 
 

@@ -1,6 +1,7 @@
 """Says by name who kept whom waiting in one process."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gilscope.gil.account import RawEdge, RawProcess, RawStack, Taken, kind_so_far, waiting_since_ns
 from gilscope.gil.code_identity import is_code
@@ -9,6 +10,7 @@ from gilscope.gil.left_out import LeftOut
 from gilscope.gil.roles import FRAMES_FOR_ROLE
 from gilscope.gil.runtime import Runtime
 from gilscope.model import UNKNOWN_STACK, Culprit, Edge, Frame, Kind, Stack, StackState, Tally
+from gilscope.printable import LONGEST_LABEL, label
 
 __all__ = ["Blame"]
 
@@ -22,6 +24,8 @@ _FIRST_READ_ID = 16
 _MOST_STACKS = 20_000
 _MOST_PAIRS = 5_000
 """That are told apart; further ones are put down to unknown stacks."""
+_MOST_PLACES = 2 * _MOST_PAIRS
+"""Different stacks that are kept; further ones are unknown."""
 
 _Pair = tuple[int, int, int]
 """Number of the kind, places of waiter and holder in the list of stacks."""
@@ -44,7 +48,8 @@ class Blame:
         self._places: dict[Stack, int] = {}
         self._by_id: dict[int, int] = {}
         self._outermost: dict[int, Sequence[Frame]] = {}
-        self._unknown = self._place(UNKNOWN_STACK)
+        self._unknown = 0
+        self._place(UNKNOWN_STACK)
         self._by_id[_NO_PYTHON_ID] = self._place(Stack((), StackState.NO_PYTHON))
         self._unsampled = self._place(Stack((), StackState.UNSAMPLED))
         self._by_id[_UNSAMPLED_ID] = self._unsampled
@@ -67,10 +72,11 @@ class Blame:
             self._by_id[raw.id] = self._unknown
         else:
             state = _STATES[raw.state]
-            shown = frames if self._keep_callers else frames[:1]
+            shown = frames if self._keep_callers else tuple(map(_shortened, frames[:1]))
             self._by_id[raw.id] = self._place(Stack(shown, state))
             if state is not StackState.CUT:
-                self._outermost[raw.id] = frames[: -FRAMES_FOR_ROLE - 1 : -1]
+                outermost = frames[: -FRAMES_FOR_ROLE - 1 : -1]
+                self._outermost[raw.id] = tuple(map(_shortened, outermost))
 
     def outermost(self, stack_id: int) -> Sequence[Frame]:
         """Return the outermost frames of a stack, outermost first; empty: not known."""
@@ -182,8 +188,11 @@ class Blame:
         return True
 
     def _place(self, stack: Stack) -> int:
-        place = self._places.setdefault(stack, len(self._stacks))
-        if place == len(self._stacks):
+        place = self._places.get(stack)
+        if place is None:
+            if len(self._stacks) >= _MOST_PLACES:
+                return self._unknown
+            place = self._places[stack] = len(self._stacks)
             self._stacks.append(stack)
         return place
 
@@ -232,3 +241,11 @@ class Blame:
 def _is_shim(frame: Frame) -> bool:
     # Since CPython 3.13 it stands between the call of a class and its __init__, and runs no line.
     return frame.function == "__init__" and frame.line is None
+
+
+def _shortened(frame: Frame) -> Frame:
+    # A program may give its functions and files names of thousands of characters, and ever new
+    # ones. Whoever keeps these for good keeps what a label shows.
+    if max(len(frame.function), len(frame.file)) <= LONGEST_LABEL:
+        return frame
+    return replace(frame, function=label(frame.function), file=label(frame.file))

@@ -16,6 +16,7 @@ from gilscope.gil.account import (
     unknown_gils,
 )
 from gilscope.gil.blame import Blame
+from gilscope.gil.dead_threads import DeadThreads
 from gilscope.gil.frame_walk import frame_walk
 from gilscope.gil.lock_memory import LockMemory
 from gilscope.gil.losses import Loss
@@ -34,7 +35,6 @@ from gilscope.model import (
     ProcessTotals,
     Record,
     Stack,
-    ThreadTotals,
     TracingCost,
 )
 from gilscope.procmem import ProcessMemory
@@ -67,7 +67,7 @@ class Traced:
     """None: stacks are not read."""
     gils: dict[int, Gil] = field(default_factory=dict)
     """By address of ``cond``."""
-    dead_threads: list[ThreadTotals] = field(default_factory=list)
+    dead_threads: DeadThreads = field(default_factory=DeadThreads)
     window: Window | None = None
     """None: holds are not seen."""
     sampled_held_ns: dict[int, int] = field(default_factory=dict)
@@ -176,9 +176,9 @@ class Traced:
         if self.window is not None:
             self.window.forget_thread(tid)
         if is_listed and len(self.dead_threads) < _MOST_DEAD_THREADS:
-            self.dead_threads.append(dead)
+            self.dead_threads.keep(dead)
         else:
-            self.dead_threads = _added_up([*self.dead_threads, replace(dead, tid=0)])
+            self.dead_threads.add(dead)
 
     def reason_to_distrust(self, process: RawProcess) -> str:
         """Return why what the maps hold of this process cannot be right; empty: it can."""
@@ -290,20 +290,3 @@ class Traced:
                 f"but the GIL of this process is at {known}"
             )
         return ""
-
-
-def _added_up(threads: Iterable[ThreadTotals]) -> list[ThreadTotals]:
-    by_role: dict[str | None, ThreadTotals] = {}
-    for thread in threads:
-        known = by_role.get(thread.role)
-        by_role[thread.role] = thread if known is None else _sum(known, thread)
-    return list(by_role.values())
-
-
-def _sum(one: ThreadTotals, other: ThreadTotals) -> ThreadTotals:
-    return replace(
-        one,
-        lost={kind: one.lost[kind] + tally for kind, tally in other.lost.items()},
-        drop_requests=one.drop_requests + other.drop_requests,
-        held=one.held + other.held if one.held is not None and other.held is not None else None,
-    )

@@ -11,6 +11,7 @@ from gilscope.gil.account import RawEdge, RawProcess, RawStack, Taken, Waiting
 from gilscope.gil.blame import Blame
 from gilscope.gil.code_identity import code_pointers
 from gilscope.model import UNKNOWN_STACK, Culprit, Edge, Frame, Kind, Stack, StackState, Tally
+from gilscope.printable import LONGEST_LABEL
 from unit.gil.python_in_memory import PythonInMemory
 
 _PID, _TID = 4711, 4712
@@ -332,6 +333,42 @@ def test_further_pairs_are_put_down_to_unknown_stacks(
     assert {Tally(10, 1): _NAMES[_SERVING], Tally(9, 2): UNKNOWN_STACK} == {
         edge.lost: edge.waiter for edge in shown
     }
+
+
+def test_further_stacks_are_unknown(process: _Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A program that makes ever new functions takes no more memory; what is known stays known.
+    """
+    # Those of unknown, absent and unsampled stacks are there from the start.
+    monkeypatch.setattr(blame_module, "_MOST_PLACES", 3 + 1)
+    blame = process.blame(_SERVING, _CRUNCHING, _SERVING)
+
+    assert [_NAMES[_SERVING], UNKNOWN_STACK] == [
+        blame.stack(_SERVING),
+        blame.stack(_CRUNCHING),
+    ]
+
+
+def test_long_names_are_kept_as_labels_where_they_are_kept_for_good(process: _Process) -> None:
+    """
+    Whoever records has them whole, to find the source by; whoever serves has what is exported.
+    """
+    code = process.python.code("f" * 4000, f"/{'d' * 4000}/app.py", 8, line_table=_LINE_TABLE)
+    name = process.python.text("f" * 4000)
+    process.python.put_int(code + process.python.layout.code_file + 8, name)
+    first = process.python.layout.code_bytecode
+    raw = RawStack(_PID, _SERVING, 0, ((code, first),), (_identity(process.python, code),))
+    recording, serving = (
+        Blame(process.python.runtime, keep_callers=keeps_all) for keeps_all in (True, False)
+    )
+    for blame in (recording, serving):
+        blame.learn(raw)
+
+    (whole,), (short,) = (blame.stack(_SERVING).frames for blame in (recording, serving))
+    assert ("f" * 4000, 4008) == (whole.function, len(whole.file))
+    assert (LONGEST_LABEL, LONGEST_LABEL) == (len(short.function), len(short.file))
+    assert short.file.endswith("ddd/app.py")
+    assert [LONGEST_LABEL] == [len(frame.file) for frame in serving.outermost(_SERVING)]
 
 
 def test_culprits_are_named_and_the_dearest_comes_first(process: _Process) -> None:

@@ -295,7 +295,7 @@ def test_dead_threads_of_a_role_can_be_added_up() -> None:
         thread.role: (thread.tid, thread.held, thread.waits, thread.drop_requests)
         for thread in traced.dead_threads
     }
-    assert Tally(0, 2) == traced.dead_threads[0].lost[Kind.BLOCKING_CALL]
+    assert Tally(0, 2) == next(iter(traced.dead_threads)).lost[Kind.BLOCKING_CALL]
 
 
 def test_too_many_dead_threads_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
