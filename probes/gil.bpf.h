@@ -14,12 +14,17 @@
     !defined(STACK_PAGES) || !defined(TABLE_FLAGS)
 #error "the sizes of the tables must be given"
 #endif
+#if !defined(MAX_THREADS_OF_PROCESS) || !defined(MAX_BLAMES_OF_PROCESS) || \
+    !defined(MAX_GILS_OF_PROCESS) || !defined(MAX_RETURN_SITES_OF_PROCESS) || \
+    !defined(MAX_EDGES_OF_PROCESS) || !defined(MAX_STACKS_OF_PROCESS)
+#error "how much of each table one process may have must be given"
+#endif
 #if !defined(LOST_READ_FAULT) || !defined(LOST_TABLE_FULL) || !defined(LOST_BEGAN_UNSEEN) || \
     !defined(LOST_ABANDONED) || !defined(LOST_NOTICE) || !defined(LOST_RETURN_UNKNOWN) || \
     !defined(LOST_LOCK_UNKNOWN) || !defined(LOST_THREAD_REUSED) || !defined(LOST_STACK_TORN) || \
     !defined(LOST_STACK_UNKNOWN) || !defined(LOST_STACK_UNSENT) || !defined(LOST_EDGE) || \
-    !defined(LOST_SPAN) || !defined(INVALID_MUTEX) || !defined(INVALID_LOCKED) || \
-    !defined(INVALID_INTERVAL) || !defined(INVALID_HOLDER)
+    !defined(LOST_SPAN) || !defined(LOST_QUOTA) || !defined(INVALID_MUTEX) || \
+    !defined(INVALID_LOCKED) || !defined(INVALID_INTERVAL) || !defined(INVALID_HOLDER)
 #error "the reasons LOST_* and INVALID_* must be given"
 #endif
 #define MAX_LOSSES (16 * MAX_TARGETS)
@@ -95,6 +100,19 @@ enum stack_id {
 #define READ_STACK 6
 #define NEXT_PROGRAMS 7
 
+// What one process may have a bounded number of: who makes ever more leaves room for all others.
+// What has its key from one of these, as histograms have from locks, is bounded with it.
+enum quota {
+    QUOTA_THREADS,
+    QUOTA_BLAMES,
+    QUOTA_GILS,
+    QUOTA_RETURN_SITES,
+    QUOTA_EDGES,
+    QUOTA_CULPRITS,
+    QUOTA_STACKS, // that are in the ring, not read yet
+    QUOTAS = 8,
+};
+
 enum target_flag {
     TARGET_KNOWS_CALLERS = 1, // `callers` has rules for this file
     TARGET_READS_STACKS = 2,  // `pythons` has an entry for this process
@@ -116,8 +134,14 @@ struct target {
     u64 walking_ns; // the time that these have spent on stacks
     u32 file_id;
     u32 flags;
-    u32 slot; // of its first lock in `locks`, of its window, and in `stack_shares`
+    u32 slot; // of its first lock in `locks`, of its window, in `stack_shares` and `returned`
     u32 padding;
+    u32 used[QUOTAS]; // entries that the programs have ever made, by enum quota
+};
+
+// How many of these entries user space has taken away. Written by user space.
+struct returned {
+    u32 entries[QUOTAS];
 };
 
 struct gil_key {
@@ -400,6 +424,8 @@ BPF_F_TABLE("hash", struct gil_key, u32, other_locks, MAX_GILS, TABLE_FLAGS);
 BPF_F_TABLE("hash", u32, struct python, pythons, MAX_TARGETS, TABLE_FLAGS);
 // The share of a process' waits whose stacks are read, less one, in 2^32. Written by user space.
 BPF_ARRAY(stack_shares, u32, MAX_LOCKS);
+// By slot.
+BPF_ARRAY(returned, struct returned, MAX_LOCKS);
 // One entry a thread that has waited, until its end.
 BPF_F_TABLE("hash", u32, struct blame, blames, MAX_BLAMES, TABLE_FLAGS);
 // What new entries are copied from: too large for a program's stack.
@@ -435,6 +461,29 @@ static __always_inline void give_notice(u32 kind, u32 tgid, u32 tid)
 
     if (notices.ringbuf_output(&notice, sizeof(notice), flags))
         lose(tgid, LOST_NOTICE);
+}
+
+// Whether the process may have another entry. Asked where one is about to be made, which is rare.
+static __always_inline int is_within_quota(u32 tgid, u32 quota, u32 most)
+{
+    struct target *target = targets.lookup(&tgid);
+
+    if (!target)
+        return 1; // it runs another program by now: what was going on is counted to its end
+    u32 slot = target->slot;
+    struct returned *given_back = returned.lookup(&slot);
+
+    // User space may have given back what an earlier program of this process had.
+    return !given_back || (s32)(target->used[quota] - given_back->entries[quota]) < (s32)most;
+}
+
+// To be told only of an entry that was made here, not of one that another thread has just made.
+static __always_inline void use_quota(u32 tgid, u32 quota, s32 entries)
+{
+    struct target *target = targets.lookup(&tgid);
+
+    if (target)
+        __sync_fetch_and_add(&target->used[quota], entries);
 }
 
 static __always_inline void observe(const struct gil_key *gil, u32 quantity, u64 ns)
@@ -474,6 +523,12 @@ static __always_inline void observe(const struct gil_key *gil, u32 quantity, u64
         (record)->version_end = (record)->version_begin; \
     } while (0)
 
+// A thread's record was taken away here.
+static __always_inline void thread_left(u32 tgid)
+{
+    use_quota(tgid, QUOTA_THREADS, -1);
+}
+
 #include "thread.bpf.h"
 
 static __always_inline struct thread *current_thread(u32 tgid, u32 tid)
@@ -483,7 +538,13 @@ static __always_inline struct thread *current_thread(u32 tgid, u32 tid)
     if (!thread) {
         struct thread fresh = {.tgid = tgid, .cause = AFTER_UNKNOWN};
 
-        thread = threads.lookup_or_try_init(&tid, &fresh);
+        if (!is_within_quota(tgid, QUOTA_THREADS, MAX_THREADS_OF_PROCESS)) {
+            lose(tgid, LOST_QUOTA);
+            return 0;
+        }
+        if (!threads.insert(&tid, &fresh))
+            use_quota(tgid, QUOTA_THREADS, 1);
+        thread = threads.lookup(&tid);
         if (!thread) {
             lose(tgid, LOST_TABLE_FULL);
             return 0;

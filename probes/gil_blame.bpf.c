@@ -42,12 +42,25 @@ static __always_inline struct blame *current_blame(u32 tgid, u32 tid)
 
     if (!empty)
         return 0;
-    blame = blames.lookup_or_try_init(&tid, empty);
+    if (!is_within_quota(tgid, QUOTA_BLAMES, MAX_BLAMES_OF_PROCESS)) {
+        lose(tgid, LOST_QUOTA);
+        return 0;
+    }
+    if (!blames.insert(&tid, empty))
+        use_quota(tgid, QUOTA_BLAMES, 1);
+    blame = blames.lookup(&tid);
     if (blame)
         blame->tgid = tgid;
     else
         lose(tgid, LOST_TABLE_FULL);
     return blame;
+}
+
+// The thread has ended.
+static __always_inline void drop_blame(u32 tgid, u32 tid)
+{
+    if (!blames.delete(&tid))
+        use_quota(tgid, QUOTA_BLAMES, -1);
 }
 
 static __always_inline void charge(u32 tgid, u32 kind, u64 waiter, u64 holder, u64 ns,
@@ -66,7 +79,13 @@ static __always_inline void charge(u32 tgid, u32 kind, u64 waiter, u64 holder, u
     if (!edge) {
         struct edge zero = {};
 
-        edge = edges.lookup_or_try_init(&key, &zero);
+        if (!is_within_quota(tgid, QUOTA_EDGES, MAX_EDGES_OF_PROCESS)) {
+            lose(tgid, LOST_QUOTA);
+            return;
+        }
+        if (!edges.insert(&key, &zero))
+            use_quota(tgid, QUOTA_EDGES, 1);
+        edge = edges.lookup(&key);
         if (!edge) {
             lose(tgid, LOST_EDGE);
             return;
@@ -284,12 +303,21 @@ static __always_inline void note_culprit(u32 tgid, u64 holder, u64 ns)
         .tgid = tgid,
         .generation = common->generation,
     };
-    struct culprit zero = {};
-    struct culprit *culprit = culprits.lookup_or_try_init(&key, &zero);
+    struct culprit *culprit = culprits.lookup(&key);
 
     if (!culprit) {
-        lose(tgid, LOST_EDGE);
-        return;
+        struct culprit zero = {};
+        if (!is_within_quota(tgid, QUOTA_CULPRITS, MAX_EDGES_OF_PROCESS)) {
+            lose(tgid, LOST_QUOTA);
+            return;
+        }
+        if (!culprits.insert(&key, &zero))
+            use_quota(tgid, QUOTA_CULPRITS, 1);
+        culprit = culprits.lookup(&key);
+        if (!culprit) {
+            lose(tgid, LOST_EDGE);
+            return;
+        }
     }
     __sync_fetch_and_add(&culprit->drop_latency_ns, ns);
     __sync_fetch_and_add(&culprit->requests, 1);

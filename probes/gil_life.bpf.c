@@ -27,7 +27,7 @@ int on_thread_exit(void *ctx)
     struct thread *thread = threads.lookup(&tid);
 
     if (!thread || thread->tgid != tgid) {
-        blames.delete(&tid);
+        drop_blame(tgid, tid);
         return 0;
     }
     u32 cause = thread->wait_started_ns ? thread->cause : AFTER_PREEMPTION;
@@ -40,7 +40,7 @@ int on_thread_exit(void *ctx)
         finish_wait(thread, tid, started_ns, now, cause);
     }
     thread->exited_ns = now;
-    blames.delete(&tid);
+    drop_blame(tgid, tid);
     return 0;
 }
 

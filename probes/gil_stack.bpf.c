@@ -311,10 +311,14 @@ static __always_inline u64 noted_stack(struct blame *blame, const struct python 
     if (sent_stacks.lookup(&key))
         return key.id;
     stack->tgid = tgid;
-    if (stacks.ringbuf_output(stack, sizeof(*stack), 0))
+    // A program that makes new functions all the time must not fill the ring alone.
+    if (!is_within_quota(tgid, QUOTA_STACKS, MAX_STACKS_OF_PROCESS) ||
+        stacks.ringbuf_output(stack, sizeof(*stack), 0)) {
         lose(tgid, LOST_STACK_UNSENT);
-    else
+    } else {
+        use_quota(tgid, QUOTA_STACKS, 1);
         sent_stacks.update(&key, &sent);
+    }
     return key.id;
 }
 

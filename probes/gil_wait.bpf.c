@@ -160,7 +160,12 @@ static __always_inline int returns_to_probe(struct pt_regs *ctx, u32 tgid, u32 t
     if (site && site->probed)
         return 1;
     if (!site) {
-        return_sites.insert(&key, &fresh);
+        if (!is_within_quota(tgid, QUOTA_RETURN_SITES, MAX_RETURN_SITES_OF_PROCESS)) {
+            lose(tgid, LOST_QUOTA);
+            return 0;
+        }
+        if (!return_sites.insert(&key, &fresh))
+            use_quota(tgid, QUOTA_RETURN_SITES, 1);
         give_notice(NOTICE_RETURN, tgid, tid);
     }
     lose(tgid, LOST_RETURN_UNKNOWN);
@@ -185,7 +190,13 @@ static __always_inline struct gil *known_gil(struct gil_key *key)
     struct gil fresh = {};
 
     if (!gil) {
-        gil = gils.lookup_or_try_init(key, &fresh);
+        if (!is_within_quota(key->tgid, QUOTA_GILS, MAX_GILS_OF_PROCESS)) {
+            lose(key->tgid, LOST_QUOTA);
+            return 0;
+        }
+        if (!gils.insert(key, &fresh))
+            use_quota(key->tgid, QUOTA_GILS, 1);
+        gil = gils.lookup(key);
         if (!gil)
             lose(key->tgid, LOST_TABLE_FULL);
     }

@@ -117,6 +117,10 @@ static __always_inline struct transaction *transaction_of(u32 tgid, u64 thread)
     return found;
 }
 
+static __always_inline void thread_left(u32 tgid)
+{
+}
+
 #include "thread.bpf.h"
 
 static __always_inline struct thread *current_thread(u32 tgid, u32 tid)

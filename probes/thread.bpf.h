@@ -10,6 +10,7 @@ static __always_inline struct thread *known_thread(u32 tgid, u32 tid)
     if (thread && thread->tgid != tgid) {
         // The number was another process' before user space had counted that thread's end.
         lose(thread->tgid, LOST_THREAD_REUSED);
+        thread_left(thread->tgid);
         threads.delete(&tid);
         thread = 0;
     }

@@ -9,6 +9,7 @@ from accuracy.truth import exact_counts, started, thread_truths
 from gilscope import procfs
 from gilscope.gil.probe import GilProbe
 from gilscope.gil.request import Limits, begin_loading
+from gilscope.gil.role_reader import RoleReader
 from gilscope.gil.site_cache import SiteCache
 from gilscope.gil.tracer import Tracer
 from gilscope.histogram import total
@@ -74,6 +75,120 @@ def test_full_table_of_locks_is_said(tmp_path: Path) -> None:
     assert {} == missed_events(counted)
     assert 0 == waits_of(lost)
     assert {"table_full"} == set(missed_events(lost))
+
+
+def test_process_that_fills_its_share_of_a_table_leaves_room_for_others(tmp_path: Path) -> None:
+    """
+    Of forty threads eight are counted, the rest is lost with its reason; a later process is exact.
+    """
+    limits = Limits(threads=20, threads_of_process=8)
+    with GilProbe(begin_loading(limits=limits)) as probe:
+        tracer = Tracer(probe, SiteCache(tmp_path))
+        with (
+            started([_PYTHON], "many_threads.py", "--threads", "40", "--waiters", "30") as hostile,
+            started([_PYTHON], "exact_count.py") as victim,
+        ):
+            for workload in (hostile, victim):
+                tracer.attach(workload.pid)
+            with looked_after(tracer):
+                answer = hostile.run()
+                truth = exact_counts(victim.run())
+            filled = observation_of(tracer, hostile.pid)
+            counted = observation_of(tracer, victim.pid)
+        tracer.close()
+    waiters = {thread.tid for thread in thread_truths(answer) if thread.name == "waiter"}
+
+    assert 8 == len(filled.totals.threads)
+    assert {"quota"} == set(missed_events(filled))
+    assert {3} == {
+        thread.lost[Kind.BLOCKING_CALL].count + thread.convoy_waits
+        for thread in filled.totals.threads
+        if thread.tid in waiters
+    }
+    assert (23, {}) == (thread_of(counted, truth.waiter.tid).waits, missed_events(counted))
+
+
+def test_what_has_left_a_table_may_come_again(tmp_path: Path) -> None:
+    """
+    Three hundred short threads where sixteen may be there at a time, as dead ones go: no loss.
+    """
+    limits = Limits(threads_of_process=16)
+    with GilProbe(begin_loading(limits=limits)) as probe:
+        tracer = Tracer(probe, SiteCache(tmp_path))
+        command = [_PYTHON, "-c", _SHORT_THREADS_BY_TURNS]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdout.readline()
+            tracer.attach(process.pid)
+            for _ in range(60):
+                process.stdin.write("\n")
+                process.stdin.flush()
+                process.stdout.readline()
+                eventually(lambda: len(procfs.list_tids(process.pid)) == 2)
+                observation = observation_of(tracer, process.pid)
+            process.kill()
+        tracer.close()
+
+    assert {} == missed_events(observation)
+    assert len(observation.totals.threads) > limits.threads_of_process
+
+
+_SHORT_THREADS_BY_TURNS = """\
+import sys, threading, time
+sys.setswitchinterval(0.0005)
+def short():
+    for _ in range(3):
+        time.sleep(0.0001)
+def compute():
+    while True:
+        sum(range(2000))
+threading.Thread(target=compute, daemon=True).start()
+print(1, flush=True)
+for line in sys.stdin:
+    threads = [threading.Thread(target=short) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(2, flush=True)
+"""
+
+
+def test_process_that_cannot_be_looked_after_costs_no_other(
+    probe: GilProbe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Whatever fails at one process: it loses its credit, with the reason, and the rest goes on.
+    """
+    tracer = Tracer(probe, SiteCache(tmp_path), method="sites")
+    read_wanted = RoleReader.read_wanted
+    with (
+        started([_PYTHON], "exact_count.py") as first,
+        started([_PYTHON], "exact_count.py") as second,
+    ):
+
+        def fail_for_the_first(reader: RoleReader) -> None:
+            if vars(reader)["_pid"] == first.pid:
+                raise OSError(7, "Argument list too long")
+            read_wanted(reader)
+
+        monkeypatch.setattr(RoleReader, "read_wanted", fail_for_the_first)
+        tracer.attach(first.pid)
+        tracer.attach(second.pid)
+        with looked_after(tracer):
+            first.run()
+            truth = exact_counts(second.run())
+        failed = observation_of(tracer, first.pid)
+        counted = observation_of(tracer, second.pid)
+        tracer.close()
+        for workload in (first, second):
+            tracer.drop(workload.pid)
+
+    assert "looking after it failed: OSError(7, 'Argument list too long')" == failed.invalid
+    assert ("", 23) == (counted.invalid, thread_of(counted, truth.waiter.tid).waits)
 
 
 _SHORT_THREADS = """\

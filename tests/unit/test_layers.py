@@ -36,6 +36,7 @@ _IO_MODULES = {
     "gil.plan",
     "gil.practice_lock",
     "gil.probe",
+    "gil.quotas",
     "gil.readings",
     "gil.request",
     "gil.return_sites",

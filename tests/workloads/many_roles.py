@@ -9,8 +9,10 @@ import json
 import os
 import sys
 import threading
+from collections import deque
 from time import sleep
 
+functions: deque = deque(maxlen=200)
 EVIL = "\x1b]0;PWN\x07\x1b[31m\r\u202e"
 
 
@@ -30,6 +32,8 @@ def new_role(number: int) -> threading.Thread:
         "exec",
     )
     exec(code, {"pause": sleep, "sum": sum, "range": range}, space)  # noqa: S102 - its own text
+    # Not gone before somebody has read its name.
+    functions.append(space[name])
     return threading.Thread(target=space[name], daemon=True)
 
 

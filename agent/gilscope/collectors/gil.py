@@ -136,7 +136,8 @@ def _add_holds(families: _Families, of_gil: Labels, gils: list[GilTotals]) -> No
         )
         held.add_ns((*of_gil, _FULL), sum(one.held_ns for one in holds))
     held_ns = [gil.held_ns for gil in gils if gil.held_ns is not None]
-    if held_ns:
+    # The sum of those that are known would look like that of all.
+    if len(held_ns) == len(gils):
         held.add_ns((*of_gil, _ALL), sum(held_ns))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from gilscope.gil.account import RawEdge, RawProcess, RawStack, Waiting, waiting_since_ns
+from gilscope.gil.quotas import Quota, Quotas
 from gilscope.kernel.ring import Ring
 from gilscope.kernel.table import Table
 from gilscope.model import Record
@@ -24,13 +25,19 @@ _Key = TypeVar("_Key")
 class BlameTables:
     """The tables and the ring of everything that concerns stacks."""
 
-    def __init__(self, tables: Mapping[str, Table], stacks: Ring, slow_drop_ns: int) -> None:
-        """Let requests that wait for *slow_drop_ns* or longer be put down to the holder."""
+    def __init__(
+        self, tables: Mapping[str, Table], stacks: Ring, slow_drop_ns: int, quotas: Quotas
+    ) -> None:
+        """Let requests that wait for *slow_drop_ns* or longer be put down to the holder.
+
+        What leaves the tables and the ring is given back to *quotas*.
+        """
         self._edges = tables["edges"]
         self._culprits = tables["culprits"]
         self._blames = tables["blames"]
         self._settings = tables["settings"]
         self._stacks = stacks
+        self._quotas = quotas
         self._slow_drop_ns = slow_drop_ns
         self._sent_stacks = tables["sent_stacks"]
         self._most_entries = min(_MOST_ENTRIES, self._edges.entries // 4)
@@ -41,6 +48,7 @@ class BlameTables:
     def new_stacks(self) -> Iterator[RawStack]:
         """Take and yield the stacks that the probes have met for the first time."""
         for record in self._stacks.drain():
+            self._quotas.give_back(record["tgid"], Quota.STACKS, 1)
             depth = record["depth"]
             codes, instructions = record["codes"][:depth], record["instructions"][:depth]
             yield RawStack(
@@ -86,6 +94,7 @@ class BlameTables:
                 self._sent_stacks.delete(key)
 
     def _read_edges(self, processes: dict[int, RawProcess], counted: Counter[str]) -> None:
+        taken: Counter[int] = Counter()
         for key, record in self._items(self._edges, counted):
             process = processes[key["tgid"]]
             is_at_rest = self._is_at_rest(key["generation"])
@@ -93,9 +102,11 @@ class BlameTables:
             edge = RawEdge(record["wait_ns"], record["stretches"])
             _add(edges, (key["kind"], key["waiter"], key["holder"]), edge)
             if is_at_rest:
-                self._edges.delete(key)
+                taken[key["tgid"]] += self._edges.delete(key)
+        self._give_back(Quota.EDGES, taken)
 
     def _read_culprits(self, processes: dict[int, RawProcess], counted: Counter[str]) -> None:
+        taken: Counter[int] = Counter()
         for key, record in self._items(self._culprits, counted):
             process = processes[key["tgid"]]
             is_at_rest = self._is_at_rest(key["generation"])
@@ -103,7 +114,12 @@ class BlameTables:
             culprit = RawEdge(record["drop_latency_ns"], record["requests"], record["longest_ns"])
             _add(culprits, key["holder"], culprit)
             if is_at_rest:
-                self._culprits.delete(key)
+                taken[key["tgid"]] += self._culprits.delete(key)
+        self._give_back(Quota.CULPRITS, taken)
+
+    def _give_back(self, quota: Quota, taken: Mapping[int, int]) -> None:
+        for pid, entries in taken.items():
+            self._quotas.give_back(pid, quota, entries)
 
     def _items(self, table: Table, counted: Counter[str]) -> Sequence[tuple[Record, Record]]:
         items = list(table.items())

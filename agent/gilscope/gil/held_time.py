@@ -9,6 +9,9 @@ from gilscope.gil.window import NEVER_OPEN
 
 __all__ = ["HeldTime"]
 
+_MOST_LOCKS = 64
+"""Of one process: a look at each of them costs 2 to 3 us. The held time of others is not known."""
+
 
 class HeldTime:
     """Estimates for each lock how long it is held outside of windows."""
@@ -31,13 +34,24 @@ class HeldTime:
         """Look at the locks of *traced*, and take over what has been estimated of them."""
         if traced.ended:
             return
-        for cond in traced.gils.keys() - traced.sampled_held_ns.keys():
+        for cond in self._unsampled(traced):
             coverage = NEVER_OPEN if traced.window is None else traced.window.coverage
             self._sampler.add(traced.pid, cond, traced.memory, coverage)
             traced.sampled_held_ns[cond] = 0
         self._sampler.look(traced.pid)
         for cond in traced.sampled_held_ns:
             traced.sampled_held_ns[cond] = self._sampler.held_ns(traced.pid, cond)
+
+    def is_behind(self, traced: Traced) -> bool:
+        """Return whether locks of *traced* are to be looked at that nobody looks at yet."""
+        return not traced.ended and bool(self._unsampled(traced))
+
+    def _unsampled(self, traced: Traced) -> list[int]:
+        left = _MOST_LOCKS - len(traced.sampled_held_ns)
+        if left <= 0 or len(traced.sampled_held_ns) == len(traced.gils):
+            return []
+        new = traced.gils.keys() - traced.sampled_held_ns.keys()
+        return sorted(new, key=lambda cond: traced.gils[cond].interpreter_id)[:left]
 
     def drop(self, pid: int) -> None:
         """Look at the locks of *pid* no more."""

@@ -34,6 +34,8 @@ class Loss(Enum):
     """A BPF map had no room for another pair of stacks; who kept whom waiting is not noted."""
     SPAN = "span"
     """The ring of the timeline was full; a wait or a hold is counted and not drawn."""
+    QUOTA = "quota"
+    """The process had as many entries of a BPF map as one may have; others lose nothing by it."""
     INVALID_MUTEX = "invalid_mutex"
     """A wait whose mutex is not the lock's own: the probes are in the wrong place."""
     INVALID_LOCKED = "invalid_locked"

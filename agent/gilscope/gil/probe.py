@@ -13,6 +13,7 @@ from gilscope.gil.count_tables import CountTables
 from gilscope.gil.model import CallerRule
 from gilscope.gil.notices import Notice, take_notices
 from gilscope.gil.plan import Plan
+from gilscope.gil.quotas import Quota, Quotas
 from gilscope.gil.request import GIL_TRACEPOINTS, NEXT_PROGRAMS, begin_loading
 from gilscope.gil.return_sites import ReturnSite
 from gilscope.gil.slots import Slots
@@ -29,6 +30,9 @@ __all__ = ["SLOW_DROP_NS", "GilProbe"]
 
 SLOW_DROP_NS = 10_000_000
 """Twice the usual switch interval."""
+
+_MOST_OTHER_LOCKS = 127
+"""Of a process whose holds are seen, beside its first: all processes share the places."""
 
 _LOTS = 1 << 32
 """From which the programs draw one for each wait."""
@@ -79,7 +83,10 @@ class GilProbe(Probe):
             self._table("next_program").put(
                 {"value": number}, {"value": self._loaded.programs[program]}
             )
-        self.blame = BlameTables(self.tables, self._loaded.rings["stacks"], slow_drop_ns)
+        self._quotas = Quotas(self._table("returned"))
+        self.blame = BlameTables(
+            self.tables, self._loaded.rings["stacks"], slow_drop_ns, self._quotas
+        )
         self._counts = CountTables(self.tables, self.blame)
         self._attach_tracepoints(GIL_TRACEPOINTS)
 
@@ -101,6 +108,7 @@ class GilProbe(Probe):
         self._make_way(pid)
         slot = self._take_slot(pid, plan.conds[0] if plan.conds else 0)
         self._slot_of[pid] = slot
+        self._quotas.begin(pid, slot)
         self.read_stacks_of(pid, 1.0)
         target = {
             "load_bias": plan.load_bias,
@@ -137,6 +145,11 @@ class GilProbe(Probe):
 
     def add_other_lock(self, pid: int, cond: int, window: Window) -> None:
         """Let *window* count the lock of a further interpreter; raises KernelOrBccMissing."""
+        if len(self._other_slots[pid]) >= _MOST_OTHER_LOCKS:
+            raise KernelOrBccMissing(
+                f"process {pid} has more interpreters than one process may have places for: "
+                f"{_MOST_OTHER_LOCKS + 1}"
+            )
         slot = self._take_slot(pid, cond, released_ns=time.monotonic_ns())
         self._other_slots[pid].append(slot)
         self._table("other_locks").put({"cond": cond, "tgid": pid}, {"value": slot})
@@ -157,10 +170,16 @@ class GilProbe(Probe):
             return
         for field in ("traps", "walking_ns"):
             self._entries.pop((pid, field), None)
+        self._quotas.forget(pid)
         self._slots.give_back(self._slot_of.pop(pid))
         for slot in self._other_slots.pop(pid, ()):
             self._slots.give_back(slot)
         super().forget(pid)
+
+    def forget_thread_of(self, pid: int, tid: int) -> None:
+        """Remove the record of a dead thread of *pid* that has been counted."""
+        if self.forget_thread(tid):
+            self._quotas.give_back(pid, Quota.THREADS, 1)
 
     def notices(self) -> Iterator[Notice]:
         """Take and yield what the probes have noticed since the last call."""

@@ -96,6 +96,15 @@ class Limits:
     span_pages: int = 1024
     """The same for the timeline, of which each wait and each hold takes 64 bytes."""
 
+    # What one process may have of the tables that all share; then it loses as ``quota``.
+    threads_of_process: int = 16384
+    gils_of_process: int = 256
+    """Locks that threads have waited for; Python itself is asked for as many."""
+    return_sites_of_process: int = 256
+    edges_of_process: int = 8192
+    stacks_of_process: int = 960
+    """In the ring at a time; what does not fit is sent the next time that it is met."""
+
 
 def begin_loading(
     *,
@@ -118,6 +127,7 @@ def begin_loading(
 def _request(
     limits: Limits, features: Features, *, discover: bool, timeline: bool = False
 ) -> Request:
+    blames = limits.threads if features.tables_may_grow else min(limits.threads, 4096)
     macros = {
         **defines(),
         "MAX_TARGETS": limits.targets,
@@ -127,10 +137,18 @@ def _request(
         "MAX_LOCKS": limits.locks,
         "MAX_STACKS": limits.stacks,
         "MAX_EDGES": limits.edges,
-        "MAX_BLAMES": limits.threads if features.tables_may_grow else min(limits.threads, 4096),
+        "MAX_BLAMES": blames,
         "NOTICE_PAGES": limits.notice_pages,
         "STACK_PAGES": limits.stack_pages,
         "TABLE_FLAGS": features.table_flags,
+        "MAX_THREADS_OF_PROCESS": limits.threads_of_process,
+        "MAX_BLAMES_OF_PROCESS": limits.threads_of_process
+        if features.tables_may_grow
+        else min(limits.threads_of_process, 1024),
+        "MAX_GILS_OF_PROCESS": limits.gils_of_process,
+        "MAX_RETURN_SITES_OF_PROCESS": limits.return_sites_of_process,
+        "MAX_EDGES_OF_PROCESS": limits.edges_of_process,
+        "MAX_STACKS_OF_PROCESS": limits.stacks_of_process,
     }
     if discover:
         macros["DISCOVER"] = 1
@@ -157,6 +175,7 @@ def _request(
             "other_locks",
             "pythons",
             "stack_shares",
+            "returned",
             "blames",
             "sent_stacks",
             "edges",

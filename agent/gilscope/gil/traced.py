@@ -48,6 +48,9 @@ _UNLISTED_S = 5.0
 _FEW = 3
 _MISSED_SHARE = 0.001
 
+_MOST_GILS = 256
+"""That are listed."""
+
 _MOST_DEAD_THREADS = 10_000
 """That are listed one by one; further ones are added up by role."""
 
@@ -152,6 +155,10 @@ class Traced:
         known = set(self.gils)
         with contextlib.suppress(TornRead, OSError):
             for gil in read_gils(self.runtime):
+                # A program may make interpreters without end. Where one that is not listed has its
+                # own lock, waits for that are counted as those of an interpreter that has ended.
+                if len(self.gils) >= _MOST_GILS:
+                    break
                 # An interpreter may get the memory of one that has ended. Their lock keeps its
                 # name: what was counted never moves to another label.
                 self.gils.setdefault(gil.cond, gil)

@@ -89,8 +89,11 @@ class TracedProcesses:
         traced = self.by_pid.get(pid)
         if traced is None or traced.ended:
             return
-        self.look_at_locks(traced)
-        self.readings.learn_stacks()
+        try:
+            self.look_at_locks(traced)
+            self.readings.learn_stacks()
+        except Exception:  # noqa: BLE001 - it must end all the same
+            _log.exception("could not take a last look at process %d", pid)
         if self.held_time is not None:
             self.held_time.drop(pid)
         self.full_mode.end(traced)
@@ -124,6 +127,15 @@ class TracedProcesses:
             if traced.target.process.method == "libc":
                 self._probe.add_gil(traced.pid, cond)
         self.full_mode.learn_locks(traced)
+
+    def look_after(self, traced: Traced) -> None:
+        """Name the threads of *traced* that are new, and find its new locks."""
+        traced.roles.read_wanted()
+        if not (traced.gils or traced.ended):
+            # It was attached before its Python was initialised.
+            self.learn_gils(traced)
+        if self.held_time is not None and self.held_time.is_behind(traced):
+            self.held_time.look(traced)
 
     def look_at_locks(self, traced: Traced) -> None:
         """Take over what is estimated of the held time of *traced*."""

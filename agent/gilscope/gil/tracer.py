@@ -5,6 +5,7 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Iterator
 
 from gilscope.errors import GilscopeError
 from gilscope.gil.account import RawProcess, RawTotals, has_exited, holders
@@ -125,17 +126,14 @@ class Tracer:
                 elif notice.kind is NoticeKind.FORK:
                     self._forked.add(notice.pid)
                 elif notice.pid in self._traced:
-                    self._heed(notice, self._traced[notice.pid])
+                    with self._failing_alone(self._traced[notice.pid]):
+                        self._heed(notice, self._traced[notice.pid])
             self._readings.take_spans()
             self._readings.learn_stacks()
             self._full_mode.step()
-            for traced in self._traced.values():
-                traced.roles.read_wanted()
-                if not (traced.gils or traced.ended):
-                    # It was attached before its Python was initialised.
-                    self._processes.learn_gils(traced)
-                if len(traced.sampled_held_ns) < len(traced.gils):
-                    self._processes.look_at_locks(traced)
+            for traced in list(self._traced.values()):
+                with self._failing_alone(traced):
+                    self._processes.look_after(traced)
             self._processes.end_dead()
             self._free_children()
             if time.monotonic() >= self._settle_at_s:
@@ -165,10 +163,12 @@ class Tracer:
                 # What a failed check has seen is forgotten, here and in the kernel.
                 raw = self._readings.read()
             self._readings.note_timelines(raw)
-            for traced in self._traced.values():
-                self._processes.look_at_locks(traced)
-                # Not left to the next tick: until it has its role, a thread's time is in no total.
-                traced.roles.read_wanted()
+            for traced in list(self._traced.values()):
+                with self._failing_alone(traced):
+                    self._processes.look_at_locks(traced)
+                    # Not left to the next tick: until it has its role, a thread's time is in no
+                    # total.
+                    traced.roles.read_wanted()
             return [
                 traced.observation(
                     raw.processes.get(pid, RawProcess()),
@@ -211,6 +211,16 @@ class Tracer:
             forked, self._forked = self._forked, set()
             self._processes.free_children(forked)
 
+    @contextlib.contextmanager
+    def _failing_alone(self, traced: Traced) -> Iterator[None]:
+        """Let whatever fails cost *traced* its credit, and no other process anything."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - whatever fails
+            _log.exception("could not look after process %d", traced.pid)
+            if not traced.invalid:
+                self._fail(traced, f"looking after it failed: {error!r}")
+
     def _learn_stacks(self) -> None:
         with self._lock:
             self._readings.learn_stacks()
@@ -242,12 +252,10 @@ class Tracer:
                 has_failed = True
                 self._renew(traced, is_keeper_lost=is_keeper_lost)
                 continue
-            try:
+            reason = ""
+            with self._failing_alone(traced):
                 reason = self._look_after(traced, process, raw.at_ns)
-            except Exception as error:  # noqa: BLE001 - see below
-                # One process must not spoil the figures of the others.
-                _log.exception("could not look after process %d", pid)
-                reason = f"looking after it failed: {error!r}"
+            has_failed |= bool(traced.invalid)
             if reason:
                 has_failed = True
                 self._fail(traced, reason)
@@ -275,7 +283,7 @@ class Tracer:
                 traced.roles.want(tid)
                 if has_exited(record):
                     # A dead thread's record is final. It leaves the map, which never fills up so.
-                    self.probe.forget_thread(tid)
+                    self.probe.forget_thread_of(traced.pid, tid)
                     traced.bury(tid, process, now_ns, is_listed=self._keep_threads)
         return reason
 

@@ -105,9 +105,9 @@ class Probe:
             for table in (records, *others):
                 table.delete(key)
 
-    def forget_thread(self, tid: int) -> None:
-        """Remove the record of a dead thread that has been counted."""
-        self._table("threads").delete({"value": tid})
+    def forget_thread(self, tid: int) -> bool:
+        """Remove the record of a dead thread that has been counted; return whether it was there."""
+        return self._table("threads").delete({"value": tid})
 
     def _attach_tracepoints(self, tracepoints: Mapping[str, str] = TRACEPOINTS) -> None:
         """Run programs at *tracepoints*, by name of the program; raises as the constructor does."""

@@ -23,6 +23,7 @@ KIND_WORDS = {
 LOST_WORDS = {
     "read_fault": "events lost because memory could not be read",
     "table_full": "events lost because a table was full",
+    "quota": "events lost because the process had all that one may have of a table",
     "began_unseen": "waits begun before the recording, counted without their first part",
     "abandoned": "waits cut short by the end of their thread, counted up to there",
     "notice": "notices lost because their queue was full",

@@ -10,10 +10,12 @@ import pytest
 from gilscope.gil import blame_tables as blame_tables_module
 from gilscope.gil.account import RawEdge, RawProcess, RawStack, Waiting
 from gilscope.gil.blame_tables import BlameTables
+from gilscope.gil.quotas import Quota, Quotas
 from gilscope.kernel.ring import Ring
 from gilscope.kernel.table import Table
 from gilscope.model import Record
 
+_SLOT = 3
 _PID, _TID = 4711, 4712
 _SERVING, _CRUNCHING = (1 << 63) + 1, (1 << 63) + 2
 _SINCE_NS = 1_000_000
@@ -67,9 +69,17 @@ class _Probes:
         names = ("edges", "culprits", "blames", "settings", "sent_stacks")
         self.tables = {name: _Table(name) for name in names}
         self.ring = _Ring()
+        self.returned = _Table("returned")
+        quotas = Quotas(cast("Table", self.returned))
+        quotas.begin(_PID, _SLOT)
         self.blame = BlameTables(
-            cast("dict[str, Table]", self.tables), cast("Ring", self.ring), 10_000_000
+            cast("dict[str, Table]", self.tables), cast("Ring", self.ring), 10_000_000, quotas
         )
+
+    def given_back(self, quota: Quota) -> int:
+        """Return how many entries the process has been given back."""
+        (record,) = self.returned.records.values()
+        return int(record["entries"][quota])
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -318,3 +328,19 @@ def test_stacks_that_are_to_be_sent_again(probes: _Probes) -> None:
 
     left = [dict(key) for key in probes.tables["sent_stacks"].records]
     assert sent[1:] == [(key["tgid"], key["id"]) for key in left]
+
+
+def test_process_may_have_again_what_has_left_the_tables(probes: _Probes) -> None:
+    """
+    Edges that were taken over, and stacks that were read; nothing of what stays.
+    """
+    for waiter in range(_MANY):
+        probes.charge(16 + waiter, 1)
+    probes.read()
+    probes.now_ns += 2 * _S
+    kept = (probes.given_back(Quota.EDGES), probes.given_back(Quota.STACKS))
+    probes.read()
+
+    assert (0, 0) == kept
+    assert _MANY == probes.given_back(Quota.EDGES)
+    assert 0 == probes.given_back(Quota.CULPRITS)
