@@ -107,7 +107,7 @@ static __always_inline void finish_hold(struct lock *lock, const struct window *
 // call pthread_cond_signal(switch_cond) in take_gil: `locked` is 1, this thread is the holder
 int on_acquire(struct pt_regs *ctx)
 {
-    u64 now = bpf_ktime_get_ns();
+    u64 now = now_ns();
     u32 slot = current_slot(ctx), tid;
     u64 cond = PT_REGS_PARM1(ctx) - GIL_SWITCH_COND_OFFSET;
     struct window *window = windows.lookup(&slot);
@@ -168,7 +168,7 @@ int on_acquire(struct pt_regs *ctx)
 // call pthread_cond_signal(cond) where the GIL is let go: `locked` is 0, the mutex still held
 int on_release(struct pt_regs *ctx)
 {
-    u64 now = bpf_ktime_get_ns();
+    u64 now = now_ns();
     u32 slot = current_slot(ctx), tid;
     struct window *window = windows.lookup(&slot);
     struct lock *first = locks.lookup(&slot);

@@ -17,7 +17,7 @@ static __always_inline void end_hold(const struct target *target, u32 tid, int i
 // threads do that wait while their interpreter shuts down.
 int on_thread_exit(void *ctx)
 {
-    u64 now = bpf_ktime_get_ns();
+    u64 now = now_ns();
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
     struct target *target = targets.lookup(&tgid);
@@ -58,7 +58,7 @@ int on_fork(u64 *ctx)
 // raw tracepoint sched_process_exec: what is known of this process no longer holds.
 int on_exec(void *ctx)
 {
-    u64 now = bpf_ktime_get_ns();
+    u64 now = now_ns();
     u64 ids = current_ids();
     u32 tgid = ids >> 32;
     struct target *target = targets.lookup(&tgid);

@@ -97,7 +97,7 @@ static __always_inline enum walk walk_once(struct blame *blame, const struct pyt
     u64 address = 0;
     u32 root = 0, owner = 0;
 
-    blame->walk_began_ns = bpf_ktime_get_ns();
+    blame->walk_began_ns = now_ns();
     stack->state = STACK_WHOLE;
     stack->depth = 0;
     if (innermost_frame(&address, python, tstate))
@@ -158,7 +158,7 @@ static __always_inline int is_still_there(struct blame *blame, const struct pyth
         if (innermost_frame(&address, python, tstate) || address != blame->innermost)
             return 0;
     }
-    if (bpf_ktime_get_ns() - blame->walk_began_ns > WALK_NS)
+    if (now_ns() - blame->walk_began_ns > WALK_NS)
         return 0;
     return !read_frame(blame, python, blame->addresses[0]) &&
            frame_code(blame, python) == stack->codes[0];

@@ -214,7 +214,7 @@ static __always_inline void note_lock(struct target *target, u64 cond)
 // call pthread_cond_timedwait(cond, mutex, deadline) in take_gil
 int on_wait(struct pt_regs *ctx)
 {
-    u64 now = bpf_ktime_get_ns();
+    u64 now = now_ns();
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
     struct target *target = trapped(tgid);
@@ -278,7 +278,7 @@ int on_libc_wait(struct pt_regs *ctx)
 // The jump behind that call: eax is its result, the GIL's mutex is held again.
 int on_wait_return(struct pt_regs *ctx)
 {
-    u64 now = bpf_ktime_get_ns();
+    u64 now = now_ns();
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
     struct target *target = trapped(tgid);
@@ -341,7 +341,7 @@ int on_wait_return(struct pt_regs *ctx)
 // wakes the next owner, who may take this CPU too, so the thread's next event may come late.
 int on_forced_drop(struct pt_regs *ctx)
 {
-    u64 now = bpf_ktime_get_ns();
+    u64 now = now_ns();
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
 
@@ -374,7 +374,7 @@ int on_forced_drop(struct pt_regs *ctx)
 // the wait; without one, nobody held the GIL any more when this thread came to take it.
 int on_forced_take(struct pt_regs *ctx)
 {
-    u64 now = bpf_ktime_get_ns();
+    u64 now = now_ns();
     u64 ids = current_ids();
     u32 tid = ids;
     struct thread *thread = threads.lookup(&tid);
@@ -396,7 +396,7 @@ int on_forced_take(struct pt_regs *ctx)
 // call pthread_cond_wait(switch_cond, switch_mutex) in drop_gil and its inlined copies
 int on_yield(struct pt_regs *ctx)
 {
-    u64 now = bpf_ktime_get_ns();
+    u64 now = now_ns();
     u64 ids = current_ids();
     u32 tid = ids;
     struct gil_key key = {.cond = PT_REGS_PARM1(ctx) - GIL_SWITCH_COND_OFFSET, .tgid = ids >> 32};
@@ -444,7 +444,7 @@ int on_libc_yield(struct pt_regs *ctx)
 // the evaluation loop was made to yield is not back yet.
 int on_yield_return(struct pt_regs *ctx)
 {
-    u64 now = bpf_ktime_get_ns();
+    u64 now = now_ns();
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
     struct thread *thread = threads.lookup(&tid);

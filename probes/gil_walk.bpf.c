@@ -51,7 +51,7 @@ int find_thread(struct pt_regs *ctx)
     // Not yet at the end of a long list, it goes on with a later wait. Of a list that has changed
     // meanwhile the next search may see more.
     blame->search_ns =
-        bpf_ktime_get_ns() + (blame->tstate || blame->search_from ? SEARCH_ON_NS : SEARCH_AGAIN_NS);
+        now_ns() + (blame->tstate || blame->search_from ? SEARCH_ON_NS : SEARCH_AGAIN_NS);
     if (blame->tstate)
         blame->search_from = 0;
     blame->has_searched = 1;
@@ -62,7 +62,7 @@ int find_thread(struct pt_regs *ctx)
 // Begins to read the waiter's stack, or the holder's if the waiter's is known already.
 int walk_stack(struct pt_regs *ctx)
 {
-    u64 now = bpf_ktime_get_ns();
+    u64 now = now_ns();
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
     struct blame *blame = blames.lookup(&tid);
@@ -137,7 +137,7 @@ int read_stack(struct pt_regs *ctx)
 static __always_inline void note_walking_time(struct blame *blame, u32 tgid)
 {
     struct target *target = targets.lookup(&tgid);
-    u64 ns = bpf_ktime_get_ns() - blame->walking_since_ns;
+    u64 ns = now_ns() - blame->walking_since_ns;
 
     // It was interrupted, and another thread had the CPU.
     if (ns > MOST_WALKING_NS)

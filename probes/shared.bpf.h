@@ -18,6 +18,16 @@ static int (*read_user)(void *to, u32 size, const void *from) = (void *)BPF_FUNC
 static int (*read_user_str)(void *to, u32 size,
                             const void *from) = (void *)BPF_FUNC_probe_read_user_str;
 
+// CLOCK_MONOTONIC as the agent reads it: a time namespace may shift that.
+static __always_inline u64 now_ns(void)
+{
+#ifdef CLOCK_OFFSET_NS
+    return bpf_ktime_get_ns() + (s64)(CLOCK_OFFSET_NS);
+#else
+    return bpf_ktime_get_ns();
+#endif
+}
+
 // Process and thread id as the agent sees them: tgid in the upper half, tid in the lower.
 static __always_inline u64 current_ids(void)
 {

@@ -26,7 +26,7 @@ static __always_inline u32 depth_around(const struct transaction *transaction, u
 // _ITM_beginTransaction(properties)
 int on_itm_begin(struct pt_regs *ctx)
 {
-    u64 now = bpf_ktime_get_ns();
+    u64 now = now_ns();
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
     u64 stack_pointer = PT_REGS_SP(ctx), address = 0;
@@ -65,7 +65,7 @@ int on_itm_begin(struct pt_regs *ctx)
 // commit.
 int on_itm_commit(struct pt_regs *ctx)
 {
-    u64 now = bpf_ktime_get_ns();
+    u64 now = now_ns();
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
     struct totals *total = trapped(tgid);
@@ -126,7 +126,7 @@ int on_itm_mode(struct pt_regs *ctx)
 // GTM::gtm_thread::restart(this, reason, …): the outermost transaction is tried again.
 int on_itm_restart(struct pt_regs *ctx)
 {
-    u64 now = bpf_ktime_get_ns();
+    u64 now = now_ns();
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
     u32 reason = PT_REGS_PARM2(ctx);

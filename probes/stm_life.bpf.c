@@ -18,7 +18,7 @@ int on_thread_exit(void *ctx)
     }
     if (!thread || thread->tgid != key.tgid)
         return 0;
-    thread->exited_ns = bpf_ktime_get_ns();
+    thread->exited_ns = now_ns();
     key.thread = thread->known_as;
     transaction = transactions.lookup(&key);
     // Another thread may still take over one that is open.

@@ -64,7 +64,7 @@ static __always_inline u64 run_ns(const struct transaction *transaction, u64 sin
 // thread does to a transaction that was left open comes with the thread that began it.
 int on_event(struct pt_regs *ctx)
 {
-    u64 now = bpf_ktime_get_ns();
+    u64 now = now_ns();
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
     u32 event = PT_REGS_PARM2(ctx);
@@ -133,7 +133,7 @@ int on_event(struct pt_regs *ctx)
 // that comes to its end.
 int on_start(struct pt_regs *ctx)
 {
-    u64 now = bpf_ktime_get_ns();
+    u64 now = now_ns();
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
     struct totals *total = trapped(tgid);
@@ -151,7 +151,7 @@ int on_start(struct pt_regs *ctx)
 // stm_abort_transaction: what follows is the next try.
 int on_abort(struct pt_regs *ctx)
 {
-    u64 now = bpf_ktime_get_ns();
+    u64 now = now_ns();
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
     struct totals *total = trapped(tgid);

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from gilscope.kernel.clock import clock_macros
 from gilscope.procfs import in_initial_pid_namespace
 
 __all__ = ["TRACEPOINTS", "Features", "kernel_features", "namespace_macros", "program_kinds"]
@@ -44,12 +45,20 @@ def kernel_features(release: str | None = None) -> Features:
 
 
 def namespace_macros() -> dict[str, int]:
-    """Return the macros that let programs see processes as the agent does."""
+    """Return the macros that let programs see processes, and the time, as the agent does.
+
+    Raises KernelOrBccMissing where the agent's clock has nothing to do with the kernel's.
+    """
+    macros = clock_macros()
     if in_initial_pid_namespace():
-        return {}
+        return macros
     # The kernel's ids are the host's; inside a pid namespace, ask for the agent's own view.
     namespace = Path("/proc/self/ns/pid").stat()
-    return {"PID_NAMESPACE_INODE": namespace.st_ino, "PID_NAMESPACE_DEVICE": namespace.st_dev}
+    return {
+        **macros,
+        "PID_NAMESPACE_INODE": namespace.st_ino,
+        "PID_NAMESPACE_DEVICE": namespace.st_dev,
+    }
 
 
 def program_kinds(

@@ -24,6 +24,7 @@ __all__ = [
     "map_lookup_batch",
     "map_next_key",
     "map_update",
+    "monotonic_ns",
     "open_in_root",
     "open_raw_tracepoint",
     "open_uprobe",
@@ -36,6 +37,8 @@ _SYS_BPF = 321
 _SYS_PERF_EVENT_OPEN = 298
 _SYS_SETGROUPS = 116
 _SYS_OPENAT2 = 437
+_SYS_CLOCK_GETTIME = 228
+_CLOCK_MONOTONIC = 1
 
 _BPF_MAP_CREATE = 0
 _BPF_MAP_TYPE_ARRAY = 2
@@ -329,3 +332,11 @@ def load_program(name: str, kind: int, attach_type: int, instructions: bytes, li
 
 def _object_name(name: str) -> bytes:
     return name.encode()[:_OBJECT_NAME_SIZE]
+
+
+def monotonic_ns() -> int:
+    """Return what CLOCK_MONOTONIC is by the kernel itself, whatever the C library says."""
+    held = ctypes.create_string_buffer(16)
+    _checked(_libc.syscall(_SYS_CLOCK_GETTIME, _CLOCK_MONOTONIC, held), "clock_gettime")
+    seconds, ns = struct.unpack("=qq", held.raw)
+    return int(seconds) * 1_000_000_000 + int(ns)
