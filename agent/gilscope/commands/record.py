@@ -232,7 +232,8 @@ def _record(
         return Recording(
             observation,
             arguments.mode,
-            at_ns - began_ns,
+            # Held time is a part of this, waits are not older: all of it is seen from there on.
+            at_ns - observation.since_ns,
             sources=sources.read(_frames(observation.totals)),
             timeline=tracer.timeline(pid),
             ended_ns=time.time_ns() - (time.monotonic_ns() - at_ns),

@@ -158,6 +158,11 @@ class Tracer:
         *is_final*: nobody will ask again, so what is going on is counted as if it ended now.
         """
         with self._lock:
+            # Before the tables, whose time is that of the observation: what is estimated of the
+            # held time must not reach beyond it.
+            for traced in list(self._traced.values()):
+                with self._failing_alone(traced):
+                    self._processes.look_at_locks(traced)
             raw = self._readings.read_whole() if is_final else self._readings.read()
             if self._settle(raw, _ASKED_AGAIN_S):
                 # What a failed check has seen is forgotten, here and in the kernel.
@@ -165,7 +170,6 @@ class Tracer:
             self._readings.note_timelines(raw)
             for traced in list(self._traced.values()):
                 with self._failing_alone(traced):
-                    self._processes.look_at_locks(traced)
                     # Not left to the next tick: until it has its role, a thread's time is in no
                     # total.
                     traced.roles.read_wanted()
