@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from gilscope import cli
+from gilscope.gil.held_sampler import HeldSampler
 from gilscope.gil.probe import GilProbe
 from gilscope.gil.readings import Readings
 from gilscope.gil.site_cache import SiteCache
@@ -87,3 +88,36 @@ def test_held_time_is_a_part_of_the_time_recorded(
     assert 0 == exit_code
     assert written["duration_s"] >= 2 * _PAUSE_S
     assert 0 < written["totals"]["held_s"] <= written["duration_s"]
+
+
+def test_nobody_samples_a_process_whose_attachment_has_failed(
+    probe: GilProbe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Its memory is closed by then, and the number of the descriptor may be another file's.
+    """
+    tracer = Tracer(probe, SiteCache(tmp_path))
+    added: list[tuple[HeldSampler, int, int]] = []
+    add = HeldSampler.add
+
+    def add_and_note(sampler: HeldSampler, pid: int, cond: int, *others: Any) -> None:
+        add(sampler, pid, cond, *others)
+        added.append((sampler, pid, cond))
+
+    def fail(_sampler: HeldSampler, _pid: int) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(HeldSampler, "add", add_and_note)
+    monkeypatch.setattr(HeldSampler, "look", fail)
+    with _computing() as pid:
+        with pytest.raises(MemoryError):
+            tracer.attach(pid)
+        ((sampler, sampled_pid, cond),) = added
+        with pytest.raises(KeyError):
+            sampler.held_ns(sampled_pid, cond)
+        assert (pid, ()) == (sampled_pid, tracer.pids)
+        monkeypatch.undo()
+        tracer.attach(pid)
+        assert (pid,) == tracer.pids
+        tracer.close()
+    tracer.drop(pid)

@@ -80,8 +80,11 @@ class TracedProcesses:
                     remedy="It may be replacing its program, or its interpreter: try again.",
                 )
             self.wakeups.add(pidfd, pid)
-            self.by_pid[pid] = traced
+            undo.callback(self.wakeups.remove, pidfd)
+            # Nobody looks at memory any more that the caller closes if this fails.
+            undo.callback(self._drop_samples, pid)
             self.look_at_locks(traced)
+            self.by_pid[pid] = traced
             undo.pop_all()
 
     def end(self, pid: int) -> None:
@@ -94,8 +97,7 @@ class TracedProcesses:
             self.readings.learn_stacks()
         except Exception:  # noqa: BLE001 - it must end all the same
             _log.exception("could not take a last look at process %d", pid)
-        if self.held_time is not None:
-            self.held_time.drop(pid)
+        self._drop_samples(pid)
         self.full_mode.end(traced)
         traced.ended_ns = time.monotonic_ns()
         self._probe.detach(pid)
@@ -206,6 +208,10 @@ class TracedProcesses:
                 self._probe.leave_to_the_attached(traced.hooks(points))
             except (GilscopeError, OSError) as error:
                 _log.debug("forks of process %d keep its probes for now: %s", pid, error)
+
+    def _drop_samples(self, pid: int) -> None:
+        if self.held_time is not None:
+            self.held_time.drop(pid)
 
     def _take_out(self, traced: Traced) -> None:
         self.full_mode.end(traced)
