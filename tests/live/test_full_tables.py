@@ -13,6 +13,7 @@ from gilscope.gil.role_reader import RoleReader
 from gilscope.gil.site_cache import SiteCache
 from gilscope.gil.tracer import Tracer
 from gilscope.histogram import total
+from gilscope.kernel.probe import Probe
 from gilscope.model import Kind
 from live.gilscope_command import eventually
 from live.kernel_tables import threads_held_of
@@ -256,3 +257,24 @@ def test_short_lived_threads_leave_their_numbers_and_nothing_else(
         assert {} == missed_events(seen)
     # Of three hundred threads the kernel has forgotten all but the one that lives.
     assert [set(), set()] == [tids - {process.pid} for tids in held]
+
+
+def test_what_is_forgotten_of_a_process_is_all_of_it_and_nothing_else(probe: GilProbe) -> None:
+    """
+    In the kernel's own tables, where more than one reading of them is needed: by key and by value.
+    """
+    edges, threads, blames = (probe.tables[name] for name in ("edges", "threads", "blames"))
+    pids = (4_000_001, 4_000_002)
+    for pid in pids:
+        for number in range(1500):
+            key = {"waiter": number, "holder": 1, "tgid": pid, "kind": 0, "generation": 0}
+            edges.put(key, {"wait_ns": 1, "stretches": 1})
+        threads.put({"value": pid}, {"tgid": pid})
+        blames.put({"value": pid}, {"tgid": pid})
+
+    for pid in pids:
+        Probe.forget(probe, pid)
+        left = pids[pids.index(pid) + 1 :]
+        assert set(left) == {key["tgid"] for key, _ in edges.items()} & set(pids)
+        assert set(left) == {record["tgid"] for _, record in threads.items()} & set(pids)
+        assert set(left) == {record["tgid"] for _, record in blames.items()} & set(pids)

@@ -95,15 +95,13 @@ class Probe:
     def forget(self, pid: int) -> None:
         """Remove whatever the maps hold of *pid*."""
         for name in self._process_tables.by_part_of_key:
-            table = self._table(name)
-            for key in [key for key, _ in table.items() if key["tgid"] == pid]:
-                table.delete(key)
+            self._table(name).delete_where("tgid", pid)
         for name in self._process_tables.by_key:
             self._table(name).delete({"value": pid})
         records, *others = map(self._table, self._process_tables.by_thread)
-        for key in [key for key, record in records.items() if record["tgid"] == pid]:
-            for table in (records, *others):
-                table.delete(key)
+        for key in records.delete_where("tgid", pid, in_value=True):
+            for table in others:
+                table.delete_raw(key)
 
     def forget_thread(self, tid: int) -> bool:
         """Remove the record of a dead thread that has been counted; return whether it was there."""

@@ -40,6 +40,16 @@ class _Table:
     def delete(self, key: Mapping[str, int]) -> None:
         self.held = [item for item in self.held if item[0] != key]
 
+    def delete_where(
+        self, name: str, value: int, *, in_value: bool = False
+    ) -> list[Mapping[str, int]]:
+        found = [key for key, record in self.held if (record if in_value else key)[name] == value]
+        for key in found:
+            self.delete(key)
+        return found
+
+    delete_raw = delete
+
     def close(self) -> None:
         """Is done once by whoever has loaded it."""
 
