@@ -106,6 +106,9 @@ void stm_keep(const struct stm_step *step)
 
 struct stm_entry *stm_count_kept(struct stm_account *account, const struct stm_thread *thread)
 {
+    // Nothing is kept: there is no entry for that, and there must be none.
+    if (thread->kept_event == STM_EVENTS)
+        return NULL;
     struct stm_key key = {
         .marker1 = thread->kept_marker,
         .marker2 = thread->kept_marker,

@@ -106,7 +106,8 @@ struct stm_key stm_key_of(const struct stm_step *step);
 // Remembers the first try of a transaction to become inevitable.
 void stm_keep(const struct stm_step *step);
 
-// Counts a wait that ends for another thread which the kept record has tried to follow.
+// Counts a wait that ends for another thread which the kept record has tried to follow, and returns
+// its entry, or NULL if no record is kept or there is no memory.
 struct stm_entry *stm_count_kept(struct stm_account *account, const struct stm_thread *thread);
 
 // Adds up the time from the beginnings of collections to their ends.

@@ -3,6 +3,9 @@
 // A thread runs, is paused, is detached, or has stopped. What time a state lasted goes into a
 // bucket of the transaction when the state ends, and from there into the totals when the
 // transaction does; detached time, and all time between transactions, is dropped.
+//
+// A START forgets first and adds then: where the thread was still in a transaction, what its last
+// state lasted goes to the new one. An end forgets nothing.
 
 #include "account.h"
 
@@ -23,13 +26,16 @@ static void start(const struct stm_step *step)
 {
     struct stm_thread *thread = step->thread;
 
-    enter(step, STM_RUNNING);
-    thread->is_in_transaction = true;
     thread->run_ns = 0;
     thread->pause_ns = 0;
     thread->is_aborting = false;
     thread->waits_for_segment = false;
+    // The attempt to become inevitable goes together with the wait that it has led to.
     thread->kept_event = STM_EVENTS;
+    thread->pause_start_ns = STM_NEVER;
+    thread->minor_gc_ns = STM_NEVER;
+    enter(step, STM_RUNNING);
+    thread->is_in_transaction = true;
 }
 
 static void end(struct stm_account *account, const struct stm_step *step)
@@ -46,17 +52,15 @@ static void end(struct stm_account *account, const struct stm_step *step)
         totals->aborts++;
     }
     totals->paused_ns += thread->pause_ns;
-    thread->run_ns = 0;
-    thread->pause_ns = 0;
     thread->is_in_transaction = false;
 }
 
-static void wait(const struct stm_step *step)
+static void wait(const struct stm_account *account, const struct stm_step *step)
 {
     struct stm_thread *thread = step->thread;
 
     enter(step, STM_PAUSED);
-    if (step->event == STM_WAIT_FREE_SEGMENT)
+    if (step->event == STM_WAIT_FREE_SEGMENT && account->table->is_read_by_last_tool)
         thread->waits_for_segment = true;
     if (step->event == STM_WAIT_OTHER_INEVITABLE && thread->kept_event != STM_EVENTS)
         thread->pause_start_ns = step->now_ns;
@@ -81,9 +85,9 @@ static void contention(struct stm_account *account, const struct stm_step *step)
     struct stm_key key = stm_key_of(step);
     uint32_t number;
 
-    enter(step, STM_RUNNING);
     if (thread->is_aborting)
         return;
+    enter(step, STM_RUNNING);
     thread->is_aborting = true;
     struct stm_entry *entry = stm_count_conflict(account, &key, step->now_ns, &number);
     if (entry) {
@@ -125,7 +129,7 @@ void stm_add_late(struct stm_account *account, const struct stm_step *step)
         break;
     default:
         if (stm_is_wait(step->event))
-            wait(step);
+            wait(account, step);
         else
             stm_add_gc(account, step);
         break;

@@ -126,6 +126,7 @@ static const struct stm_table tables[STM_TABLES] =
                 .size = 16,
                 .payloads = BIT(5) | BIT(6),
                 .semantics = STM_S2,
+                .is_read_by_last_tool = true,
             },
         [STM_TABLE_X28] =
             {
@@ -134,6 +135,7 @@ static const struct stm_table tables[STM_TABLES] =
                 .size = 28,
                 .payloads = BIT(5) | BIT(6) | BITS_FROM(16),
                 .semantics = STM_S2,
+                .is_read_by_last_tool = true,
             },
         [STM_TABLE_X29] =
             {
@@ -142,6 +144,7 @@ static const struct stm_table tables[STM_TABLES] =
                 .size = 29,
                 .payloads = BIT(5) | BIT(6) | BITS_FROM(16),
                 .semantics = STM_S2,
+                .is_read_by_last_tool = true,
             },
 };
 

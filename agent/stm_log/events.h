@@ -75,6 +75,8 @@ struct stm_table {
     // A bit for each number that may carry a payload.
     uint32_t payloads;
     enum stm_semantics semantics;
+    // By the original tool of 2017, whose rule for threads that wait for a segment is its own.
+    bool is_read_by_last_tool;
 };
 
 // Returns the name of an event, with its prefix.

@@ -122,6 +122,110 @@ def test_s2_loses_detached_time_and_waits_for_segments() -> None:
     )
 
 
+@pytest.mark.parametrize("table", ["C13", "D14", "E16"])
+def test_s2_gives_a_start_what_came_before_it(table: str) -> None:
+    """
+    It forgets the open transaction first: the time since that one's last record is the new one's.
+    """
+    writer = LogWriter("L8", table).add(0, 1, "START").add(3 * MS, 1, "INEVITABLE", marker(1))
+    writer.add(10 * MS, 1, "START").add(12 * MS, 1, "COMMIT")
+    writer.add(20 * MS, 1, "START").add(21 * MS, 1, "INEVITABLE", marker(1))
+    writer.add(25 * MS, 1, "WAIT_SYNC_PAUSE").add(30 * MS, 1, "START")
+    writer.add(31 * MS, 1, "WRITE_READ", marker(2)).add(33 * MS, 1, "ABORT")
+    log = original_log(writer.content)
+    totals = log.totals
+
+    assert (table, 33 * MS) == (log.events_table, totals.total_ns)
+    # Of the first 7 ms are those before its START, and of the second the pause of 5 ms.
+    assert (9 * MS, 3 * MS, 5 * MS) == (totals.committed_ns, totals.aborted_ns, totals.paused_ns)
+    assert (1, 1) == (totals.commits, totals.aborts)
+    assert {"WRITE_READ": (MS, 5 * MS, 1)} == charges(log)
+
+
+@pytest.mark.parametrize(
+    ("table", "committed_ns"), [("C13", 3 * MS), ("D14", 3 * MS), ("E16", 2 * MS), ("X29", 2 * MS)]
+)
+def test_s2_of_2017_alone_knows_waits_for_segments(table: str, committed_ns: int) -> None:
+    """
+    Before, what lay between the end of such a wait and the START was the transaction's.
+    """
+    writer = LogWriter("L8", table).add(0, 1, "WAIT_FREE_SEGMENT").add(7 * MS, 1, "WAIT_DONE")
+    writer.add(8 * MS, 1, "START").add(10 * MS, 1, "COMMIT")
+    reading = Reading(events_table=table, is_original=True)
+    (log,) = read_file(writer.content, reading).logs
+
+    assert (committed_ns, 0, 0) == (
+        log.totals.committed_ns,
+        log.totals.aborted_ns,
+        log.totals.paused_ns,
+    )
+
+
+def test_s2_forgets_a_wait_with_the_attempt_that_it_was_for() -> None:
+    """
+    A START ends both, and the end of the next wait is charged to nobody.
+    """
+    writer = LogWriter().add(0, 1, "START").add(MS, 1, "INEVITABLE", marker(1))
+    writer.add(2 * MS, 1, "WAIT_OTHER_INEVITABLE").add(5 * MS, 1, "START")
+    writer.add(9 * MS, 1, "WAIT_DONE").add(10 * MS, 1, "COMMIT")
+    log = original_log(writer.content)
+
+    assert {} == charges(log)
+    assert (5 * MS, 3 * MS) == (log.totals.committed_ns, log.totals.paused_ns)
+
+
+def test_s2_keeps_a_wait_over_the_end_of_a_transaction() -> None:
+    """
+    Only a START forgets the attempt, so that a wait which an abort ends may be charged later on.
+    """
+    writer = LogWriter().add(0, 1, "START").add(MS, 1, "INEVITABLE", marker(1))
+    writer.add(2 * MS, 1, "WAIT_OTHER_INEVITABLE").add(5 * MS, 1, "ABORT")
+    writer.add(6 * MS, 1, "WAIT_FREE_SEGMENT").add(9 * MS, 1, "WAIT_DONE")
+    writer.add(9 * MS, 1, "START").add(10 * MS, 1, "COMMIT")
+    log = original_log(writer.content)
+
+    assert {"BECOME_INEVITABLE": (0, 7 * MS, 1)} == charges(log)
+    assert (MS, 2 * MS, 3 * MS) == (
+        log.totals.committed_ns,
+        log.totals.aborted_ns,
+        log.totals.paused_ns,
+    )
+
+
+def test_s2_adds_a_transaction_again_at_a_second_end() -> None:
+    """
+    Its times are cleared by the next START alone.
+    """
+    writer = LogWriter().add(0, 1, "START").add(3 * MS, 1, "COMMIT").add(5 * MS, 1, "COMMIT")
+    totals = original_log(writer.content).totals
+
+    assert (6 * MS, 2) == (totals.committed_ns, totals.commits)
+
+
+def test_s2_does_not_see_a_second_conflict_end_a_pause() -> None:
+    """
+    It looks away from the whole record, its time included.
+    """
+    writer = LogWriter().add(0, 1, "START").add(MS, 1, "WRITE_READ", marker(1))
+    writer.add(2 * MS, 1, "WAIT_SYNC_PAUSE").add(4 * MS, 1, "WRITE_READ", marker(1))
+    totals = original_log(writer.add(7 * MS, 1, "ABORT").content).totals
+
+    assert (2 * MS, 5 * MS) == (totals.aborted_ns, totals.paused_ns)
+
+
+def test_s2_forgets_a_minor_collection_at_a_start() -> None:
+    """
+    Its end belongs to no collection of the new transaction.
+    """
+    writer = LogWriter().add(0, 1, "START").add(MS, 1, "GC_MINOR_START").add(2 * MS, 1, "START")
+    writer.add(6 * MS, 1, "GC_MINOR_DONE").add(7 * MS, 1, "COMMIT")
+
+    reading = Reading(events_table="E16", is_original=True)
+    (log,) = read_file(writer.content, reading).logs
+
+    assert 0 == log.totals.minor_gc_ns
+
+
 def test_cut_record_counts_for_the_original() -> None:
     """
     It takes a marker that is cut for a shorter one.
