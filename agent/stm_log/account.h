@@ -38,6 +38,9 @@ struct stm_totals {
     // Aborted, and the log does not say because of what.
     uint64_t unexplained_ns;
     uint64_t unexplained;
+    // The part of *unfinished_ns* of transactions that must have been committed, by another thread.
+    uint64_t unlogged_commit_ns;
+    uint64_t unlogged_commits;
     // All waits by their events, also those of transactions that have not ended.
     uint64_t wait_ns[STM_EVENTS];
     uint64_t waits[STM_EVENTS];

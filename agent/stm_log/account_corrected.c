@@ -86,12 +86,27 @@ static void forget_transaction(struct stm_thread *thread)
     thread->kept_event = STM_EVENTS;
 }
 
+// Whether the open transaction of the thread cannot be aborted any more: it has tried to become
+// inevitable, and neither waits for another one that is so, nor has had a conflict.
+static bool is_inevitable(const struct stm_thread *thread)
+{
+    return thread->is_in_transaction && thread->kept_event != STM_EVENTS &&
+           thread->state != STM_PAUSED && thread->conflict == STM_NO_ENTRY;
+}
+
 static void start(struct stm_account *account, const struct stm_step *step)
 {
     struct stm_thread *thread = step->thread;
 
+    bool must_be_committed = is_inevitable(thread);
+
     enter(account, step, STM_RUNNING);
-    account->totals.unfinished_ns += thread->run_ns + thread->pause_ns;
+    uint64_t open_ns = thread->run_ns + thread->pause_ns;
+    account->totals.unfinished_ns += open_ns;
+    if (must_be_committed) {
+        account->totals.unlogged_commit_ns += open_ns;
+        account->totals.unlogged_commits++;
+    }
     forget_transaction(thread);
     thread->is_in_transaction = true;
 }

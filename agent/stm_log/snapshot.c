@@ -96,6 +96,8 @@ static PyObject *totals(const struct stm_account *account)
         {"unfinished_ns", stm_account_unfinished_ns(account)},
         {"unexplained_ns", sums->unexplained_ns},
         {"unexplained", sums->unexplained},
+        {"unlogged_commit_ns", sums->unlogged_commit_ns},
+        {"unlogged_commits", sums->unlogged_commits},
     };
     PyObject *found = PyDict_New();
     bool done = found != NULL;

@@ -100,6 +100,8 @@ def _totals(log: StmLog) -> dict[str, Any]:
         "unfinished_s": _seconds(totals.unfinished_ns, is_corrected),
         "unexplained_s": _seconds(totals.unexplained_ns, is_corrected),
         "unexplained_aborts": totals.unexplained if is_corrected else None,
+        "unlogged_commits_s": _seconds(totals.unlogged_commit_ns, is_corrected),
+        "unlogged_commits": totals.unlogged_commits if is_corrected else None,
     }
     waits = {
         kind: {"wait_s": ns / _NS_PER_S, "waits": number}

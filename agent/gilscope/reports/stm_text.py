@@ -51,6 +51,7 @@ def _group_lines(group: LogGroup, report: StmReport, paint: Paint) -> Iterator[s
     yield ""
     yield from _times(log, paint)
     yield from _numbers(log.totals)
+    yield from _unlogged_commits(log.totals)
     yield from _waits(log.totals)
     conflicts = by_line(log.conflicts)
     most = MOST_ENTRIES if report.most_entries is None else report.most_entries
@@ -116,6 +117,14 @@ def _numbers(totals: LogTotals) -> Iterator[str]:
         yield (
             f"Aborts without a conflict in the log: {totals.unexplained}, "
             f"{seconds(totals.unexplained_ns)} lost."
+        )
+
+
+def _unlogged_commits(totals: LogTotals) -> Iterator[str]:
+    if totals.unlogged_commits:
+        yield (
+            f"Committed without a record in the log: {totals.unlogged_commits}, "
+            f"{seconds(totals.unlogged_commit_ns)} of the time without an end."
         )
 
 

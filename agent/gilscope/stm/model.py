@@ -76,6 +76,10 @@ class LogTotals:
     """The part of the aborted time for which the log names no conflict."""
     unexplained: int = 0
     """Aborts without a conflict."""
+    unlogged_commit_ns: int = 0
+    """The part of the unfinished time of transactions that cannot but have been committed."""
+    unlogged_commits: int = 0
+    """Of these: inevitable ones that another thread has ended, without a record."""
     waits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """By kind: time in ns, and number."""
     committed_runs: Histogram = EMPTY

@@ -66,6 +66,8 @@ def test_whole_report() -> None:
                     "unfinished_s": 0.0,
                     "unexplained_s": 0.0,
                     "unexplained_aborts": 0,
+                    "unlogged_commits_s": 0.0,
+                    "unlogged_commits": 0,
                     "waits": {},
                 },
                 "commits_over_time": {**over_time, "counts": []},
@@ -103,6 +105,8 @@ def test_what_the_original_does_not_know_is_null() -> None:
         "unfinished_s",
         "unexplained_s",
         "unexplained_aborts",
+        "unlogged_commits_s",
+        "unlogged_commits",
         "waits",
     } == unknown
     assert not log["corrected"]

@@ -108,6 +108,23 @@ def test_log_without_conflicts_says_so() -> None:
         assert "Total real time:         0.000s\n" in text
 
 
+def test_commits_without_a_record_are_told() -> None:
+    """
+    In words, with the part of the time without an end that is theirs.
+    """
+    writer = LogWriter("L8", "C13").add(0, 1, "START").add(MS, 1, "INEVITABLE", marker(7))
+    for number in range(1, 9):
+        writer.add(5 * number * MS, 1, "START")
+        writer.add((5 * number + 1) * MS, 1, "INEVITABLE", marker(7))
+    writer.add(50 * MS, 1, "COMMIT")
+    log = file_of(writer.content, Reading(events_table="C13"))
+    text = stm_text.render(report_of(log))
+
+    assert "\nCommitted without a record in the log: 8, 0.040s of the time without an end." in text
+    assert f"{'0.040s ( 80%) without an end in the log':>59}" in text
+    assert "\nTotal number of transactions:      1 committed: 100% aborted: 0.0%\n" in text
+
+
 def test_merged_logs_are_listed() -> None:
     """
     Each with its part.

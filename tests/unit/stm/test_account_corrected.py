@@ -1,7 +1,10 @@
 """What gilscope charges to conflicts, in logs short enough to be worked out by hand."""
 
+import pytest
+
+from gilscope.stm.log import Reading
 from gilscope.stm.model import LogTotals
-from stm.reading import charges, log_of
+from stm.reading import charges, file_of, log_of
 from stm.writer import MS, LogWriter, marker
 
 
@@ -151,6 +154,44 @@ def test_transaction_without_an_end_is_told() -> None:
     totals = _totals(writer)
 
     assert (3 * MS, 5 * MS + 2 * MS) == (totals.committed_ns, totals.unfinished_ns)
+
+
+@pytest.mark.parametrize("table", ["C13", "D14", "E16"])
+def test_commit_without_a_record_is_told(table: str) -> None:
+    """
+    An inevitable transaction cannot be aborted: a START that follows it says that it was committed.
+    """
+    writer = LogWriter("L8", table).add(0, 1, "START").add(4 * MS, 1, "INEVITABLE", marker(1))
+    writer.add(5 * MS, 1, "START").add(8 * MS, 1, "COMMIT")
+    # Another one has come first, and this one waits for it.
+    writer.add(9 * MS, 1, "START").add(10 * MS, 1, "INEVITABLE", marker(1))
+    writer.add(10 * MS, 1, "WAIT_OTHER_INEVITABLE").add(12 * MS, 1, "START")
+    # Of this one nothing is known.
+    writer.add(16 * MS, 1, "START").add(17 * MS, 1, "COMMIT")
+    # And this one may be going on.
+    writer.add(18 * MS, 1, "START").add(19 * MS, 1, "INEVITABLE", marker(1))
+    reading = Reading(events_table=table)
+    (log,) = file_of(writer.content, reading).logs
+    totals = log.totals
+
+    assert (1, 5 * MS) == (totals.unlogged_commits, totals.unlogged_commit_ns)
+    assert (2, 4 * MS) == (totals.commits, totals.committed_ns)
+    # 1 ms + 2 ms of wait for the other one, 4 ms, and 1 ms.
+    assert 5 * MS + 3 * MS + 4 * MS + MS == totals.unfinished_ns
+
+
+def test_detached_transaction_without_an_end_was_committed() -> None:
+    """
+    Only an inevitable one can be left open; time outside is not its own.
+    """
+    writer = _c8().add(0, 1, "START").add(MS, 1, "INEVITABLE", marker(1)).add(2 * MS, 1, "DETACH")
+    totals = _totals(writer.add(9 * MS, 1, "START").add(10 * MS, 1, "COMMIT"))
+
+    assert (1, 2 * MS, 7 * MS) == (
+        totals.unlogged_commits,
+        totals.unlogged_commit_ns,
+        totals.detached_ns,
+    )
 
 
 def test_abort_without_a_conflict_is_told() -> None:

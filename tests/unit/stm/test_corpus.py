@@ -175,6 +175,7 @@ def test_corrected_times_add_up(name: str) -> None:
         assert totals.aborted_ns == lost_ns + totals.unexplained_ns
         assert paused_ns <= inside_ns
         assert totals.paused_ns <= inside_ns
+        assert totals.unlogged_commit_ns <= totals.unfinished_ns
         assert log.counts.get("STM_TRANSACTION_COMMIT", 0) == totals.commits
 
 
