@@ -1,21 +1,33 @@
 #include "account.h"
 
+_Static_assert(STM_LONGEST_KEPT_MARKER >= STM_LONGEST_C7_MARKER &&
+                   STM_LONGEST_KEPT_MARKER >= STM_LONGEST_C8_MARKER,
+               "a thread can keep every marker");
+
 void stm_account_init(struct stm_account *account, enum stm_rules rules,
-                      enum stm_semantics semantics, const struct stm_scale *scale, uint32_t *room)
+                      enum stm_semantics semantics, const struct stm_scale *scale, uint32_t *room,
+                      uint64_t secret)
 {
     *account = (struct stm_account){
         .table = stm_table(STM_TABLE_E16),
         .semantics = semantics,
         .rules = rules,
         .scale = *scale,
+        .threads = {.secret = secret},
     };
-    stm_entries_init(&account->entries, room);
+    stm_entries_init(&account->entries, room, secret);
 }
 
 void stm_account_free(struct stm_account *account)
 {
     stm_threads_free(&account->threads);
     stm_entries_free(&account->entries);
+}
+
+void stm_account_close(struct stm_account *account)
+{
+    account->totals.unfinished_ns = stm_account_unfinished_ns(account);
+    stm_threads_free(&account->threads);
 }
 
 void stm_account_add(struct stm_account *account, const struct stm_record *record)
@@ -56,6 +68,7 @@ uint64_t stm_account_unfinished_ns(const struct stm_account *account)
 {
     uint64_t sum_ns = account->totals.unfinished_ns;
 
+    // The original does not know of any.
     if (account->rules == STM_ORIGINAL)
         return 0;
     for (uint32_t at = 0; at < account->threads.slot_count; at++) {

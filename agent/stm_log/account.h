@@ -68,8 +68,12 @@ struct stm_account {
 };
 
 void stm_account_init(struct stm_account *account, enum stm_rules rules,
-                      enum stm_semantics semantics, const struct stm_scale *scale, uint32_t *room);
+                      enum stm_semantics semantics, const struct stm_scale *scale, uint32_t *room,
+                      uint64_t secret);
 void stm_account_free(struct stm_account *account);
+
+// Says that nothing follows: what is known of single threads goes into the totals and is forgotten.
+void stm_account_close(struct stm_account *account);
 
 // Adds one record, whose number the account's table explains.
 void stm_account_add(struct stm_account *account, const struct stm_record *record);

@@ -3,11 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hash.h"
+
 #define FIRST_CAPACITY 16
 
-void stm_entries_init(struct stm_entries *entries, uint32_t *room)
+void stm_entries_init(struct stm_entries *entries, uint32_t *room, uint64_t secret)
 {
-    *entries = (struct stm_entries){.room = room};
+    *entries = (struct stm_entries){.room = room, .secret = secret};
     for (int event = 0; event < STM_EVENTS; event++)
         entries->rest[event] = STM_NO_ENTRY;
 }
@@ -20,26 +22,31 @@ void stm_entries_free(struct stm_entries *entries)
     free(entries->slots);
 }
 
-// Takes eight bytes at a time: markers have some sixty, and every conflict has one.
-static uint64_t hash_bytes(uint64_t hash, const uint8_t *bytes, size_t length)
+// Returns the value of a key with the *length* bytes that come next in it.
+static uint64_t add_bytes(uint64_t hash, uint64_t secret, const uint8_t *bytes, size_t length)
 {
-    for (size_t at = 0; at < length; at += sizeof(uint64_t)) {
-        uint64_t word = 0;
-        size_t left = length - at;
-        memcpy(&word, bytes + at, left < sizeof(word) ? left : sizeof(word));
-        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 32;
+    uint64_t digit;
+    size_t at = 0;
+
+    // A word is read at once, and the byte that is too much for a digit once more.
+    for (; length - at >= sizeof(digit); at += STM_HASH_DIGIT_BYTES) {
+        memcpy(&digit, bytes + at, sizeof(digit));
+        hash = stm_hash_add(hash, secret, digit & STM_HASH_DIGIT);
     }
-    return hash;
+    digit = 0;
+    for (size_t shift = 0; at < length; at++, shift += 8)
+        digit |= (uint64_t)bytes[at] << shift;
+    return stm_hash_add(hash, secret, digit);
 }
 
-static uint32_t hash_of(const struct stm_key *key)
+static uint32_t hash_of(const struct stm_entries *entries, const struct stm_key *key)
 {
     // With the lengths, so that text cannot move from one marker to the other.
-    uint64_t hash = key->event | (uint64_t)key->length1 << 8 | (uint64_t)key->length2 << 16;
+    uint64_t kind = key->event | (uint64_t)key->length1 << 8 | (uint64_t)key->length2 << 16;
+    uint64_t hash = stm_hash_add(0, entries->secret, kind);
 
-    hash = hash_bytes(hash, key->marker1, key->length1);
-    return (uint32_t)hash_bytes(hash, key->marker2, key->length2);
+    hash = add_bytes(hash, entries->secret, key->marker1, key->length1);
+    return stm_hash_end(add_bytes(hash, entries->secret, key->marker2, key->length2));
 }
 
 static struct stm_key key_of(const struct stm_entry *entry)
@@ -66,7 +73,7 @@ static uint32_t *find_slot(const struct stm_entries *entries, const struct stm_k
 {
     uint32_t mask = entries->slot_count - 1;
 
-    for (uint32_t at = hash_of(key) & mask;; at = (at + 1) & mask) {
+    for (uint32_t at = hash_of(entries, key) & mask;; at = (at + 1) & mask) {
         uint32_t *slot = &entries->slots[at];
         if (*slot == STM_NO_ENTRY)
             return slot;

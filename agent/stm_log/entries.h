@@ -30,6 +30,8 @@ struct stm_entry {
 };
 
 struct stm_entries {
+    // What slots depend on.
+    uint64_t secret;
     struct stm_entry **list;
     uint32_t *slots;
     // How many more there is room for; several accounts share it.
@@ -49,7 +51,7 @@ struct stm_key {
     uint8_t length2;
 };
 
-void stm_entries_init(struct stm_entries *entries, uint32_t *room);
+void stm_entries_init(struct stm_entries *entries, uint32_t *room, uint64_t secret);
 void stm_entries_free(struct stm_entries *entries);
 
 // Returns the number of the entry for *key*, which is made where there is none, or STM_NO_ENTRY if

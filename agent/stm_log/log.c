@@ -42,8 +42,11 @@ static struct stm_part *last_part(struct stm_log *log)
 
 static bool begin_part(struct stm_log *log, uint64_t offset)
 {
-    if (log->part_count)
+    if (log->part_count) {
         stm_part_decide(log, last_part(log));
+        // There is nothing more to come of it, and this is most of what it has taken.
+        stm_account_close(&last_part(log)->account);
+    }
     struct stm_part *part = stm_part_new(log, offset);
     if (!part)
         return false;

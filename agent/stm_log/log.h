@@ -27,6 +27,8 @@ struct stm_options {
     // For each part that is known from an earlier reading; without any they are found as they come.
     const struct stm_scale *scales;
     size_t scale_count;
+    // Drawn by lot, so that no log can be made to be slow.
+    uint64_t secret;
 };
 
 struct stm_gap {

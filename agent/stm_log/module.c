@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 struct log_object {
     PyObject_HEAD struct stm_log log;
@@ -83,6 +84,15 @@ static bool parse_scales(PyObject *sequence, struct stm_scale **scales, size_t *
     return true;
 }
 
+static bool draw_secret(uint64_t *secret)
+{
+    // Before the kernel has any randomness there are no logs either.
+    if (getrandom(secret, sizeof(*secret), GRND_NONBLOCK) == sizeof(*secret))
+        return true;
+    PyErr_SetFromErrno(PyExc_OSError);
+    return false;
+}
+
 static PyObject *new_log(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"table", "semantics", "original", "scales", NULL};
@@ -95,7 +105,8 @@ static PyObject *new_log(PyTypeObject *type, PyObject *args, PyObject *keywords)
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$zzpO!", names, &table, &semantics,
                                      &is_original, &PyTuple_Type, &sequence))
         return NULL;
-    if (!parse_table(table, &options.table) || !parse_semantics(semantics, &options.semantics) ||
+    if (!draw_secret(&options.secret) || !parse_table(table, &options.table) ||
+        !parse_semantics(semantics, &options.semantics) ||
         !parse_scales(sequence, &scales, &options.scale_count))
         return NULL;
     options.rules = is_original ? STM_ORIGINAL : STM_CORRECTED;

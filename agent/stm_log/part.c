@@ -17,7 +17,8 @@ static enum stm_semantics semantics_of(const struct stm_options *options, enum s
 static void begin_account(const struct stm_options *options, struct stm_account *account,
                           enum stm_table_id table, const struct stm_scale *scale, uint32_t *room)
 {
-    stm_account_init(account, options->rules, semantics_of(options, table), scale, room);
+    stm_account_init(account, options->rules, semantics_of(options, table), scale, room,
+                     options->secret);
     account->table = stm_table(table);
 }
 

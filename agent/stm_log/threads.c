@@ -5,32 +5,39 @@
 
 #include "entries.h"
 #include "events.h"
+#include "hash.h"
 
 #define FIRST_SLOTS 16
 // From here on threads that have nothing open are forgotten before the table grows.
 #ifndef STM_SLOTS_BEFORE_SWEEP
 #define STM_SLOTS_BEFORE_SWEEP 4096
 #endif
-// stmgc runs at most 8 transactions at a time: only a log that is no log needs more.
-#define MOST_SLOTS (4 * STM_SLOTS_BEFORE_SWEEP)
+// Half of them are used at most. stmgc runs 8 transactions at a time and lets the other threads
+// wait: only a log that is no log needs more.
+#define MOST_SLOTS (2 * STM_SLOTS_BEFORE_SWEEP)
 
 void stm_threads_free(struct stm_threads *threads)
 {
     free(threads->slots);
-    for (int page = 0; page < STM_THREAD_PAGES; page++)
+    threads->slots = NULL;
+    threads->latest = NULL;
+    threads->slot_count = threads->used = 0;
+    for (int page = 0; page < STM_THREAD_PAGES; page++) {
         free(threads->pages[page]);
+        threads->pages[page] = NULL;
+    }
 }
 
-static uint32_t slot_of(uint32_t number, uint32_t slot_count)
+static uint32_t slot_of(const struct stm_threads *threads, uint32_t number, uint32_t slot_count)
 {
-    // Numbers are dense, so that their lowest bits spread them best.
-    return number & (slot_count - 1);
+    return stm_hash_end(stm_hash_add(0, threads->secret, number)) & (slot_count - 1);
 }
 
 // Returns the slot that has *number*, or the free one where it belongs.
-static struct stm_thread *find_slot(struct stm_thread *slots, uint32_t slot_count, uint32_t number)
+static struct stm_thread *find_slot(const struct stm_threads *threads, struct stm_thread *slots,
+                                    uint32_t slot_count, uint32_t number)
 {
-    uint32_t at = slot_of(number, slot_count);
+    uint32_t at = slot_of(threads, number, slot_count);
 
     while (slots[at].is_used && slots[at].number != number)
         at = (at + 1) & (slot_count - 1);
@@ -41,7 +48,7 @@ struct stm_thread *stm_threads_find(const struct stm_threads *threads, uint32_t 
 {
     if (!threads->slot_count)
         return NULL;
-    struct stm_thread *slot = find_slot(threads->slots, threads->slot_count, number);
+    struct stm_thread *slot = find_slot(threads, threads->slots, threads->slot_count, number);
     return slot->is_used ? slot : NULL;
 }
 
@@ -65,7 +72,7 @@ static bool move(struct stm_threads *threads, uint32_t slot_count, bool keep_idl
         const struct stm_thread *thread = &threads->slots[at];
         if (!thread->is_used || thread->last_record < oldest || (!keep_idle && is_idle(thread)))
             continue;
-        *find_slot(slots, slot_count, thread->number) = *thread;
+        *find_slot(threads, slots, slot_count, thread->number) = *thread;
         threads->used++;
     }
     free(threads->slots);
@@ -143,7 +150,7 @@ struct stm_thread *stm_threads_get(struct stm_threads *threads, uint32_t number,
         if (!thread) {
             if (!note(threads, number, is_first) || !make_room(threads))
                 return NULL;
-            thread = find_slot(threads->slots, threads->slot_count, number);
+            thread = find_slot(threads, threads->slots, threads->slot_count, number);
             *thread = (struct stm_thread){
                 .number = number,
                 .is_used = true,

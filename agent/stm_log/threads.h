@@ -5,7 +5,8 @@
 #include <stdint.h>
 
 #define STM_NEVER UINT64_MAX
-#define STM_LONGEST_MARKER 255
+// Of those that are kept, as long as any may be.
+#define STM_LONGEST_KEPT_MARKER 160
 // Thread numbers are below 2^24; a page of the set of those that were seen covers so many of them.
 #define STM_THREADS_PER_PAGE 32768
 #define STM_THREAD_PAGES 513
@@ -52,7 +53,7 @@ struct stm_thread {
     uint64_t kept_ns;
     // For how long it has not been heard of, in records of the log.
     uint64_t last_record;
-    uint8_t kept_marker[STM_LONGEST_MARKER];
+    uint8_t kept_marker[STM_LONGEST_KEPT_MARKER];
 };
 
 struct stm_threads {
@@ -64,9 +65,12 @@ struct stm_threads {
     uint64_t records;
     // How many different numbers there were.
     uint64_t seen;
+    // What slots depend on.
+    uint64_t secret;
     uint32_t *pages[STM_THREAD_PAGES];
 };
 
+// Forgets all threads, but not how many there were. Then it can only be done again.
 void stm_threads_free(struct stm_threads *threads);
 
 // Returns the thread *number*, with *is_first* where the log has never had it, or NULL if there is

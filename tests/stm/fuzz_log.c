@@ -121,6 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .rules = data[1] & 4 ? STM_ORIGINAL : STM_CORRECTED,
         .scales = &scale,
         .scale_count = data[1] & 8 ? 1 : 0,
+        .secret = UINT64_C(0x123456789abcdef),
     };
     const uint8_t *header = headers[(data[1] >> 4) % 3];
     read_whole(&whole, &options, header, data + OPTION_BYTES, size - OPTION_BYTES);

@@ -21,7 +21,7 @@ from gilscope.stm.sums import FollowedLog
 __all__ = ["MOST_FILES", "Follower"]
 
 MOST_FILES = 256
-"""That are followed at a time. Each takes some hundreds of kilobytes, and megabytes at most."""
+"""That are followed at a time. Each takes some hundreds of kilobytes, and 20 MiB at most."""
 
 _PIECES_IN_TURN = 16
 """Of one file, before it is another one's turn."""
