@@ -8,6 +8,8 @@
 #include "events.h"
 
 #define STM_HEADER_BYTES 16
+// In all layouts the thread of a record is in the four bytes in front of this one.
+#define STM_THREAD_END 12
 // The longest head with two markers of a length that fits its byte.
 #define STM_LARGEST_RECORD (19 + 2 * 255)
 

@@ -178,12 +178,38 @@ static size_t read_records_of_layout(struct stm_log *log, const uint8_t *bytes, 
     }
 }
 
+static size_t count_nul(const uint8_t *bytes, size_t length)
+{
+    size_t at = 0;
+
+    for (uint64_t word; length - at >= sizeof(word); at += sizeof(word)) {
+        memcpy(&word, bytes + at, sizeof(word));
+        if (word)
+            break;
+    }
+    while (at < length && !bytes[at])
+        at++;
+    return at;
+}
+
+// Returns at how many of the bytes no record can begin, because its thread would be 0: a file can
+// have holes of any size, which cost nothing to make.
+static size_t skip_nul(const uint8_t *bytes, size_t length)
+{
+    size_t count = count_nul(bytes, length);
+
+    return count >= STM_THREAD_END ? count - STM_THREAD_END + 1 : 0;
+}
+
 static size_t read_gap(struct stm_log *log, const uint8_t *bytes, size_t length, bool is_end)
 {
     size_t at = 0;
 
     for (; at < length; at++) {
-        size_t run = 0;
+        size_t run = 0, skipped = skip_nul(bytes + at, length - at);
+        at += skipped;
+        log->gap.nul_bytes += log->gap_is_nul ? skipped : 0;
+        log->gap.bytes += skipped;
         if (log->part_count < STM_MOST_PARTS)
             run = stm_run(log->layout, STM_HEADS_AND_MARKERS, bytes + at, length - at, is_end,
                           RECORDS_IN_RUN);

@@ -164,7 +164,7 @@ static PyObject *feed(struct log_object *self, PyObject *data)
     PyBuffer_Release(&view);
     if (!done)
         return PyErr_NoMemory();
-    return Py_NewRef(Py_None);
+    return PyBool_FromLong(self->log.state != STM_NOT_A_LOG);
 }
 
 static PyObject *finish(struct log_object *self, PyObject *Py_UNUSED(ignored))
@@ -187,7 +187,7 @@ static PyObject *sums(struct log_object *self, PyObject *Py_UNUSED(ignored))
 }
 
 static PyMethodDef log_methods[] = {
-    {"feed", (PyCFunction)feed, METH_O, "Take the next bytes of the log."},
+    {"feed", (PyCFunction)feed, METH_O, "Take the next bytes of the log; false: it is none."},
     {"finish", (PyCFunction)finish, METH_NOARGS, "Say that nothing follows."},
     {"snapshot", (PyCFunction)snapshot, METH_NOARGS, "Return all that is known so far."},
     {"sums", (PyCFunction)sums, METH_NOARGS, "Return the same without counts over time."},

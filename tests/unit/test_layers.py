@@ -61,6 +61,7 @@ _IO_MODULES = {
     "stm.follow",
     "stm.followed_file",
     "stm.inotify",
+    "stm.log_file",
     "stm.notice",
     "stm.places",
     "stm.read",

@@ -26,6 +26,8 @@ __all__ = ["add_follow", "report_of_files"]
 _DONE = 0
 _DEFAULT_EVERY_S = 5.0
 _LEAST_EVERY_S = 0.1
+_HURRY_S = 0.5
+"""For what has not been read when a signal comes."""
 
 
 def add_follow(parser: argparse.ArgumentParser) -> None:
@@ -97,6 +99,7 @@ def _follow(arguments: argparse.Namespace) -> int:
         with _until_signal(follower) as stop:
             _announce(arguments.logs)
             _summarise(follower, arguments, stop)
+            follower.catch_up()
         return _report(follower, arguments)
     finally:
         follower.close()
@@ -119,7 +122,7 @@ def _until_signal(follower: Follower) -> Iterator[_Stop]:
 
     def end(*_: object) -> None:
         stop.is_set = True
-        follower.wake()
+        follower.hurry(_HURRY_S)
 
     # A signal that was ignored when gilscope started stays ignored, as for any background job.
     wanted = [
@@ -164,7 +167,6 @@ def _write(text: str) -> None:
 
 
 def _report(follower: Follower, arguments: argparse.Namespace) -> int:
-    follower.catch_up()
     files = _told_apart(follower.finish())
     if not any(file.logs for file in files):
         raise NotAnStmLog(f"no STM log has appeared as {' '.join(arguments.logs)}")

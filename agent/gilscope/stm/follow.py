@@ -2,17 +2,17 @@
 
 import contextlib
 import errno
-import os
-import stat
+import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gilscope.printable import printable
 from gilscope.stm.families import Families, Family, FileState
 from gilscope.stm.followed_file import PIECE_BYTES, FollowedFile, Identity
 from gilscope.stm.growth import Step
+from gilscope.stm.log_file import NoLogFileError, open_log_file
 from gilscope.stm.model import LogFile
 from gilscope.stm.notice import Notice
 from gilscope.stm.places import folders_of, paths_of
@@ -56,6 +56,8 @@ class Follower:
         """In the order in which they are to be read on."""
         self._piece = memoryview(bytearray(PIECE_BYTES))
         self._notice = Notice(say)
+        self._due_s = math.inf
+        """When reading is to end, as time.monotonic has it."""
 
     def advance(self, timeout_s: float) -> bool:
         """Wait for a change, at most *timeout_s* or until `wake`, and take in what has changed.
@@ -77,18 +79,33 @@ class Follower:
         return change.has_names or bool(due)
 
     def catch_up(self) -> None:
-        """Read everything that is there now, and no more."""
+        """Read everything that is there now and no more; less if `hurry` is called."""
         self._find()
         with self._turn:
             ends = {identity: file.measure() for identity, file in self._files.items()}
         wanted = set(ends)
         while wanted:
+            if time.monotonic() >= self._due_s:
+                self._say_unread(ends)
+                return
             self._read(wanted)
             wanted = {
                 each
                 for each in wanted & self._behind.keys()
                 if self._files[each].position < ends[each]
             }
+
+    def _say_unread(self, ends: Mapping[Identity, int]) -> None:
+        for identity, end in ends.items():
+            file = self._files.get(identity)
+            if file is not None and not file.is_refused and file.position < end:
+                left = end - file.position
+                self._say(printable(f"{left} bytes of {file.path} were not read before the end"))
+
+    def hurry(self, time_s: float) -> None:
+        """Let reading come to its end within *time_s*; may be called from a signal handler."""
+        self._due_s = time.monotonic() + time_s
+        self.wake()
 
     def logs(self) -> tuple[FollowedLog, ...]:
         """Return what is known of each log, in the order in which they were met."""
@@ -152,17 +169,14 @@ class Follower:
             self._refuse(path, identity, "crowded", f"{MOST_FILES} others are followed")
             return
         try:
-            # To open a pipe would wait for its other end.
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            descriptor, status = open_log_file(path, takes_pipes=False)
         except FileNotFoundError:
             return  # gone again
+        except (NoLogFileError, IsADirectoryError):
+            self._refuse(path, identity, "not_a_log", "it is no regular file")
+            return
         except OSError as error:
             self._refuse(path, (identity, error.errno), "unreadable", error.strerror)
-            return
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            os.close(descriptor)
-            self._refuse(path, identity, "not_a_log", "it is no regular file")
             return
         file = FollowedFile(path, descriptor, status)
         with self._turn:
@@ -204,7 +218,7 @@ class Follower:
         """Read on in each of the files, for a bounded time, and return whether there was any."""
         has_read = False
         due = list(identities)
-        ends_s = time.monotonic() + _LONGEST_TURN_S
+        ends_s = min(time.monotonic() + _LONGEST_TURN_S, self._due_s)
         for number, identity in enumerate(due):
             if time.monotonic() >= ends_s:
                 self._behind = {**dict.fromkeys(due[number:]), **self._behind}

@@ -57,9 +57,9 @@ class LogReader:
             ),
         )
 
-    def feed(self, content: bytes | bytearray | memoryview) -> None:
-        """Take the next bytes of the file."""
-        self._log.feed(content)
+    def feed(self, content: bytes | bytearray | memoryview) -> bool:
+        """Take the next bytes of the file, and return whether it can still be a log."""
+        return self._log.feed(content)
 
     def finish(self) -> None:
         """Say that nothing follows: what is left is the cut end of a record."""

@@ -1,6 +1,8 @@
 """Reads STM logs from files and from standard input, and says how far it has come."""
 
+import errno
 import os
+import select
 import stat
 import sys
 from collections.abc import Callable
@@ -8,6 +10,7 @@ from io import FileIO
 
 from gilscope.errors import NotAnStmLog
 from gilscope.stm.log import LogReader, Reading
+from gilscope.stm.log_file import NoLogFileError, open_log_file
 from gilscope.stm.model import LogFile
 
 __all__ = ["STANDARD_INPUT", "Progress", "read_log"]
@@ -16,6 +19,8 @@ STANDARD_INPUT = "-"
 
 _PIECE_BYTES = 1 << 18
 """What stays in the cache of a processor between being read and being understood."""
+_WRITER_PATIENCE_S = 5.0
+"""For something to open the other end of a pipe."""
 
 Progress = Callable[[int, int | None], None]
 """Is told how many bytes have been read, and how many there are, if that is known."""
@@ -24,8 +29,9 @@ Progress = Callable[[int, int | None], None]
 def read_log(name: str, reading: Reading, progress: Progress) -> LogFile:
     """Return what is in the log *name*, or on standard input if it is ``-``; raises NotAnStmLog.
 
-    With the original's figures a file is read a second time, because the original knows the end of
-    the time line before it draws.
+    A log is a regular file or a pipe. What is none is not read to its end, and not even opened if
+    it is neither. With the original's figures a file is read a second time, because the original
+    knows the end of the time line before it draws.
     """
     try:
         with _opened(name) as source:
@@ -34,6 +40,8 @@ def read_log(name: str, reading: Reading, progress: Progress) -> LogFile:
                 source.seek(0)
                 file = _read(source, LogReader(name, reading, file.logs), progress)
             return file
+    except NoLogFileError as error:
+        raise NotAnStmLog(f"cannot read {name}: {error}") from error
     except OSError as error:
         raise NotAnStmLog(f"cannot read {name}: {error.strerror}") from error
     except ValueError as error:
@@ -43,21 +51,52 @@ def read_log(name: str, reading: Reading, progress: Progress) -> LogFile:
 def _opened(name: str) -> FileIO:
     if name == STANDARD_INPUT:
         return FileIO(sys.stdin.fileno(), closefd=False)
-    return FileIO(name)
+    descriptor, _ = open_log_file(name, takes_pipes=True)
+    return FileIO(descriptor)
 
 
 def _read(source: FileIO, reader: LogReader, progress: Progress) -> LogFile:
     piece = memoryview(bytearray(_PIECE_BYTES))
     size, done = _size(source), 0
-    while count := source.readinto(piece):
-        reader.feed(piece[:count])
+    while count := _read_piece(source, piece, is_first=not done):
+        is_log = reader.feed(piece[:count])
         done += count
         progress(done, size)
+        if not is_log:
+            break
     reader.finish()
     file = reader.snapshot()
     if not file.size:
         raise ValueError("is empty: a process writes its log in blocks of 4096 bytes")
     return file
+
+
+def _read_piece(source: FileIO, piece: memoryview, *, is_first: bool) -> int:
+    """Return how many bytes of *piece* were filled, 0 at the end of *source*."""
+    count = source.readinto(piece)
+    if count == 0 and is_first and _is_pipe(source):
+        # Nothing has opened its other end yet, or is gone again already.
+        if not _wait(source, _WRITER_PATIENCE_S):
+            raise NoLogFileError(
+                f"it is a pipe, and for {_WRITER_PATIENCE_S:g} s nothing has opened it to write"
+            )
+        count = source.readinto(piece)
+    while count is None:
+        if _size(source) is not None:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        _wait(source, None)
+        count = source.readinto(piece)
+    return count
+
+
+def _wait(source: FileIO, timeout_s: float | None) -> bool:
+    poll = select.poll()
+    poll.register(source, select.POLLIN)
+    return bool(poll.poll(None if timeout_s is None else timeout_s * 1000))
+
+
+def _is_pipe(source: FileIO) -> bool:
+    return stat.S_ISFIFO(os.fstat(source.fileno()).st_mode)
 
 
 def _size(source: FileIO) -> int | None:

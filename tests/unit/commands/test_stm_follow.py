@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import threading
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from gilscope.cli import main
 from gilscope.stm.follow import Follower
+from gilscope.stm.followed_file import FollowedFile
 from stm.program import played_log
 from stm.reading import log_of
 
@@ -121,6 +123,36 @@ def test_signal_ends_it_with_the_report(
     assert 0 == main(["stm", "follow", "app.log", "--every", "3600"])
 
     assert capsys.readouterr().out.startswith("\napp.log\nLog of PyPy-STM C8 ")
+
+
+@pytest.mark.parametrize("words", [(), ("--count", "0")])
+def test_signal_ends_it_in_the_middle_of_a_large_log(
+    log: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+) -> None:
+    """
+    What has not been read by then is left out of the report, and that is said.
+    """
+    size = 1 << 40
+    os.truncate(log, size)
+    read = FollowedFile.read
+
+    def interrupt_and_read(file: FollowedFile, piece: memoryview) -> int:
+        os.kill(os.getpid(), signal.SIGINT)
+        monkeypatch.setattr(FollowedFile, "read", read)
+        return read(file, piece)
+
+    monkeypatch.setattr(FollowedFile, "read", interrupt_and_read)
+
+    assert 0 == main(["stm", "follow", "app.log", "--every", "3600", *words])
+
+    written = capsys.readouterr()
+    left = re.search(r"warning: (\d+) bytes of app.log were not read before the end\n", written.err)
+    assert left is not None
+    assert 0 < int(left[1]) < size
+    assert written.out.startswith("\napp.log\nLog of PyPy-STM C8 ")
 
 
 @pytest.mark.usefixtures("log")

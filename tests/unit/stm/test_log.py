@@ -8,6 +8,7 @@ import pytest
 from gilscope.stm.log import TABLES, LogReader, Reading
 from gilscope.stm.model import Gap, LogFile, StmLog
 from stm.program import played_log
+from stm.reading import file_of
 from stm.writer import EVENTS, HEADS, MAGIC, MS, LogWriter, S, marker
 
 
@@ -140,6 +141,27 @@ def test_cut_record_is_no_record(layout: str) -> None:
         (log,) = file.logs
         assert (40, end - whole) == (log.records, file.cut_tail_bytes)
         assert () == log.conflicts
+
+
+@pytest.mark.parametrize("layout", ["L7a", "L7", "L8"])
+def test_nul_bytes_are_counted_in_whatever_pieces_they_come(layout: str) -> None:
+    """
+    Up to the first byte of the record behind them.
+    """
+    table = "E16" if layout == "L8" else "C7"
+    first, second = (played_log(table, 600, seed, layout).content for seed in (1, 2))
+    for hole in range(1, 40):
+        content = first + b"\0" * hole + second[16:]
+        reader = LogReader("app.log")
+        behind, at = len(first) + hole, 0
+        for end in (len(first) - 3, behind - hole // 2, behind + 1, len(content)):
+            reader.feed(content[at:end])
+            at = end
+        reader.finish()
+        file = reader.snapshot()
+
+        assert Gap(len(first), hole, hole) == file.logs[1].gap
+        assert file_of(content) == file
 
 
 def test_threads_are_counted() -> None:

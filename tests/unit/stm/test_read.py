@@ -1,14 +1,20 @@
 """Logs in files, in pipes, and what is none."""
 
+import contextlib
 import os
+import select
+import signal
+import socket
+import subprocess
+import sys
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 
 from gilscope.errors import NotAnStmLog
 from gilscope.stm.log import Reading
-from gilscope.stm.model import LogFile
+from gilscope.stm.model import Gap, LogFile
 from gilscope.stm.read import read_log
 from stm.program import played_log
 from stm.reading import file_of, original_log
@@ -61,6 +67,158 @@ def test_pipe_is_read_once(tmp_path: Path) -> None:
     writer.join()
 
     assert len(content) == file.size
+
+
+def test_pipe_without_a_writer_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    It is not waited for without end.
+    """
+    monkeypatch.setattr("gilscope.stm.read._WRITER_PATIENCE_S", 0.05)
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+
+    with pytest.raises(NotAnStmLog) as failure:
+        _read(path)
+
+    words = "it is a pipe, and for 0.05 s nothing has opened it to write"
+    assert f"cannot read {path}: {words}" == str(failure.value)
+
+
+def test_writer_of_a_pipe_may_take_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Once there is one it is waited for: it may have to unpack the log first.
+    """
+    monkeypatch.setattr("gilscope.stm.read._WRITER_PATIENCE_S", 0.0)
+    content = played_log("E16", 200).content
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reading = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    writing = os.open(path, os.O_WRONLY)
+    waits = Event()
+
+    real_poll = select.poll
+
+    def poll() -> select.poll:
+        waits.set()
+        return real_poll()
+
+    monkeypatch.setattr(select, "poll", poll)
+
+    def write() -> None:
+        waits.wait()
+        os.write(writing, content)
+        os.close(writing)
+
+    writer = Thread(target=write)
+    writer.start()
+    file = _read(path)
+    writer.join()
+    os.close(reading)
+
+    assert len(content) == file.size
+
+
+def test_link_to_a_log_is_followed(tmp_path: Path) -> None:
+    """
+    A user may call a log what they like.
+    """
+    content = played_log("E16", 200).content
+    (tmp_path / "app.log").write_bytes(content)
+    (tmp_path / "link").symlink_to("app.log")
+
+    assert len(content) == _read(tmp_path / "link").size
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("/dev/zero", "cannot read /dev/zero: it is a device"),
+        ("/proc/self/mem", "cannot read /proc/self/mem: Input/output error"),
+        ("folder", "Is a directory"),
+        ("loop", "Too many levels of symbolic links"),
+        ("socket", "it is a socket"),
+    ],
+)
+def test_what_is_no_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: str
+) -> None:
+    """
+    It is said what it is.
+    """
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    Path("loop").symlink_to("loop")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("socket")
+        with pytest.raises(NotAnStmLog, match=words):
+            _read(Path(name))
+
+
+def test_what_is_no_log_is_not_read_to_its_end(tmp_path: Path) -> None:
+    """
+    A hole of any size costs nothing to make.
+    """
+    path = tmp_path / "app.log"
+    with path.open("wb") as file:
+        file.truncate(10 << 30)
+    told: list[int] = []
+
+    with pytest.raises(NotAnStmLog, match="does not begin as an STM log does"):
+        read_log(str(path), Reading(), lambda done, _whole: told.append(done))
+
+    assert [1 << 18] == told
+
+
+def test_hole_in_a_log_is_a_gap(tmp_path: Path) -> None:
+    """
+    However large it is, the records behind it are found.
+    """
+    first, second = (played_log("E16", 300, seed).content for seed in (1, 2))
+    hole = 300 << 20
+    path = tmp_path / "app.log"
+    with path.open("wb") as file:
+        file.write(first)
+        file.seek(hole, os.SEEK_CUR)
+        file.write(second[16:])
+    logs = _read(path).logs
+
+    assert Gap(len(first), hole, hole) == logs[1].gap
+    assert [300, 300] == [log.records // 10 * 10 for log in logs]
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_signal_ends_the_reading(tmp_path: Path, end: signal.Signals) -> None:
+    """
+    At any time, by that signal, and the report that was there stays.
+    """
+    path, report = tmp_path / "app.log", tmp_path / "report"
+    report.write_text("an older one")
+    path.write_bytes(played_log("E16", 300).content)
+    os.truncate(path, 1 << 40)
+    command = [sys.executable, "-m", "gilscope", "stm", "report", str(path), "-o", str(report)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            while not _has_read(process.pid, path):
+                assert process.poll() is None
+            process.send_signal(end)
+            _, said = process.communicate(timeout=30)
+        finally:
+            process.kill()
+
+    assert (-end, "") == (process.returncode, said)
+    assert "an older one" == report.read_text()
+
+
+def _has_read(pid: int, path: Path) -> bool:
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        # Others come and go, and the first descriptor of the log only names it.
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.realpath(descriptor) == str(path):
+                place = Path(f"/proc/{pid}/fdinfo/{descriptor.name}").read_text().split()[1]
+                return int(place) > 0
+    return False
 
 
 @pytest.mark.parametrize(
