@@ -1,4 +1,4 @@
-# How many seconds `make demo` and `make stack` go on; empty: until Ctrl-C.
+# How many seconds `make demo` and `make stack` go on; empty: until Ctrl-C. Of `make fuzz`: for each.
 SECONDS ?=
 # What builds the image: docker, podman or buildah.
 BUILDER ?= docker
@@ -9,7 +9,7 @@ side_by_side := --numprocesses=auto --dist=loadfile
 version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init__.py)
 c_files := $(wildcard $(foreach folder,probes agent/held_sampler agent/keeper agent/stm_log tests/stm,$(folder)/*.c $(folder)/*.h))
 
-.PHONY: help setup interpreters demo stack test unit check check-manifests format image bench \
+.PHONY: help setup interpreters demo stack test unit check check-manifests format image fuzz bench \
     bench-stm docs clean
 
 help: ## Show this list
@@ -54,6 +54,12 @@ format: setup ## Let the formatters have their way
 
 image: ## Build the container image gilscope:VERSION with BUILDER (default: docker)
 	@$(BUILDER) build --tag gilscope:$(version) .
+
+fuzz: setup ## Search for input that breaks the readers, for SECONDS each (default: 60)
+	@for program in tests/fuzz/*.py; do \
+	    echo "$$program"; \
+	    PYTHONPATH=agent:tests nice $(python) $$program $(if $(SECONDS),--seconds $(SECONDS)) || exit 1; \
+	done
 
 bench: ## Measure what tracing costs
 	@deploy/setup/install.sh bpftrace

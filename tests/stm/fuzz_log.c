@@ -3,7 +3,8 @@
 //
 // The first bytes of an input choose the options, the header and the pieces; the rest is the log.
 // It is read once as a whole and once in pieces, between which the sums are asked for, and both
-// must come to the same.
+// must come to the same. What the Python module makes objects of is read byte by byte, so that
+// whatever lies beyond what there is would be seen.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@
 #include "log.h"
 
 #define OPTION_BYTES 3
+// At one input: with more of them too few inputs are tried.
+#define MOST_LOOKS 8
 
 static void check(bool is_true, const char *what)
 {
@@ -47,13 +50,86 @@ static void check_part(const struct stm_part *part, const struct stm_account *ac
     check(account->totals.paused_ns <= wait_ns, "pauses are waits");
 }
 
+// What was read is kept, so that the compiler does not leave it out.
+static volatile uint64_t sum_of_all;
+
+static void read_all(const void *bytes, size_t length)
+{
+    uint64_t sum = 0;
+
+    for (size_t at = 0; at < length; at++)
+        sum += ((const uint8_t *)bytes)[at];
+    sum_of_all = sum_of_all + sum;
+}
+
+static void read_name(const char *name)
+{
+    check(name != NULL, "there is a name");
+    check(name[0] != 0, "a name is not empty");
+    read_all(name, strlen(name));
+}
+
+static void read_counts(const struct stm_table *table, const uint64_t *counts)
+{
+    for (int number = 0; number < STM_EVENT_NUMBERS; number++)
+        if (counts[number])
+            read_name(stm_event_name((enum stm_event)table->events[number]));
+}
+
+static void read_series(const struct stm_series *series, const struct stm_scale *scale)
+{
+    struct stm_series aligned = *series;
+
+    if (!scale->cells)
+        stm_series_align(&aligned, scale);
+    read_all(aligned.bins, sizeof(aligned.bins));
+}
+
+static void read_entries(const struct stm_account *account)
+{
+    uint64_t counted = 0;
+
+    for (uint32_t number = 0; number < account->entries.count; number++) {
+        const struct stm_entry *entry = account->entries.list[number];
+        check(entry->event < STM_UNKNOWN_EVENT, "a conflict has an event");
+        check(!entry->is_rest || !(entry->length1 || entry->length2), "a rest has no places");
+        read_name(stm_event_name((enum stm_event)entry->event));
+        read_all(entry->markers, (size_t)entry->length1 + entry->length2);
+        read_series(&entry->series, &account->scale);
+        counted += entry->count;
+    }
+    check(account->entries.count == 0 || counted > 0, "an entry was counted");
+}
+
+static void read_part(const struct stm_part *part, const struct stm_account *account,
+                      enum stm_table_id id)
+{
+    const struct stm_table *table = stm_table(id);
+
+    read_name(table->name);
+    read_counts(table, part->counts);
+    read_counts(table, part->markers);
+    for (int event = 0; event < STM_EVENTS; event++)
+        if (account->totals.waits[event])
+            read_name(stm_event_name((enum stm_event)event));
+    read_all(&account->totals, sizeof(account->totals));
+    read_series(&account->commits, &account->scale);
+    read_series(&account->aborts, &account->scale);
+    read_entries(account);
+    check(account->totals.unlogged_commit_ns <= stm_account_unfinished_ns(account),
+          "a commit without a record is in the time without an end");
+}
+
 static void look(const struct stm_log *log)
 {
+    if (log->part_count)
+        read_name(stm_shapes[log->layout].name);
     for (size_t number = 0; number < log->part_count; number++) {
         enum stm_table_id table;
         struct stm_account *account = stm_part_account(log, log->parts[number], &table);
         check(account != NULL, "there is memory");
         check_part(log->parts[number], account);
+        read_part(log->parts[number], account, table);
         stm_part_account_done(log->parts[number], account);
     }
 }
@@ -87,7 +163,8 @@ static void read_whole(struct stm_log *log, const struct stm_options *options,
 }
 
 static void read_in_pieces(struct stm_log *log, const struct stm_options *options,
-                           const uint8_t *header, const uint8_t *bytes, size_t length, size_t piece)
+                           const uint8_t *header, const uint8_t *bytes, size_t length, size_t piece,
+                           size_t looks_every)
 {
     check(stm_log_init(log, options), "there is memory");
     check(stm_log_feed(log, header, header ? STM_HEADER_BYTES : 0), "there is memory");
@@ -98,10 +175,62 @@ static void read_in_pieces(struct stm_log *log, const struct stm_options *option
         memcpy(copy, bytes + at, taken);
         check(stm_log_feed(log, copy, taken), "there is memory");
         free(copy);
-        if (at / piece % 64 == 63)
+        if (at / piece % looks_every == 0)
             look(log);
     }
+    look(log);
     check(stm_log_finish(log), "there is memory");
+    look(log);
+}
+
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
+
+// Where the records of the log begin, of which the input has the header.
+static size_t find_records(const uint8_t *data, size_t size, size_t *starts, size_t most)
+{
+    enum stm_layout layout = data[OPTION_BYTES + 7] == '7' ? STM_L7 : STM_L8;
+    struct stm_record record;
+    size_t count = 0, at = OPTION_BYTES + STM_HEADER_BYTES;
+
+    while (count < most && stm_parse(layout, data + at, size - at, &record) == STM_PARSED) {
+        starts[count++] = at;
+        at += record.size;
+    }
+    starts[count] = at;
+    return count;
+}
+
+// Changes whole records as often as bytes: what matters is the order of events in a thread.
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+    size_t starts[257], count = 0;
+
+    if (seed & 1 && size > OPTION_BYTES + STM_HEADER_BYTES)
+        count = find_records(data, size, starts, 256);
+    if (!count)
+        return LLVMFuzzerMutate(data, size, max_size);
+    size_t chosen = starts[seed / 64 % count], other = starts[seed / 8192 % count];
+    size_t length = starts[seed / 64 % count + 1] - chosen;
+    uint32_t event = data[OPTION_BYTES + 7] == '7' ? 16 : 12;
+    switch (seed / 2 % 4) {
+    case 0:
+        data[chosen + event] = (uint8_t)(seed / 16384 % 30);
+        return size;
+    case 1:
+        data[chosen + 8] = (uint8_t)(1 + seed / 16384 % 5);
+        return size;
+    case 2:
+        memmove(data + chosen, data + chosen + length, size - chosen - length);
+        return size - length;
+    default:
+        if (size + length > max_size)
+            return size;
+        uint8_t copy[STM_LARGEST_RECORD];
+        memcpy(copy, data + chosen, length);
+        memmove(data + other + length, data + other, size - other);
+        memcpy(data + other, copy, length);
+        return size + length;
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -124,9 +253,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .secret = UINT64_C(0x123456789abcdef),
     };
     const uint8_t *header = headers[(data[1] >> 4) % 3];
+    const size_t piece = pieces[data[2] % 6];
     read_whole(&whole, &options, header, data + OPTION_BYTES, size - OPTION_BYTES);
-    read_in_pieces(&divided, &options, header, data + OPTION_BYTES, size - OPTION_BYTES,
-                   pieces[data[2] % 6]);
+    read_in_pieces(&divided, &options, header, data + OPTION_BYTES, size - OPTION_BYTES, piece,
+                   1 + (size - OPTION_BYTES) / piece / MOST_LOOKS);
     check_equal(&whole, &divided);
     stm_log_free(&whole);
     stm_log_free(&divided);
