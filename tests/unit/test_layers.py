@@ -16,6 +16,7 @@ _IO_MODULES = {
     "agent_reader",
     "allocation",
     "assets",
+    "atomic_output",
     "bare_agent",
     "births",
     "breakpoints",

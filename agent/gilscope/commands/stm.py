@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
 
+from gilscope.atomic_output import write_atomically
 from gilscope.commands.progress import Progress
 from gilscope.commands.stm_follow import add_follow, report_of_files
 from gilscope.errors import NotAnStmLog
@@ -117,7 +118,9 @@ def _report(arguments: argparse.Namespace) -> int:
     except OSError as error:
         if arguments.output is None:
             raise
-        print(f"error: cannot write {arguments.output}: {error.strerror}", file=sys.stderr)
+        print(
+            f"error: cannot write {printable(arguments.output)}: {error.strerror}", file=sys.stderr
+        )
         return _UNEXPECTED
     return failures[-1].exit_code if failures else _DONE
 
@@ -145,7 +148,8 @@ def _write(report: StmReport, arguments: argparse.Namespace) -> None:
     else:
         text = stm_text.render(report, colour=is_terminal)
     if arguments.output is not None:
-        Path(arguments.output).write_text(text, encoding="utf-8")
+        content = text.encode("utf-8")
+        write_atomically(arguments.output, lambda file: file.write(content))
         return
     if hasattr(sys.stdout, "reconfigure"):
         # Names may be more than the terminal's encoding knows.

@@ -2,8 +2,12 @@
 
 import io
 import json
+import os
+import resource
+import signal
 import sys
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -179,6 +183,43 @@ def test_report_that_cannot_be_written_is_an_error(
     assert 1 == main(["stm", "report", str(log), "-o", "/nonexistent/report"])
 
     assert "error: cannot write /nonexistent/report: No such file" in capsys.readouterr().err
+
+
+def test_older_report_survives_a_full_disk(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """
+    A report takes its place as a whole, or not at all.
+    """
+    report = log.parent / "report"
+    report.write_text("an older one")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+        code = main(["stm", "report", "app.log", "-o", "report"])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+
+    assert 1 == code
+    assert "error: cannot write report: File too large\n" == capsys.readouterr().err
+    assert "an older one" == report.read_text()
+    assert ["app.log", "report"] == sorted(path.name for path in log.parent.iterdir())
+
+
+def test_report_can_go_into_a_pipe(log: Path) -> None:
+    """
+    What is no regular file is written to, and stays what it is.
+    """
+    os.mkfifo("pipe")
+    read: list[str] = []
+    reader = Thread(target=lambda: read.append(Path("pipe").read_text()))
+    reader.start()
+
+    assert 0 == main(["stm", "report", "app.log", "-o", "pipe"])
+
+    reader.join()
+    assert read[0].startswith(f"{log.name}\n")
+    assert Path("pipe").is_fifo()
 
 
 def test_place_without_text_is_shown(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
