@@ -19,6 +19,7 @@ STANDARD_INPUT = "-"
 
 _PIECE_BYTES = 1 << 18
 """What stays in the cache of a processor between being read and being understood."""
+_NOTHING = memoryview(bytes(_PIECE_BYTES))
 _WRITER_PATIENCE_S = 5.0
 """For something to open the other end of a pipe."""
 
@@ -58,8 +59,13 @@ def _opened(name: str) -> FileIO:
 def _read(source: FileIO, reader: LogReader, progress: Progress) -> LogFile:
     piece = memoryview(bytearray(_PIECE_BYTES))
     size, done = _size(source), 0
-    while count := _read_piece(source, piece, is_first=not done):
-        is_log = reader.feed(piece[:count])
+    while True:
+        content = _NOTHING[: _skip_hole(source, size)]
+        if not content:
+            content = piece[: _read_piece(source, piece, is_first=not done)]
+        if not (count := len(content)):
+            break
+        is_log = reader.feed(content)
         done += count
         progress(done, size)
         if not is_log:
@@ -69,6 +75,29 @@ def _read(source: FileIO, reader: LogReader, progress: Progress) -> LogFile:
     if not file.size:
         raise ValueError("is empty: a process writes its log in blocks of 4096 bytes")
     return file
+
+
+def _skip_hole(source: FileIO, size: int | None) -> int:
+    """Go to the end of the hole where *source* is, or on by a piece, and return how far that is.
+
+    Nothing is read there: to have gigabytes of zeros made would take as long as to read them.
+    """
+    if not size:
+        return 0
+    at = source.tell()
+    try:
+        behind = source.seek(at, os.SEEK_DATA)
+    except OSError:
+        # Up to its end, or the file system does not know; then the zeros are read.
+        behind = size if _ends_in_hole(source, at) else at
+    return source.seek(at + min(max(0, behind - at), _PIECE_BYTES)) - at
+
+
+def _ends_in_hole(source: FileIO, at: int) -> bool:
+    try:
+        return source.seek(at, os.SEEK_HOLE) == at
+    except OSError:
+        return False
 
 
 def _read_piece(source: FileIO, piece: memoryview, *, is_first: bool) -> int:
