@@ -43,3 +43,18 @@ def test_a_field_that_does_not_exist(probe: GilProbe) -> None:
     """
     with pytest.raises(KeyError):
         probe.tables["targets"].entry({"value": 0}, "trap")
+
+
+def test_what_a_probe_has_removed_is_not_put_back(probe: GilProbe) -> None:
+    """
+    An entry is replaced while it is there, and only then.
+    """
+    gils, key = probe.tables["gils"], {"cond": 4096, "tgid": 0}
+    before = gils.replace(key, {})
+    absent = gils.get(key)
+    gils.put(key, {})
+    replaced = gils.replace(key, {})
+    gils.delete(key)
+
+    assert (False, None, True) == (before, absent, replaced)
+    assert gils.get(key) is None

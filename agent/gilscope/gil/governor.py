@@ -150,6 +150,18 @@ class Governor:
             return None
         return self._open(usage, self._purse)
 
+    def begin_open(self, usage: Usage) -> Grant:
+        """Return the leave for a window that is open from the very beginning, on credit.
+
+        For what is to be seen all the time unless that turns out to cost too much. To be called
+        instead of the first `step`, with a window that is being opened.
+        """
+        self._purse = purse = Purse(self._budget, usage)
+        self._judged_ns = usage.at_ns
+        self._window = _Window(usage, None, credit_ns=_FIRST_NS)
+        self._due_ns = usage.at_ns + _LOOK_NS[1]
+        return Grant(int(purse.held_ns) + _FIRST_NS, None)
+
     def postpone(self, usage: Usage) -> None:
         """Keep the books, and want no window before the next lot: there is no room for one.
 

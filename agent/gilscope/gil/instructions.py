@@ -2,7 +2,7 @@
 
 from typing import Final
 
-__all__ = ["STRAIGHT_LINE", "distance_to_emulated"]
+__all__ = ["STRAIGHT_LINE", "distance_to_emulated", "is_emulated"]
 
 STRAIGHT_LINE: Final = 32
 """Bytes that are looked at."""
@@ -35,6 +35,14 @@ def distance_to_emulated(code: bytes) -> int:
             return 0
         position += length
     return 0
+
+
+def is_emulated(code: bytes) -> bool:
+    """Return whether the kernel emulates the first instruction of *code* under a uprobe.
+
+    Of what newer kernels have learnt to emulate it is taken that they do not.
+    """
+    return bool(code) and _is_emulated(code, 0)
 
 
 def _is_emulated(code: bytes, position: int) -> bool:

@@ -1,20 +1,18 @@
 """What tracing costs one process: its traps, each at the price that it had at that time."""
 
 import time
-from collections import deque
 from dataclasses import dataclass, field
 
 from gilscope.cpu_time import process_cpu_ns
 from gilscope.gil.calibration import TrapCosts
 from gilscope.gil.governor import Usage
 from gilscope.gil.probe import GilProbe
+from gilscope.gil.recent_cost import RecentCost
 from gilscope.gil.traced import Traced
 from gilscope.gil.window import Window
 from gilscope.model import TracingCost
 
 __all__ = ["CostAccount", "Crowd", "Prices"]
-
-_S = 1_000_000_000
 
 _COLD_CACHES = 1.15
 """A trap costs a real program more than the practice lock, whose memory is always in the caches:
@@ -24,10 +22,6 @@ _WHILE_OTHERS_WAIT = 2.6
 """The same on the contended path, and more: a trap there comes while the lock's mutex is held, so
 that others run into that as well, and often in a thread that has just slept. Measured on a
 saturated HTTP server with 4000 contended waits a second."""
-
-_RECENT_NS = 60 * _S
-"""The overhead that is shown is that of the last minute."""
-_SAMPLE_NS = 2 * _S
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +60,11 @@ class CostAccount:
     window_traps: int = 0
     waiting_traps: int = 0
     walking_ns: int = 0
-    _samples: deque[Usage] = field(default_factory=deque)
-    """Of the last minute, oldest first."""
+    _recent: RecentCost = field(init=False)
 
     def __post_init__(self) -> None:
         """Begin with what is known."""
-        self._samples.append(self.usage)
+        self._recent = RecentCost(self.usage)
 
     def update(self, traced: Traced, probe: GilProbe, crowd: Crowd) -> None:
         """Read what the process has used until now; of one that has gone, what is known stays.
@@ -98,10 +91,7 @@ class CostAccount:
             window_cost_ns=self.usage.window_cost_ns + window_ns,
             walking_ns=walking_ns,
         )
-        if self.usage.at_ns - self._samples[-1].at_ns >= _SAMPLE_NS:
-            self._samples.append(self.usage)
-        while self._samples[0].at_ns < self.usage.at_ns - _RECENT_NS and len(self._samples) > 1:
-            self._samples.popleft()
+        self._recent.note(self.usage)
 
     def _unseen_traps(self, now_ns: int) -> float:
         """Return how many traps are likely to have come since the last time without being seen.
@@ -117,11 +107,8 @@ class CostAccount:
 
     def cost(self) -> TracingCost:
         """Return the cost until now and that of the last minute."""
-        first = self._samples[0]
-        cost_ns = self.usage.cost_ns - first.cost_ns
-        own_ns = self.usage.cpu_ns - first.cpu_ns - cost_ns
         return TracingCost(
             overhead_ns=self.usage.cost_ns,
-            recent_ratio=cost_ns / own_ns if own_ns > 0 else 0.0,
+            recent_ratio=self._recent.ratio(self.usage),
             traps=self.window_traps + self.waiting_traps,
         )

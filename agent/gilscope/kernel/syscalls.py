@@ -52,6 +52,8 @@ _BPF_MAP_LOOKUP_BATCH = 24
 _BPF_LINK_CREATE = 28
 _BPF_TRACE_UPROBE_MULTI = 48
 
+_BPF_EXIST = 2
+
 _INSTRUCTION_SIZE = 8
 _OBJECT_NAME_SIZE = 15
 
@@ -104,13 +106,21 @@ def map_lookup(fd: int, key: bytes, value_size: int) -> bytes | None:
     return value.raw
 
 
-def map_update(fd: int, key: bytes, value: bytes) -> None:
-    """Store *value* under *key*; raises OSError (E2BIG where the map is full)."""
+def map_update(fd: int, key: bytes, value: bytes, *, must_exist: bool = False) -> None:
+    """Store *value* under *key*; raises OSError (E2BIG where the map is full).
+
+    *must_exist*: ENOENT where there is no such entry yet.
+    """
     held_key = ctypes.create_string_buffer(key, len(key))
     held_value = ctypes.create_string_buffer(value, len(value))
     _bpf(
         _BPF_MAP_UPDATE_ELEM,
-        _element(fd, ctypes.addressof(held_key), ctypes.addressof(held_value)),
+        _element(
+            fd,
+            ctypes.addressof(held_key),
+            ctypes.addressof(held_value),
+            _BPF_EXIST if must_exist else 0,
+        ),
     )
 
 

@@ -124,6 +124,19 @@ class Table:
         """Store *value* under *key*; raises OSError, E2BIG where the map is full."""
         syscalls.map_update(self._fd, self._key.pack(key), self._value.pack(value))
 
+    def replace(self, key: Record, value: Record) -> bool:
+        """Store *value* under *key* if there is such an entry, and return whether; raises OSError.
+
+        What a probe has removed does not come back by that.
+        """
+        try:
+            syscalls.map_update(
+                self._fd, self._key.pack(key), self._value.pack(value), must_exist=True
+            )
+        except FileNotFoundError:
+            return False
+        return True
+
     def change(self, key: Record, value: Record, name: str) -> Change:
         """Return what stores *value* under *key* once field *name*, which is no array, is known."""
         packed = self._value.pack(value)

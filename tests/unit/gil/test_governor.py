@@ -471,3 +471,35 @@ def test_a_process_whose_waits_are_too_dear_asks_less_often() -> None:
     assert 6 * S <= min(pauses_ns)
     assert 18 * S >= max(pauses_ns)
     assert 12 * S == pytest.approx(sum(pauses_ns) / 400, rel=0.06)
+
+
+def test_what_begins_open_goes_on_while_it_costs_less_than_comes_in() -> None:
+    """
+    Open from the start, on credit for 20 ms; two seconds later without an end.
+    """
+    governor = _governor()
+    first = governor.begin_open(Usage(0, 0, 0, 0))
+    asked_ns = governor.due_ns
+    usage = Usage(asked_ns, 2 * S + 4 * MS, 4 * MS, 4 * MS)
+    second = governor.step(usage, is_open=True)
+
+    assert Grant(20 * MS, None) == first
+    assert 2 * S == asked_ns
+    assert second is not None
+    assert second.until_ns is None
+    # Income less cost, and what the closing would cost.
+    assert 15 * MS < second.allowance_ns < 16 * MS
+
+
+def test_what_begins_open_is_ended_where_it_costs_more() -> None:
+    """
+    Used up after 30 ms of a busy process: closed, and not opened before the credit is paid back.
+    """
+    governor = _governor()
+    governor.begin_open(Usage(0, 0, 0, 0))
+    closed = governor.step(Usage(30 * MS, 30 * MS, 21 * MS, 21 * MS), is_open=False)
+    due_ns = governor.due_ns
+
+    assert closed is None
+    assert 2 * S < due_ns < 7 * S
+    assert governor.step(Usage(2 * S, 2 * S, 25 * MS, 25 * MS), is_open=False) is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gilscope.gil.instructions import distance_to_emulated
+from gilscope.gil.instructions import distance_to_emulated, is_emulated
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,24 @@ def test_distance_is_that_of_the_first_cheap_instruction(code: str, distance: in
     Moves and comparisons are stepped over; whatever is not known stops at the beginning.
     """
     assert distance == distance_to_emulated(bytes.fromhex(code))
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("55 48", True),  # push rbp
+        ("e9 00", True),  # jmp
+        ("0f 84", True),  # je
+        ("f3 0f 1e fa", False),  # endbr64
+        ("48 83 ec 18", False),  # sub rsp, 24
+        ("41 54", False),  # push r12, which some kernels do not know
+        ("c3", False),  # ret
+        ("cc", False),  # a breakpoint hides what is there
+        ("", False),
+    ],
+)
+def test_only_what_every_kernel_emulates_is_cheap(code: str, *, expected: bool) -> None:
+    """
+    Of the rest the price of single-stepping is assumed.
+    """
+    assert is_emulated(bytes.fromhex(code)) is expected
