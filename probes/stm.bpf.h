@@ -5,9 +5,13 @@
 // What is counted of a process is added to atomically. A transaction's record is changed by one
 // thread at a time: by its own, or, where an RPython program has left it open outside, by the one
 // that takes it over.
+//
+// A process is observed all the time, or in windows, which user space opens and ends. What happens
+// outside of windows is not counted, and neither is what began or will end there: times of
+// transactions, tries and waits are counted where both of their ends lie in the same window.
 
 #if !defined(MAX_TARGETS) || !defined(MAX_THREADS) || !defined(MAX_REASONS) || \
-    !defined(MAX_REASONS_OF_PROCESS) || !defined(TABLE_FLAGS)
+    !defined(MAX_REASONS_OF_PROCESS) || !defined(TABLE_FLAGS) || !defined(NOTICE_PAGES)
 #error "the sizes of the tables must be given"
 #endif
 #if !defined(LOST_READ_FAULT) || !defined(LOST_TABLE_FULL) || !defined(LOST_BEGAN_UNSEEN) || \
@@ -24,13 +28,25 @@
 #define RESTART_REASONS 16 // a power of two; libitm has 11
 #define MAX_NESTING 8
 
+// All of it is written by user space.
 struct target {
     u32 knows_events; // all of enum event, not only the first three
+    // Whether it is observed all the time. Then a transaction that had begun before the probes were
+    // there counts without its time; of one that had begun before a window nothing counts.
+    u32 is_whole;
+    u32 stepped_programs; // bits: those whose traps the kernel has to single-step
     u32 padding;
+    u64 trap_ns; // what a trap is taken to cost, and one that is single-stepped
+    u64 stepped_trap_ns;
+    u64 from_ns; // the window, CLOCK_MONOTONIC; it also tells one window from another
+    u64 until_ns;
+    u64 stop_at_cost_ns; // the window ends by itself at so much of `cost_ns`
 };
 
 struct totals {
-    u64 traps;
+    u64 traps;    // in windows and outside of them
+    u64 cost_ns;  // of these, estimated
+    u64 ended_ns; // when a window has last ended by itself
     u64 commits;
     u64 aborts;
     u64 cancels; // by the program's own wish
@@ -53,8 +69,9 @@ struct transaction_key {
 };
 
 struct transaction {
-    u64 began_ns; // 0: there is none
-    u64 tried_ns; // when the try that is going on began
+    u64 window_ns; // the window that all of this was seen in
+    u64 began_ns;  // 0: there is none
+    u64 tried_ns;  // when the try that is going on began
     u64 waiting_since_ns;
     u64 waited_ns; // since the try began
     u64 detached_since_ns;
@@ -94,24 +111,58 @@ BPF_F_TABLE("hash", struct transaction_key, struct transaction, transactions, MA
 BPF_F_TABLE("hash", u32, struct thread, threads, MAX_THREADS, TABLE_FLAGS);
 BPF_F_TABLE("hash", struct reason_key, u64, reasons, MAX_REASONS, TABLE_FLAGS);
 
-// What is counted of the process, or 0 where it runs another program by now.
-static __always_inline struct totals *trapped(u32 tgid)
-{
-    struct totals *total = targets.lookup(&tgid) ? totals.lookup(&tgid) : 0;
+// The process whose window has ended by itself.
+struct notice {
+    u32 tgid;
+    u32 padding;
+};
 
-    if (total)
-        __sync_fetch_and_add(&total->traps, 1);
+// struct notice
+BPF_RINGBUF_OUTPUT(notices, NOTICE_PAGES);
+
+static __always_inline int is_inside(const struct target *target, const struct totals *total,
+                                     u64 now)
+{
+    return now >= target->from_ns && now < target->until_ns && total->ended_ns < target->from_ns;
+}
+
+// Counts a trap of *program*. Returns what is counted of the process, or 0 where nothing is to be
+// counted now: no window is open, or it runs another program by now.
+static __always_inline struct totals *trapped(const struct target *target, u32 tgid, u64 now,
+                                              u32 program)
+{
+    struct totals *total = target ? totals.lookup(&tgid) : 0;
+
+    if (!total)
+        return 0;
+    int is_stepped = target->stepped_programs >> program & 1;
+
+    __sync_fetch_and_add(&total->traps, 1);
+    __sync_fetch_and_add(&total->cost_ns, is_stepped ? target->stepped_trap_ns : target->trap_ns);
+    if (!is_inside(target, total, now))
+        return 0;
+    if (total->cost_ns >= target->stop_at_cost_ns) {
+        struct notice notice = {.tgid = tgid};
+
+        total->ended_ns = now;
+        // Nothing is missed where there is no room: user space comes round within seconds anyway.
+        notices.ringbuf_output(&notice, sizeof(notice), BPF_RB_FORCE_WAKEUP);
+        return 0;
+    }
     return total;
 }
 
-static __always_inline struct transaction *transaction_of(u32 tgid, u64 thread)
+static __always_inline struct transaction *transaction_of(const struct target *target, u32 tgid,
+                                                          u64 thread)
 {
     struct transaction_key key = {.thread = thread, .tgid = tgid};
-    struct transaction fresh = {};
+    struct transaction fresh = {.window_ns = target->from_ns};
     struct transaction *found = transactions.lookup(&key);
 
     if (!found)
         found = transactions.lookup_or_try_init(&key, &fresh);
+    else if (found->window_ns != target->from_ns)
+        *found = fresh; // what it has done since the last window was not seen
     if (!found)
         lose(tgid, LOST_TABLE_FULL);
     return found;

@@ -30,11 +30,12 @@ int on_itm_begin(struct pt_regs *ctx)
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
     u64 stack_pointer = PT_REGS_SP(ctx), address = 0;
-    struct totals *total = trapped(tgid);
+    struct target *target = targets.lookup(&tgid);
+    struct totals *total = trapped(target, tgid, now, PROGRAM_ON_ITM_BEGIN);
 
-    if (!total)
+    if (!target || !total)
         return 0;
-    struct transaction *transaction = transaction_of(tgid, tid);
+    struct transaction *transaction = transaction_of(target, tgid, tid);
 
     if (!transaction)
         return 0;
@@ -68,13 +69,16 @@ int on_itm_commit(struct pt_regs *ctx)
     u64 now = now_ns();
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
-    struct totals *total = trapped(tgid);
+    struct target *target = targets.lookup(&tgid);
+    struct totals *total = trapped(target, tgid, now, PROGRAM_ON_ITM_COMMIT);
 
-    if (!total)
+    if (!target || !total)
         return 0;
-    struct transaction *transaction = transaction_of(tgid, tid);
+    struct transaction *transaction = transaction_of(target, tgid, tid);
 
     if (!transaction || (!transaction->depth && !transaction->committed_ns)) {
+        if (!target->is_whole)
+            return 0;
         commit(total, tgid, tid, 0, 0);
         lose(tgid, LOST_BEGAN_UNSEEN);
         return 0;
@@ -92,14 +96,18 @@ int on_itm_commit(struct pt_regs *ctx)
 // _ITM_abortTransaction(reason): `__transaction_cancel`, the program's own wish
 int on_itm_cancel(struct pt_regs *ctx)
 {
+    u64 now = now_ns();
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
-    struct totals *total = trapped(tgid);
+    struct target *target = targets.lookup(&tgid);
+    struct totals *total = trapped(target, tgid, now, PROGRAM_ON_ITM_CANCEL);
 
-    if (!total)
+    if (!target || !total)
         return 0;
-    struct transaction *transaction = transaction_of(tgid, tid);
+    struct transaction *transaction = transaction_of(target, tgid, tid);
 
+    if (!target->is_whole && !(transaction && transaction->depth))
+        return 0;
     __sync_fetch_and_add(&total->cancels, 1);
     if (!transaction)
         return 0;
@@ -115,8 +123,10 @@ int on_itm_cancel(struct pt_regs *ctx)
 // _ITM_changeTransactionMode
 int on_itm_mode(struct pt_regs *ctx)
 {
+    u64 now = now_ns();
     struct reason_key key = {.reason = "mode change", .tgid = current_ids() >> 32};
-    struct totals *total = trapped(key.tgid);
+    struct target *target = targets.lookup(&key.tgid);
+    struct totals *total = trapped(target, key.tgid, now, PROGRAM_ON_ITM_MODE);
 
     if (total)
         count_reason(total, &key);
@@ -130,13 +140,16 @@ int on_itm_restart(struct pt_regs *ctx)
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
     u32 reason = PT_REGS_PARM2(ctx);
-    struct totals *total = trapped(tgid);
+    struct target *target = targets.lookup(&tgid);
+    struct totals *total = trapped(target, tgid, now, PROGRAM_ON_ITM_RESTART);
 
-    if (!total)
+    if (!target || !total)
         return 0;
-    struct transaction *transaction = transaction_of(tgid, tid);
+    struct transaction *transaction = transaction_of(target, tgid, tid);
     int is_timed = transaction && (transaction->depth || transaction->committed_ns);
 
+    if (!is_timed && !target->is_whole)
+        return 0;
     __sync_fetch_and_add(&total->restarts[reason & (RESTART_REASONS - 1)], 1);
     abort(total, tgid, tid, is_timed, is_timed ? now - transaction->tried_ns : 0);
     if (is_timed) {

@@ -5,20 +5,26 @@
 // raw tracepoint sched_process_exit
 int on_thread_exit(void *ctx)
 {
+    u64 now = now_ns();
     u64 ids = current_ids();
-    u32 tid = ids;
-    struct transaction_key key = {.thread = tid, .tgid = ids >> 32};
+    u32 tgid = ids >> 32, tid = ids;
+    struct transaction_key key = {.thread = tid, .tgid = tgid};
     struct transaction *transaction = transactions.lookup(&key);
     struct thread *thread = threads.lookup(&tid);
 
     if (transaction) {
-        if (transaction->depth)
-            lose(key.tgid, LOST_ABANDONED);
+        struct target *target = targets.lookup(&tgid);
+        struct totals *total = totals.lookup(&tgid);
+
+        // One that was open when its window ended may have come to its end since.
+        if (transaction->depth && target && total && is_inside(target, total, now) &&
+            transaction->window_ns == target->from_ns)
+            lose(tgid, LOST_ABANDONED);
         transactions.delete(&key);
     }
-    if (!thread || thread->tgid != key.tgid)
+    if (!thread || thread->tgid != tgid)
         return 0;
-    thread->exited_ns = now_ns();
+    thread->exited_ns = now;
     key.thread = thread->known_as;
     transaction = transactions.lookup(&key);
     // Another thread may still take over one that is open.

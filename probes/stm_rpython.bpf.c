@@ -68,12 +68,12 @@ int on_event(struct pt_regs *ctx)
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
     u32 event = PT_REGS_PARM2(ctx);
-    struct totals *total = trapped(tgid);
     struct target *target = targets.lookup(&tgid);
+    struct totals *total = trapped(target, tgid, now, PROGRAM_ON_EVENT);
 
-    if (!total || !target || (event > EVENT_ABORT && !target->knows_events))
+    if (!target || !total || (event > EVENT_ABORT && !target->knows_events))
         return 0;
-    struct transaction *transaction = transaction_of(tgid, PT_REGS_PARM1(ctx));
+    struct transaction *transaction = transaction_of(target, tgid, PT_REGS_PARM1(ctx));
 
     if (!transaction)
         return 0;
@@ -94,6 +94,8 @@ int on_event(struct pt_regs *ctx)
         u64 ns = run_ns(transaction, began_ns, now);
 
         transaction->began_ns = 0;
+        if (!began_ns && !target->is_whole)
+            break;
         if (event == EVENT_ABORT) {
             abort(total, tgid, tid, began_ns != 0, ns);
         } else {
@@ -136,11 +138,12 @@ int on_start(struct pt_regs *ctx)
     u64 now = now_ns();
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
-    struct totals *total = trapped(tgid);
+    struct target *target = targets.lookup(&tgid);
+    struct totals *total = trapped(target, tgid, now, PROGRAM_ON_START);
 
-    if (!total)
+    if (!target || !total)
         return 0;
-    struct transaction *transaction = transaction_of(tgid, tid);
+    struct transaction *transaction = transaction_of(target, tgid, tid);
 
     if (transaction)
         begin(transaction, now);
@@ -154,14 +157,16 @@ int on_abort(struct pt_regs *ctx)
     u64 now = now_ns();
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
-    struct totals *total = trapped(tgid);
+    struct target *target = targets.lookup(&tgid);
+    struct totals *total = trapped(target, tgid, now, PROGRAM_ON_ABORT);
 
-    if (!total)
+    if (!target || !total)
         return 0;
-    struct transaction *transaction = transaction_of(tgid, tid);
+    struct transaction *transaction = transaction_of(target, tgid, tid);
     u64 tried_ns = transaction ? transaction->tried_ns : 0;
 
-    abort(total, tgid, tid, tried_ns != 0, now - tried_ns);
+    if (tried_ns || target->is_whole)
+        abort(total, tgid, tid, tried_ns != 0, now - tried_ns);
     if (transaction)
         transaction->tried_ns = now;
     return 0;
@@ -170,9 +175,11 @@ int on_abort(struct pt_regs *ctx)
 // _stm_become_inevitable(reason)
 int on_become_inevitable(struct pt_regs *ctx)
 {
+    u64 now = now_ns();
     struct reason_key key = {.tgid = current_ids() >> 32};
     u64 reason = PT_REGS_PARM1(ctx);
-    struct totals *total = trapped(key.tgid);
+    struct target *target = targets.lookup(&key.tgid);
+    struct totals *total = trapped(target, key.tgid, now, PROGRAM_ON_BECOME_INEVITABLE);
 
     if (!total)
         return 0;

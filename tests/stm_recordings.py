@@ -1,7 +1,7 @@
 """Made-up observations of live transactions, for reports and collectors."""
 
 from gilscope.histogram import EMPTY
-from gilscope.model import Record
+from gilscope.model import Record, TracingCost
 from gilscope.stm_live.account import RawStm, busiest_first, thread_of, totals_of
 from gilscope.stm_live.model import (
     Library,
@@ -65,7 +65,14 @@ def stm_observation(
     )
     tables = raw()
     threads = busiest_first(thread_of(tid, record) for tid, record in tables.threads.items())
-    return StmObservation(process, 0, totals_of(process, tables, threads), invalid)
+    return StmObservation(
+        process,
+        0,
+        totals_of(process, tables, threads),
+        invalid,
+        cost=TracingCost(4 * MS, 0.02, 200),
+        observed_ns=2 * _S,
+    )
 
 
 def stm_recording(

@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gilscope import procfs
@@ -20,7 +20,7 @@ from gilscope.gil.tracer import Tracer
 from gilscope.model import Observation, Refusal
 from gilscope.printable import printable
 from gilscope.process_name import process_name
-from gilscope.stm_live.model import StmObservation
+from gilscope.stm_live.model import Library, StmObservation
 from gilscope.stm_live.tracer import StmTracer
 
 __all__ = ["Choice", "Discovery", "choose_all", "choose_matching", "choose_pids"]
@@ -47,8 +47,12 @@ _RESCAN_S = 60.0
 
 _PYTHON_NAMES = (b"python", b"pypy")
 
-_LIBRARY_NAMES = (*_PYTHON_NAMES, b"libitm")
+_LIBRARY_NAMES = {Library.RPYTHON: _PYTHON_NAMES, Library.LIBITM: (b"libitm",)}
 """What makes a program worth another look that has nothing of the kind in its own file."""
+
+_UNASKED = frozenset({Library.RPYTHON})
+"""Whose transactions are traced wherever they are found. Any program may use libitm: those are none
+of gilscope's business unless somebody says so."""
 
 _ENDED_KEPT_S = 30.0
 """The last figures of a process that ended stay for at least one more scrape."""
@@ -95,7 +99,9 @@ _Program = tuple[int, int, int]
 class _Programs:
     """Executables that hold no Python: hosts run thousands of processes from a few hundred."""
 
-    def __init__(self) -> None:
+    def __init__(self, libraries: Iterable[Library]) -> None:
+        """Take those for foreign in which none of *libraries* was found either."""
+        self._names = [name for library in libraries for name in _LIBRARY_NAMES[library]]
         self._foreign: set[_Program] = set()
 
     def identity(self, pid: int) -> _Program | None:
@@ -108,7 +114,7 @@ class _Programs:
 
     def is_foreign(self, program: _Program | None, pid: int) -> bool:
         """Return whether *pid* cannot be a Python, without reading the executable again."""
-        return program in self._foreign and not procfs.maps_mention(pid, _LIBRARY_NAMES)
+        return program in self._foreign and not procfs.maps_mention(pid, self._names)
 
     def remember_foreign(self, program: _Program | None) -> None:
         """Note that *program* itself holds no Python; a library that it maps still may."""
@@ -130,16 +136,23 @@ class Discovery:
     ) -> None:
         """Trace with *tracer* the processes for which *is_wanted* holds, and *pids* in any case.
 
+        *pids* were named by the user, one by one.
+
         The figures of a process that ended stay for *ended_kept_s*.
         """
         self.bcc_version = bcc
         self._ended_kept_s = ended_kept_s
         self._tracer = tracer
         self._transactions: StmTracer | None = None
+        self._libraries = _UNASKED
+        self._named = frozenset(pids)
+        """To name a process is to ask for its transactions, whoever's they are."""
         self._agent = AgentReader(tracer, time.monotonic_ns())
         self._is_wanted = is_wanted
-        self._kinship = Kinship(pids)
-        self._programs = _Programs()
+        self._kinship = Kinship(self._named)
+        self._programs = {
+            libraries: _Programs(libraries) for libraries in (_UNASKED, frozenset(Library))
+        }
         self._lock = threading.Lock()
         self._seen: dict[int, _Attempt] = {}
         self._executed: set[int] = set()
@@ -155,9 +168,14 @@ class Discovery:
         self._ended_s: dict[int, float] = {}
         self._rescan_s = time.monotonic() + _RESCAN_S
 
-    def include(self, transactions: StmTracer) -> None:
-        """Trace with *transactions* what is wanted, is no Python with a GIL, and runs some."""
+    def include(self, transactions: StmTracer, *, has_all: bool = False) -> None:
+        """Trace with *transactions* what is wanted, is no Python with a GIL, and runs some.
+
+        Without *has_all* that is RPython programs, and the processes that were named.
+        """
         self._transactions = transactions
+        if has_all:
+            self._libraries = frozenset(Library)
 
     def observe(self) -> list[Observation]:
         """Return the state of every traced process now."""
@@ -174,7 +192,10 @@ class Discovery:
 
     def agent_state(self) -> AgentState:
         """Return what the agent itself uses now."""
-        return self._agent.read()
+        state = self._agent.read()
+        if self._transactions is None:
+            return state
+        return replace(state, traps=state.traps + self._transactions.traps)
 
     def tick(self) -> None:
         """Look after the traced processes, and for new ones. To be called a few times a second."""
@@ -241,6 +262,7 @@ class Discovery:
         """Return all processes that have not been judged yet, and forget those that have gone."""
         alive = set(procfs.list_pids())
         self._kinship.forget_dead(alive)
+        self._named &= alive
         self._drop_ended(now_s, alive)
         for pid in self._seen.keys() - alive:
             self._forget(pid)
@@ -254,16 +276,17 @@ class Discovery:
         if not self._is_wanted(pid, self._kinship):
             self._later(pid, attempt, now_s, _UNWANTED_RETRIES_S)
             return
-        program = self._programs.identity(pid)
-        if self._programs.is_foreign(program, pid):
+        programs = self._programs[self._libraries_of(pid)]
+        program = programs.identity(pid)
+        if programs.is_foreign(program, pid):
             self._later(pid, attempt, now_s, _RETRIES_S)
             return
         try:
             self._attach(pid)
         except NotPython:
             # Unless it has ended or become another program meanwhile, which proves nothing.
-            if self._programs.identity(pid) == program:
-                self._programs.remember_foreign(program)
+            if programs.identity(pid) == program:
+                programs.remember_foreign(program)
             self._later(pid, attempt, now_s, _RETRIES_S)
         except GilscopeError as error:
             attempt.final = True
@@ -284,10 +307,16 @@ class Discovery:
             self._tracer.attach(pid)
         except (NotPython, UnsupportedPython):
             # PyPy-STM is a Python whose GIL is not known, for it has none.
-            found = None if self._transactions is None else self._transactions.find(pid)
-            if self._transactions is None or found is None:
+            if self._transactions is None:
+                raise
+            found = self._transactions.find(pid, self._libraries_of(pid))
+            if found is None:
                 raise
             self._transactions.attach(found)
+
+    def _libraries_of(self, pid: int) -> frozenset[Library]:
+        """Return whose transactions are traced in *pid*."""
+        return frozenset(Library) if pid in self._named else self._libraries
 
     def _later(self, pid: int, attempt: _Attempt, now_s: float, retries_s: Sequence[float]) -> None:
         if attempt.tries >= len(retries_s):

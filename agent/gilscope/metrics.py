@@ -238,8 +238,19 @@ STM_TRANSACTIONS = _of_transactions(
     "counter",
     "Ends of transactions. commit: they took effect; abort: a try failed and is made again; "
     "cancel: the program itself gave one up.",
-    "The share of aborts is the share of work that is done twice.",
+    "The share of aborts is the share of work that is done twice. Of a live process only those are "
+    "counted that windows have seen: divide by the rate of gilscope_stm_observed_seconds_total"
+    '{window="full"}.',
     "outcome",
+)
+STM_OBSERVED = _of_process(
+    "gilscope_stm_observed_seconds_total",
+    "counter",
+    "Time that the transactions of a live process were observed. full: covered by windows in which "
+    "every transaction is seen; all: since the attachment.",
+    "What all figures of live transactions are to be divided by: the rate of full is the share of "
+    "the time that they are of, 1 unless that would cost more than the overhead budget.",
+    "window",
 )
 STM_TRANSACTION = _of_transactions(
     "gilscope_stm_transaction_seconds",

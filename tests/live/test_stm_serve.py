@@ -25,7 +25,7 @@ def test_transactions_of_a_named_process_are_served(tmp_path: Path) -> None:
     program_file = built(tmp_path, "rpython", RPYTHON["pie-stripped"])
     with (
         running(program_file, "2", "20", "log") as program,
-        serving("-p", str(program.pid)) as service,
+        serving("-p", str(program.pid), "--mode", "full") as service,
     ):
         for rounds in (1, 2):
             program.tell()
@@ -45,8 +45,9 @@ def test_programs_are_found_by_their_command_line(tmp_path: Path) -> None:
     What starts later is found, and its library too, though no Python is in it.
     """
     program_file = built(tmp_path, "itm", ITM["shared"])
+    asked = ("--match", os.fspath(program_file), "--transactions", "--mode", "full")
     with (
-        serving("--match", os.fspath(program_file)) as service,
+        serving(*asked) as service,
         running(program_file, "2", "50") as program,
     ):
         eventually(lambda: program.pid in service.scrape().pids())

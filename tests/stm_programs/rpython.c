@@ -5,7 +5,8 @@
 // run ROUNDS rounds and prints what that came to, as JSON. Then it waits. With `log` events are
 // logged (to nowhere). A line `close` ends the log, as an error of writing would; at a line `churn`
 // ROUNDS threads run one round each, one after the other, and each is known by another address;
-// `again` begins the whole program again.
+// `again` begins the whole program again. At `start` the main thread begins a transaction, and
+// leaves it open; at `commit` it commits that, and at `abort` it aborts it.
 //
 // A round is a transaction that waits for a segment first, conflicts once and commits at its second
 // try, in which it waits for another one, becomes inevitable and is detached for a while. After its
@@ -195,6 +196,13 @@ static void take_over(struct thread *thread)
     _stm_commit_transaction();
 }
 
+static void abort_open(struct thread *thread)
+{
+    self = thread;
+    if (!setjmp(thread->again))
+        stm_abort_transaction();
+}
+
 static void *work_once(void *argument)
 {
     a_round(argument, 0);
@@ -248,6 +256,12 @@ int main(int count, char **arguments)
             stm_set_timing_log(0);
         else if (!strcmp(line, "churn\n"))
             churn();
+        else if (!strcmp(line, "start\n"))
+            _stm_start_transaction(&known[0]);
+        else if (!strcmp(line, "commit\n"))
+            take_over(&known[0]);
+        else if (!strcmp(line, "abort\n"))
+            abort_open(&known[0]);
         else if (!strcmp(line, "again\n"))
             execv("/proc/self/exe", arguments);
         else {

@@ -9,8 +9,10 @@ from gilscope.stm_live.model import StmObservation, StmProcess, StmTotals
 
 __all__ = ["stm_live_families"]
 
-_FAMILIES = (metrics.STM_WAITS, metrics.STM_INEVITABLE, metrics.STM_RESTARTS)
+_FAMILIES = (metrics.STM_OBSERVED, metrics.STM_WAITS, metrics.STM_INEVITABLE, metrics.STM_RESTARTS)
 _NO_LOG = ""
+_FULL, _ALL = "full", "all"
+"""Values of the label ``window``."""
 
 _Families = Mapping[metrics.Family, Series]
 
@@ -37,7 +39,10 @@ def _add(families: _Families, observation: StmObservation) -> None:
     )
     if observation.invalid:
         return
-    families[metrics.TARGET_TRAPS].add(labels, totals.traps)
+    _add_cost(families, labels, observation)
+    observed = families[metrics.STM_OBSERVED]
+    observed.add_ns((*labels, _FULL), observation.observed_ns)
+    observed.add_ns((*labels, _ALL), max(0, totals.at_ns - observation.since_ns))
     for reason, count in totals.lost_events.items():
         families[metrics.LOST_EVENTS].add((*labels, reason), count)
     _add_transactions(families, labels, totals)
@@ -48,6 +53,14 @@ def _add(families: _Families, observation: StmObservation) -> None:
         families[metrics.STM_INEVITABLE].add((*labels, reason), count)
     for reason, count in (totals.restarts or {}).items():
         families[metrics.STM_RESTARTS].add((*labels, reason), count)
+
+
+def _add_cost(families: _Families, labels: Labels, observation: StmObservation) -> None:
+    families[metrics.TARGET_TRAPS].add(labels, observation.totals.traps)
+    cost = observation.cost
+    if cost is not None:
+        families[metrics.TARGET_OVERHEAD_RATIO].add(labels, cost.recent_ratio)
+        families[metrics.TARGET_OVERHEAD].add_ns(labels, cost.overhead_ns)
 
 
 def _add_transactions(families: _Families, labels: Labels, totals: StmTotals) -> None:

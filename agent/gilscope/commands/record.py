@@ -157,10 +157,15 @@ def _record_running(
         # While the compiler works: what cannot be traced is refused at once.
         inspect(arguments.pid, cache, method=chosen_method(arguments))
     except (NotPython, UnsupportedPython) as error:
-        loading.cancel()
         # PyPy-STM is a Python whose GIL is not known, for it has none.
-        found = found_transactions(arguments.pid, error)
-        return record_transactions(arguments, outputs, found, lambda: stopped.is_set)
+        try:
+            found = found_transactions(arguments.pid, error)
+        except BaseException:
+            loading.cancel()
+            raise
+        with GilProbe(loading) as probe:
+            costs = measure_trap_costs(probe)
+        return record_transactions(arguments, outputs, found, costs, lambda: stopped.is_set)
     except BaseException:
         loading.cancel()
         raise

@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 from gilscope import procfs
 from gilscope.commands.formats import Output, write_rendered
 from gilscope.errors import GilscopeError
+from gilscope.gil.calibration import TrapCosts
 from gilscope.printable import printable
 from gilscope.reports import stm_live_json, stm_live_text
 from gilscope.stm_live.model import StmRecording
+from gilscope.stm_live.plan import StmPlan
 from gilscope.stm_live.target import CHECKED, StmTarget, inspect_stm
 from gilscope.stm_live.tracer import StmTracer
 from gilscope.stm_live.words import LIBRARY_WORDS
@@ -40,9 +42,13 @@ def record_transactions(
     arguments: argparse.Namespace,
     outputs: Sequence[Output],
     target: StmTarget,
+    costs: TrapCosts,
     is_stopped: Callable[[], bool],
 ) -> int:
-    """Record *target* as *arguments* say and return the exit code; raises GilscopeError."""
+    """Record *target* as *arguments* say and return the exit code; raises GilscopeError.
+
+    All the time, as was asked for; the report tells what that has cost, by *costs*.
+    """
     unfit = sorted({output.form for output in outputs} - set(_FORMS))
     if unfit:
         print(
@@ -50,7 +56,7 @@ def record_transactions(
             file=sys.stderr,
         )
         return _USAGE
-    tracer = StmTracer()
+    tracer = StmTracer(plan=StmPlan(costs))
     try:
         tracer.attach(target)
         recording = _record(arguments, tracer, target, is_stopped)

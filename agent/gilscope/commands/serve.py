@@ -19,12 +19,18 @@ from gilscope.commands.options import (
 )
 from gilscope.commands.record_stm import found_transactions
 from gilscope.commands.serve_logs import followed, serve_logs
-from gilscope.commands.targets import add_target_options, chosen_targets, has_targets
+from gilscope.commands.targets import (
+    add_target_options,
+    add_transactions_option,
+    chosen_targets,
+    has_targets,
+)
 from gilscope.descriptors import allow_many
 from gilscope.discovery import Discovery
 from gilscope.doctor.refusals import require_processes
 from gilscope.errors import InvalidWebConfig, NotPython, UnsupportedPython
 from gilscope.gil.full_mode import ObservationPlan
+from gilscope.gil.governor import Budget
 from gilscope.gil.probe import GilProbe
 from gilscope.gil.request import begin_loading
 from gilscope.gil.site_cache import SiteCache, default_folder
@@ -33,6 +39,7 @@ from gilscope.gil.trap_costs import measure_trap_costs
 from gilscope.log_lines import LogLines
 from gilscope.model import Mode
 from gilscope.serve import Address, Pulse, Server, parse_address
+from gilscope.stm_live.plan import StmPlan
 from gilscope.stm_live.tracer import StmTracer
 from gilscope.web.guard import OPEN, Guard
 
@@ -84,6 +91,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "the format of Prometheus' exporters",
     )
     add_target_options(parser, has_default=False)
+    add_transactions_option(parser)
     parser.add_argument(
         "--stm-log",
         action="append",
@@ -98,7 +106,8 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         type=_share,
         default="1%",
         metavar="PERCENT",
-        help="what auto mode may cost a process, of its own CPU time (default: 1%%)",
+        help="what auto mode, and tracing transactions in any mode but full, may cost a process, "
+        "of its own CPU time (default: 1%%)",
     )
     parser.add_argument(
         "--pairs",
@@ -166,7 +175,8 @@ def _serve(
         keep_threads=False,
         plan=plan,
     )
-    transactions = StmTracer(keep_threads=False)
+    budget = None if plan.mode is Mode.FULL else Budget(plan.budget_share)
+    transactions = StmTracer(keep_threads=False, plan=StmPlan(plan.costs, budget))
     pids = arguments.pid or ()
     for pid in pids:
         # A process that was named must be traceable; what is only looked for may be absent.
@@ -175,7 +185,7 @@ def _serve(
         except (NotPython, UnsupportedPython) as error:
             transactions.attach(found_transactions(pid, error))
     discovery = Discovery(tracer, chosen_targets(arguments), pids, probe.bcc_version)
-    discovery.include(transactions)
+    discovery.include(transactions, has_all=arguments.transactions)
     _attempt(discovery.look)
     pulse = Pulse()
     # Both may take their time, and windows of full mode must end on time whatever they do.

@@ -5,7 +5,7 @@ import re
 
 from gilscope.discovery import Choice, choose_all, choose_matching, choose_pids
 
-__all__ = ["add_target_options", "chosen_targets", "has_targets"]
+__all__ = ["add_target_options", "add_transactions_option", "chosen_targets", "has_targets"]
 
 
 def add_target_options(parser: argparse.ArgumentParser, *, has_default: bool) -> None:
@@ -30,6 +30,16 @@ def add_target_options(parser: argparse.ArgumentParser, *, has_default: bool) ->
         "--all",
         action="store_true",
         help=f"trace every Python on this host, future ones too{default}",
+    )
+
+
+def add_transactions_option(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--transactions``."""
+    parser.add_argument(
+        "--transactions",
+        action="store_true",
+        help="trace also the transactions of programs that are no Python (compiled with GCC's "
+        "-fgnu-tm); without it those given by -p themselves, and PyPy-STM",
     )
 
 

@@ -4,13 +4,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gilscope.histogram import total
-from gilscope.model import GilTotals, HoldTotals, ProcessTotals, Recording, Tally
+from gilscope.model import GilTotals, HoldTotals, ProcessTotals, Recording, Tally, TracingCost
 from gilscope.printable import printable
 from gilscope.reports.chart import bars
 from gilscope.reports.paint import Paint
 from gilscope.reports.units import percent, seconds, short_duration
 
-__all__ = ["cost_line", "held_share", "hold_histograms", "hold_summary", "holder_lines"]
+__all__ = [
+    "cost_line",
+    "cost_words",
+    "held_share",
+    "hold_histograms",
+    "hold_summary",
+    "holder_lines",
+]
 
 _RECENT_NS = 60_000_000_000
 """What is called recent in `TracingCost`."""
@@ -85,10 +92,14 @@ def hold_histograms(totals: ProcessTotals, paint: Paint) -> Iterator[str]:
 
 def cost_line(recording: Recording) -> Iterator[str]:
     """Yield what tracing has cost the process, by its own estimate."""
-    cost = recording.observation.totals.cost
+    yield from cost_words(recording.observation.totals.cost, recording.duration_ns)
+
+
+def cost_words(cost: TracingCost | None, duration_ns: int) -> Iterator[str]:
+    """Yield *cost* as a sentence, in a report on *duration_ns*; nothing where it is not known."""
     if cost is None:
         return
-    lately = " in the last minute" if recording.duration_ns > _RECENT_NS else ""
+    lately = " in the last minute" if duration_ns > _RECENT_NS else ""
     yield (
         f"Tracing cost the process about {short_duration(cost.overhead_ns)} of CPU time "
         f"({cost.traps} traps), {percent(cost.recent_ratio)} of what it used itself{lately}."

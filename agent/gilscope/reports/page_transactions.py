@@ -17,6 +17,8 @@ _HEADINGS = (
     ("pid", "n"),
     ("library", ""),
     ("state", ""),
+    ("observed", "n"),
+    ("overhead", "n"),
     ("commits", "n"),
     ("aborts", "n"),
     ("aborted", "n"),
@@ -26,7 +28,9 @@ _HEADINGS = (
 
 _CAPTION = (
     "Lost lately: time that aborted tries had run, in the last ten seconds or so by the time that "
-    "passed, and its curve over five minutes. All other figures: since the process is traced."
+    "passed, and its curve over five minutes. All other figures: since the process is traced. "
+    "Observed: the share of the time that windows have covered, as the overhead budget allows; "
+    "transactions outside of them are in no figure, and none is multiplied up."
 )
 
 
@@ -53,6 +57,9 @@ def _cells(observation: StmObservation, curve: Curve | None) -> Iterator[str]:
         yield '<span class="quiet">ended</span>'
     else:
         yield f"traced {text(METHOD_WORDS[process.method])}"
+    passed_ns = max(1, totals.at_ns - observation.since_ns)
+    yield percent(min(1.0, observation.observed_ns / passed_ns))
+    yield "" if observation.cost is None else percent(observation.cost.recent_ratio)
     yield str(totals.commits)
     yield "" if totals.aborts is None else str(totals.aborts)
     ends = totals.commits + (totals.aborts or 0)

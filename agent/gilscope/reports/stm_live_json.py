@@ -59,6 +59,7 @@ def report(recording: StmRecording) -> dict[str, Any]:
 
 def _totals(observation: StmObservation) -> dict[str, Any]:
     totals, method = observation.totals, observation.process.method
+    cost = observation.cost
     return {
         "commits": totals.commits,
         "committed_s": _sum_s(totals.committed),
@@ -68,6 +69,8 @@ def _totals(observation: StmObservation) -> dict[str, Any]:
         "cancels": totals.cancels,
         "conflicts": totals.conflicts,
         "traps": totals.traps,
+        "overhead_s": None if cost is None else cost.overhead_ns / _NS_PER_S,
+        "overhead_ratio": None if cost is None else cost.recent_ratio,
         "lost_events": dict(totals.lost_events),
     }
 

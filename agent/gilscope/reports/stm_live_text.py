@@ -6,6 +6,7 @@ from gilscope.histogram import Histogram
 from gilscope.model import Tally
 from gilscope.printable import printable
 from gilscope.reports.chart import bars
+from gilscope.reports.hold_text import cost_words
 from gilscope.reports.paint import Paint
 from gilscope.reports.stm_live_words import LOST_WORDS, limits_of
 from gilscope.reports.units import percent, seconds, short_duration
@@ -49,6 +50,7 @@ def _lines(recording: StmRecording, paint: Paint) -> Iterator[str]:
     yield from _histogram("How long aborted tries had run", totals.aborted, paint)
     yield from _part("What is not seen", (f"  {words}" for words in limits_of(process)), paint)
     yield ""
+    yield from cost_words(observation.cost, recording.duration_ns)
     if not totals.lost_events:
         yield "No event was lost."
         return

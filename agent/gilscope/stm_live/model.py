@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from gilscope.histogram import Histogram
-from gilscope.model import Tally
+from gilscope.model import Tally, TracingCost
 
 __all__ = [
     "Library",
@@ -126,6 +126,11 @@ class StmObservation:
     """Why nothing is counted any more; empty: it is. What was counted before holds."""
     ended: bool = False
     """The process has exited or was replaced by another program."""
+    cost: TracingCost | None = None
+    observed_ns: int = 0
+    """How much time the figures are of."""
+    is_whole: bool = True
+    """Whether that is all the time; else it is that of windows, as the budget allows."""
 
 
 @dataclass(frozen=True, slots=True)

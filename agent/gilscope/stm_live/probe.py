@@ -2,16 +2,19 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from gilscope.kernel.features import Features, kernel_features
+from gilscope.kernel.keeper import Keeper, WindowTable
 from gilscope.kernel.loader import Loading
 from gilscope.kernel.probe import Probe, ProcessTables
+from gilscope.kernel.ring import Ring
 from gilscope.kernel.uprobes import Hook
 from gilscope.model import Record
 from gilscope.stm_live.account import RawStm
 from gilscope.stm_live.losses import StmLoss
 from gilscope.stm_live.request import begin_loading
+from gilscope.stm_live.window import StmKernel, StmWindow
 
 __all__ = ["StmProbe"]
 
@@ -34,17 +37,47 @@ class StmProbe(Probe):
         super().__init__(loading or begin_loading(features=features), features, _TABLES)
         self._attach_tracepoints()
 
-    def attach(self, pid: int, hooks: Sequence[Hook], *, knows_events: bool) -> None:
-        """Probe process *pid* at *hooks*, all or nothing.
+    @property
+    def notice_ring(self) -> Ring:
+        """Becomes readable when a window has used up its allowance."""
+        return self._loaded.rings["notices"]
 
-        *knows_events*: the numbers of all events are known, not only of the first three. Raises
-        NotPermitted, KernelOrBccMissing, or ProcessLookupError where the process has gone.
+    def window(
+        self,
+        pid: int,
+        hooks: Sequence[Hook],
+        *,
+        knows_events: bool,
+        stepped: Collection[str] = (),
+    ) -> StmWindow:
+        """Return the closed window of process *pid*; while it is open the process has *hooks*.
+
+        *knows_events*: the numbers of all events are known, not only of the first three. *stepped*
+        are the programs whose traps the kernel has to single-step.
         """
         self._make_way(pid)
-        key = {"value": pid}
-        self._table("totals").put(key, {})
-        self._table("targets").put(key, {"knows_events": int(knows_events)})
-        self._put_in_or_forget(pid, hooks, cookie=0)
+        kernel = StmKernel(self._table("targets"), self._table("totals"), self._uprobes)
+        self._table("totals").put({"value": pid}, {})
+        return StmWindow(pid, hooks, kernel, knows_events=knows_events, stepped=stepped)
+
+    @property
+    def keeper_losses(self) -> int:
+        """How often all probes have gone because the process that holds them had ended."""
+        return self._uprobes.losses
+
+    def beat(self) -> None:
+        """Say that the agent is alive: without that windows are closed."""
+        self._uprobes.beat()
+
+    def _start_keeper(self) -> Keeper:
+        targets = self._table("targets")
+        return Keeper(
+            WindowTable(targets.fileno(), targets.value_size, targets.offset_of("until_ns"))
+        )
+
+    def ended_windows(self) -> list[int]:
+        """Take and return the processes whose windows have used up their allowance."""
+        return [notice["tgid"] for notice in self.notice_ring.drain()]
 
     def read(self) -> dict[int, RawStm]:
         """Return what the maps hold of all processes now, by pid."""

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 from gilscope.kernel.features import Features, kernel_features, namespace_macros, program_kinds
 from gilscope.kernel.loader import Loading, Request
+from gilscope.kernel.table import RecordLayout
 from gilscope.stm_live.losses import defines
 
-__all__ = ["StmLimits", "begin_loading"]
+__all__ = ["PROGRAMS", "StmLimits", "begin_loading"]
 
-_UPROBES = (
+PROGRAMS = (
     "on_abort",
     "on_become_inevitable",
     "on_event",
@@ -19,6 +20,9 @@ _UPROBES = (
     "on_itm_restart",
     "on_start",
 )
+"""Those that sit in traced processes. The order is the number that they are compiled with."""
+
+_NOTICE = RecordLayout(8, [("tgid", 0, "I", 0), ("padding", 4, "I", 0)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,7 @@ class StmLimits:
     targets: int = 256
     threads: int = 16384
     reasons: int = 4096
+    notice_pages: int = 1
     reasons_of_process: int = 64
     """What comes later has no name of its own; roughly, where threads find new ones at once."""
 
@@ -40,15 +45,17 @@ def begin_loading(limits: StmLimits | None = None, features: Features | None = N
             probe="stm.bpf.c",
             defines={
                 **defines(),
+                **{f"PROGRAM_{name.upper()}": number for number, name in enumerate(PROGRAMS)},
                 "MAX_TARGETS": sizes.targets,
                 "MAX_THREADS": sizes.threads,
                 "MAX_REASONS": sizes.reasons,
                 "MAX_REASONS_OF_PROCESS": sizes.reasons_of_process,
+                "NOTICE_PAGES": sizes.notice_pages,
                 "TABLE_FLAGS": kernel.table_flags,
                 **namespace_macros(),
             },
-            programs=program_kinds(_UPROBES, kernel),
+            programs=program_kinds(PROGRAMS, kernel),
             tables=("targets", "totals", "transactions", "threads", "reasons", "lost_events"),
-            rings={},
+            rings={"notices": _NOTICE},
         )
     )

@@ -2,6 +2,7 @@
 
 import mmap
 import struct
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from gilscope.errors import NotPermitted, NotPython
 from gilscope.process_name import process_name
 from gilscope.procfs import Mapping
 from gilscope.procmem import ProcessMemory
-from gilscope.stm_live.model import StmProcess
+from gilscope.stm_live.model import Library, StmProcess
 from gilscope.stm_live.sites import MARKS, StmSites, find_sites
 from gilscope.target import MappedFile, open_mapped
 
@@ -24,6 +25,10 @@ CHECKED = (
 """What was checked where nothing was found."""
 
 _POINTER = struct.Struct("<Q")
+
+_LIBITM = "libitm"
+"""In the name of GCC's library, which has nothing of RPython's."""
+_MARKS = dict(zip((Library.RPYTHON, Library.LIBITM), MARKS, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +51,18 @@ class StmTarget:
         return _read_pointer(memory, self.load_bias, self.sites.event_pointer)
 
 
-def inspect_stm(pid: int) -> StmTarget | None:
+def inspect_stm(pid: int, libraries: Collection[Library] = tuple(Library)) -> StmTarget | None:
     """Return how to trace the transactions of process *pid*; None where it has none.
 
-    Raises NotPython where it is gone, and NotPermitted.
+    Those of other *libraries* are not looked for. Raises NotPython where it is gone, and
+    NotPermitted.
     """
     try:
         with ProcessMemory(pid) as memory:
             for mapping in _candidates(pid):
-                target = _target(pid, mapping, memory)
+                if Library.LIBITM not in libraries and _LIBITM in Path(mapping.path).name:
+                    continue
+                target = _target(pid, mapping, memory, libraries)
                 if target is not None:
                     return target
     except (FileNotFoundError, ProcessLookupError) as error:
@@ -76,19 +84,21 @@ def _candidates(pid: int) -> list[Mapping]:
     return list(first.values())
 
 
-def _target(pid: int, mapping: Mapping, memory: ProcessMemory) -> StmTarget | None:
+def _target(
+    pid: int, mapping: Mapping, memory: ProcessMemory, libraries: Collection[Library]
+) -> StmTarget | None:
     try:
         file = open_mapped(pid, mapping)
         with (
             Path(file.path).open("rb") as opened,
             mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as view,
         ):
-            if all(view.find(mark) < 0 for mark in MARKS):
+            if all(view.find(_MARKS[library]) < 0 for library in libraries):
                 return None
             image = ElfImage(view)
             load_bias = mapping.start - image.load_address
             sites = find_sites(image, lambda vaddr: _read_pointer(memory, load_bias, vaddr))
-            if sites is None:
+            if sites is None or sites.library not in libraries:
                 return None
             return StmTarget(_process(pid, mapping, image, sites), file, sites, load_bias)
     except (ElfError, NotPython, ValueError):

@@ -1,29 +1,41 @@
 """Traces the transactions of processes: attaches the probes and says what they have counted."""
 
 import contextlib
+import os
+import select
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from gilscope import procfs
 from gilscope.errors import NotPython
+from gilscope.gil.handles import open_pidfd
+from gilscope.gil.instructions import is_emulated
 from gilscope.kernel.uprobes import Hook
 from gilscope.procmem import ProcessMemory
 from gilscope.stm_live.account import RawStm, busiest_first, thread_of, totals_of
-from gilscope.stm_live.model import Method, StmObservation, StmThread
+from gilscope.stm_live.model import Library, Method, StmObservation, StmThread
+from gilscope.stm_live.plan import StmPlan
 from gilscope.stm_live.probe import StmProbe
 from gilscope.stm_live.target import StmTarget, inspect_stm
+from gilscope.stm_live.window import StmWindow
+from gilscope.stm_live.window_thread import WindowThread
+from gilscope.stm_live.windows import StmWindows
 
 __all__ = ["StmTracer"]
 
 _SETTLE_S = 5.0
+_INSTRUCTION = 2
+"""Bytes that tell whether the kernel emulates it."""
 
 
 @dataclass(slots=True)
 class _Traced:
     target: StmTarget
     memory: ProcessMemory
+    pidfd: int
+    window: StmWindow
     since_ns: int
     dead: list[StmThread] = field(default_factory=list)
     """The threads that have ended."""
@@ -40,19 +52,29 @@ class StmTracer:
     """The processes whose transactions are traced. Any thread may call its methods."""
 
     def __init__(
-        self, load: Callable[[], StmProbe] = StmProbe, *, keep_threads: bool = True
+        self,
+        load: Callable[[], StmProbe] = StmProbe,
+        *,
+        keep_threads: bool = True,
+        plan: StmPlan | None = None,
     ) -> None:
         """Trace with the probe that *load* makes when the first process is attached.
 
         With *keep_threads* dead threads stay listed; without, a process that runs for ever takes
-        no more memory.
+        no more memory. *plan* says how closely; by default all the time.
         """
         self._load = load
         self._keep_threads = keep_threads
         self._probe: StmProbe | None = None
+        self._windows = StmWindows(plan or StmPlan())
+        self._window_thread: WindowThread | None = None
         self._traced: dict[int, _Traced] = {}
+        self._ends = select.epoll()
+        self._pid_of: dict[int, int] = {}
+        """By pidfd, of the processes that have not ended."""
         self._lock = threading.RLock()
         self._settle_at_s = 0.0
+        self._known_losses = 0
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -60,26 +82,39 @@ class StmTracer:
         with self._lock:
             return tuple(pid for pid, traced in self._traced.items() if traced.ended_s is None)
 
-    def find(self, pid: int) -> StmTarget | None:
-        """Return how to trace *pid*, None where it runs no transactions; see `inspect_stm`."""
-        return inspect_stm(pid)
+    @property
+    def traps(self) -> int:
+        """How often any process has run into a probe so far."""
+        with self._lock:
+            return self._windows.traps
+
+    def find(self, pid: int, libraries: Collection[Library] = tuple(Library)) -> StmTarget | None:
+        """Return how to trace *pid*, None where it runs no transactions of any of *libraries*.
+
+        Raises as `inspect_stm` does.
+        """
+        return inspect_stm(pid, libraries)
 
     def attach(self, target: StmTarget) -> None:
         """Begin to trace *target*; raises NotPython, NotPermitted or KernelOrBccMissing."""
         pid = target.process.pid
         with self._lock, contextlib.ExitStack() as undo:
             self._end(pid)
-            if self._probe is None:
-                self._probe = self._load()
+            self._windows.forget(pid)
+            probe = self._loaded()
             try:
+                # Both stay bound to the program that runs now: whatever comes after it has the
+                # same pid, but is not reached through them.
+                pidfd = open_pidfd(pid)
+                undo.callback(os.close, pidfd)
                 memory = undo.enter_context(ProcessMemory(pid))
-                hooks = [
-                    Hook(hook.program, target.file.path, hook.offset) for hook in target.sites.hooks
-                ]
-                has_all = target.process.method is Method.EVENTS
-                self._probe.attach(pid, hooks, knows_events=has_all)
-                undo.callback(self._probe.forget, pid)
-                undo.callback(self._probe.detach, pid)
+                window = self._window(probe, target, memory)
+                undo.callback(probe.forget, pid)
+                undo.callback(probe.detach, pid)
+                undo.callback(lambda: probe.await_closing(pid, window.close()))
+                self._windows.begin(pid, pidfd, target, window)
+                undo.callback(self._windows.forget, pid)
+                undo.callback(self._windows.end, pid)
                 # The memory is that of the program that runs now; the target was found before.
                 event = target.event_function(memory)
             except (FileNotFoundError, ProcessLookupError) as error:
@@ -89,8 +124,12 @@ class StmTracer:
                     f"process {pid} changed while it was being attached",
                     remedy="It may be replacing its program, or beginning to log: try again.",
                 )
-            self._traced[pid] = _Traced(target, memory, time.monotonic_ns())
+            self._traced[pid] = _Traced(target, memory, pidfd, window, time.monotonic_ns())
+            self._ends.register(pidfd, select.EPOLLIN)
+            self._pid_of[pidfd] = pid
             undo.pop_all()
+        if self._window_thread is not None:
+            self._window_thread.wake()
 
     def drop_ended(self, kept_s: float) -> None:
         """Forget what was counted of processes that have ended *kept_s* ago or earlier."""
@@ -99,19 +138,24 @@ class StmTracer:
                 ended_s = traced.ended_s
                 if ended_s is not None and time.monotonic() - ended_s >= kept_s:
                     del self._traced[pid]
+                    self._windows.forget(pid)
                     if self._probe is not None:
                         self._probe.forget(pid)
 
     def tick(self) -> None:
         """Look after all processes. To be called a few times a second."""
         with self._lock:
-            for pid, traced in self._traced.items():
+            for pidfd, _ in self._ends.poll(0):
+                self._end(self._pid_of[pidfd])
+            losses = 0 if self._probe is None else self._probe.keeper_losses
+            for traced in self._traced.values():
                 if traced.ended_s is not None:
                     continue
-                if procfs.is_alive(pid):
-                    self._look_at(traced)
-                else:
-                    self._end(pid)
+                self._look_at(traced)
+                if losses != self._known_losses and traced.ended_s is None:
+                    traced.invalid = "the process that held its probes has ended"
+                    self._end(traced.target.process.pid)
+            self._known_losses = losses
             if time.monotonic() >= self._settle_at_s:
                 # Dead threads leave the tables, also if nobody asks.
                 self.observe()
@@ -131,20 +175,54 @@ class StmTracer:
 
     def close(self) -> None:
         """Take the probes out of all processes."""
+        if self._window_thread is not None:
+            self._window_thread.close()
         with self._lock:
             for pid in list(self._traced):
                 self._end(pid)
             if self._probe is not None:
                 self._probe.close()
                 self._probe = None
+            self._ends.close()
+
+    def _loaded(self) -> StmProbe:
+        if self._probe is None:
+            self._probe = self._load()
+            if self._windows.has_budget:
+                self._window_thread = WindowThread(
+                    self._probe.notice_ring, self._step, lambda: self._windows.due_ns
+                )
+        return self._probe
+
+    def _step(self) -> None:
+        """Open and end the windows that are due."""
+        with self._lock:
+            if self._probe is not None:
+                self._probe.beat()
+                self._probe.ended_windows()
+                self._windows.step()
+
+    def _window(self, probe: StmProbe, target: StmTarget, memory: ProcessMemory) -> StmWindow:
+        hooks = [Hook(hook.program, target.file.path, hook.offset) for hook in target.sites.hooks]
+        return probe.window(
+            target.process.pid,
+            hooks,
+            knows_events=target.process.method is Method.EVENTS,
+            stepped=_stepped(target, memory),
+        )
 
     def _observation(self, traced: _Traced, raw: RawStm) -> StmObservation:
+        process, window = traced.target.process, traced.window
+        has_ended = traced.ended_s is not None
         return StmObservation(
-            traced.target.process,
+            process,
             traced.since_ns,
-            totals_of(traced.target.process, raw, self._threads(traced, raw)),
+            totals_of(process, raw, self._threads(traced, raw)),
             traced.invalid,
-            traced.ended_s is not None,
+            has_ended,
+            cost=self._windows.cost(process.pid, is_alive=not has_ended),
+            observed_ns=window.observed_ns(raw.at_ns),
+            is_whole=window.is_whole,
         )
 
     def _threads(self, traced: _Traced, raw: RawStm) -> tuple[StmThread, ...]:
@@ -178,6 +256,29 @@ class StmTracer:
         if traced is None or traced.ended_s is not None:
             return
         traced.ended_s = time.monotonic()
+        self._ends.unregister(traced.pidfd)
+        del self._pid_of[traced.pidfd]
+        self._windows.end(pid)
         if self._probe is not None:
+            self._probe.await_closing(pid, traced.window.close())
             self._probe.detach(pid)
+        os.close(traced.pidfd)
         traced.memory.close()
+
+
+def _stepped(target: StmTarget, memory: ProcessMemory) -> set[str]:
+    """Return the programs whose traps the kernel has to single-step, at any of their places."""
+    code = [
+        mapping
+        for mapping in procfs.read_maps(target.process.pid)
+        if mapping.executable and mapping.path == target.file.mapping.path
+    ]
+    return {
+        hook.program
+        for hook in target.sites.hooks
+        if not any(
+            is_emulated(memory.read(mapping.start + hook.offset - mapping.offset, _INSTRUCTION))
+            for mapping in code
+            if 0 <= hook.offset - mapping.offset < mapping.end - mapping.start - _INSTRUCTION
+        )
+    }

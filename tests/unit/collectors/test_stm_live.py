@@ -1,9 +1,12 @@
 """From observations of transactions to families."""
 
+from dataclasses import replace
+
 from gilscope.collectors.agent import AgentCollector
+from gilscope.model import TracingCost
 from gilscope.stm_live.model import Library, Method, StmObservation
 from recordings import full_mode
-from stm_recordings import stm_observation
+from stm_recordings import MS, stm_observation
 from unit.collectors.scraped import Fixed, Scrape, read
 
 
@@ -44,9 +47,13 @@ def test_what_is_not_seen_has_no_series() -> None:
     static = _scrape(stm_observation(Library.LIBITM, Method.RESTARTS))
     name = "gilscope_stm_restarts_total"
 
-    assert {"gilscope_stm_transactions_total", "gilscope_stm_inevitable_total"} == {
-        name for name in shared.names() if name.startswith("gilscope_stm_")
-    } - {f"gilscope_stm_transaction_seconds_{part}" for part in ("bucket", "count", "sum")}
+    assert {
+        "gilscope_stm_transactions_total",
+        "gilscope_stm_inevitable_total",
+        "gilscope_stm_observed_seconds_total",
+    } == {name for name in shared.names() if name.startswith("gilscope_stm_")} - {
+        f"gilscope_stm_transaction_seconds_{part}" for part in ("bucket", "count", "sum")
+    }
     assert shared.of_process("gilscope_stm_transactions_total", outcome="abort") is None
     assert 7 == static.of_process(name, reason="LOCKED_READ")
 
@@ -63,6 +70,25 @@ def test_process_is_a_target_like_any_other() -> None:
     assert 1 == figures.value("gilscope_probe_valid", **labels, method="events")
     assert 1 == figures.value("gilscope_lost_events_total", **labels, reason="began_unseen")
     assert 200 == figures.value("gilscope_target_traps_total", **labels)
+
+
+def test_cost_and_coverage_are_told() -> None:
+    """
+    As of a process with a GIL; of two seconds, windows have covered half a second.
+    """
+    observation = replace(
+        stm_observation(),
+        cost=TracingCost(3 * MS, 0.0125, 200),
+        observed_ns=500 * MS,
+        is_whole=False,
+    )
+    figures = _scrape(observation)
+    observed = "gilscope_stm_observed_seconds_total"
+
+    assert 0.003 == figures.of_process("gilscope_target_overhead_seconds_total")
+    assert 0.0125 == figures.of_process("gilscope_target_overhead_ratio")
+    assert 0.5 == figures.of_process(observed, window="full")
+    assert 2 == figures.of_process(observed, window="all")
 
 
 def test_figures_end_with_what_the_probes_see() -> None:

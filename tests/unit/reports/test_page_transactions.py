@@ -21,6 +21,8 @@ def test_process_has_a_row() -> None:
         "pid": "4711",
         "library": "PyPy-STM or another RPython program",
         "state": "traced by every event that it logs",
+        "observed": "100 %",
+        "overhead": "2 %",
         "commits": "30",
         "aborts": "10",
         "aborted": "25 %",

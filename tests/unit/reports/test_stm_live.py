@@ -31,6 +31,7 @@ def test_text_report() -> None:
         "        2x other",
         "        16 committed    0.030s          5 aborted    0.005s   12 worker",
         "How long committed transactions ran",
+        "Tracing cost the process about 4 ms of CPU time (200 traps), 2 % of what it used itself.",
         "         1 transactions begun before the recording, counted without their time",
     ):
         assert line in report.splitlines()

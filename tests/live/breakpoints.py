@@ -1,0 +1,30 @@
+"""Looks for the breakpoints of probes in the memory of a process."""
+
+from gilscope import procfs
+from gilscope.procmem import ProcessMemory
+from gilscope.stm_live.target import StmTarget, inspect_stm
+
+__all__ = ["breakpoints", "stm_target"]
+
+_BREAKPOINT = b"\xcc"
+
+
+def stm_target(pid: int) -> StmTarget:
+    """Return where the transactions of *pid* would be probed."""
+    target = inspect_stm(pid)
+    assert target is not None
+    return target
+
+
+def breakpoints(target: StmTarget) -> int:
+    """Return at how many of the places of *target* its process has a breakpoint now."""
+    pid, path = target.process.pid, target.file.mapping.path
+    code = [each for each in procfs.read_maps(pid) if each.executable and each.path == path]
+    found = []
+    with ProcessMemory(pid) as memory:
+        for hook in target.sites.hooks:
+            (mapping,) = [
+                each for each in code if 0 <= hook.offset - each.offset < each.end - each.start
+            ]
+            found.append(memory.read(mapping.start + hook.offset - mapping.offset, 1))
+    return found.count(_BREAKPOINT)
