@@ -169,6 +169,13 @@ class ElfImage:
                 return vaddr - segment.vaddr + segment.offset
         raise ElfError(f"no PT_LOAD segment holds the address {vaddr:#x}")
 
+    def is_code(self, vaddr: int) -> bool:
+        """Return whether the file holds the byte at a virtual address, to be loaded as code."""
+        return any(
+            segment.is_executable and 0 <= vaddr - segment.vaddr < segment.file_size
+            for segment in self.segments
+        )
+
     def read(self, vaddr: int, size: int) -> bytes:
         """Return *size* bytes at a virtual address, from the file."""
         return self.bytes_at(self.file_offset(vaddr), size)

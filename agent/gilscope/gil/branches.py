@@ -1,7 +1,9 @@
-"""Finds the direct calls and jumps of x86-64 code without disassembling it.
+"""Finds what reads like the direct calls and jumps of x86-64 code, without disassembling it.
 
 Every byte is taken for the beginning of a branch, and the few whose target is a place of interest
-are kept. A pattern inside another instruction hits one of those by accident about once in 2**32.
+are kept. A few of those may be bytes inside other instructions: small distances are frequent in
+code, so that one build in some thousands has such a call of one library function. Whoever puts a
+probe on a branch has to ask `gilscope.instruction_starts` first.
 Short jumps are too common for that; they are looked for where a tail call to a neighbour stands,
 at the end of a function.
 """

@@ -43,12 +43,14 @@ def caller_rules(code: Code, lock: LockFunctions) -> tuple[CallerRule, ...]:
     waits = [call.site for facts in lock.takes for call in facts.named(*TIMED_WAITS)]
     rules = [_step(code.table, site, site) for site in waits]
     for call in sorted(calls):
-        for pc in code.groups.return_addresses(call.callee, call.caller):
-            if call.caller in yields:
-                rules.append(CallerRule(pc, made_to_yield=True))
-            else:
-                # The call decides; the instruction behind it may belong to another state.
-                rules.append(_step(code.table, pc, pc - 1))
+        if call.caller in yields:
+            # Probes are placed behind these.
+            returns = code.return_addresses(call.callee, call.caller)
+            rules.extend(CallerRule(pc, made_to_yield=True) for pc in returns)
+            continue
+        # The call decides; the instruction behind it may belong to another state.
+        returns = code.groups.return_addresses(call.callee, call.caller)
+        rules.extend(_step(code.table, pc, pc - 1) for pc in returns)
     return _complete(rules)
 
 
@@ -153,7 +155,7 @@ def _complete(rules: Iterable[CallerRule | None]) -> tuple[CallerRule, ...]:
 
 
 def _entries(functions: Iterable[FunctionFacts]) -> frozenset[int]:
-    return frozenset(facts.entry for facts in functions if facts.entry is not None)
+    return frozenset(facts.entry for facts in functions)
 
 
 def _releasers(lock: LockFunctions) -> frozenset[int]:

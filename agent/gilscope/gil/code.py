@@ -15,6 +15,7 @@ from gilscope.gil.landmarks import (
     message_addresses,
     references,
 )
+from gilscope.instruction_starts import InstructionStarts, Place
 from gilscope.linkage import read_linkage
 
 __all__ = ["LOCK", "SIGNAL", "TIMED_WAITS", "UNLOCK", "WAIT", "Code", "FunctionFacts", "read_code"]
@@ -24,15 +25,18 @@ WAIT: Final = "pthread_cond_wait"
 TIMED_WAITS: Final = ("pthread_cond_timedwait", "pthread_cond_clockwait")
 LOCK: Final = "pthread_mutex_lock"
 UNLOCK: Final = "pthread_mutex_unlock"
-_WANTED: Final = frozenset((SIGNAL, WAIT, *TIMED_WAITS, LOCK, UNLOCK))
+# Of a direct call, and of one through a slot of the GOT.
+_CALL_LENGTHS: Final = (5, 6)
+_PROBED: Final = frozenset((SIGNAL, WAIT, *TIMED_WAITS))
+_WANTED: Final = _PROBED | {LOCK, UNLOCK}
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionFacts:
     """What one function, with all its parts, does that may have to do with a GIL."""
 
-    entry: int | None
-    """Address of the function; None collects the calls that stand outside every function."""
+    entry: int
+    """Address of the function."""
     calls: tuple[LibraryCall, ...]
     """Calls of the condition variable and mutex functions."""
     has_gil_message: bool
@@ -52,9 +56,25 @@ class Code:
     table: FrameTable
     groups: FunctionGroups
     functions: tuple[FunctionFacts, ...]
-    """Functions with a wanted call or a GIL message, sorted by entry, None first."""
+    """Functions with a wanted call or a GIL message, sorted by entry."""
     yield_messages: frozenset[int]
     """Entries of the functions that refer to a message of the evaluation loop's yield."""
+    starts: InstructionStarts
+    misread_calls: int
+    """Places that read like calls to be probed, inside other instructions or outside functions."""
+
+    def return_addresses(self, callee: int, caller: int) -> tuple[int, ...]:
+        """Return the addresses behind the calls of one function in another one.
+
+        What reads like a call inside another instruction is left out.
+        """
+        return tuple(
+            pc for pc in self.groups.return_addresses(callee, caller) if self._may_follow_call(pc)
+        )
+
+    def _may_follow_call(self, pc: int) -> bool:
+        places = {self.starts.place_of(pc - length) for length in _CALL_LENGTHS}
+        return not places.isdisjoint((Place.START, Place.UNKNOWN))
 
 
 def read_code(image: ElfImage) -> Code:
@@ -67,12 +87,22 @@ def read_code(image: ElfImage) -> Code:
     yield_addresses = message_addresses(image, YIELD_MESSAGES)
     loads = references(image, gil_addresses | yield_addresses)
     with_gil_message = _entries(groups, loads, gil_addresses)
+    starts = InstructionStarts(image, table)
+    calls: list[LibraryCall] = []
+    misread = 0
+    for call in branches.library_calls:
+        if starts.place_of(call.site) in (Place.START, Place.UNKNOWN):
+            calls.append(call)
+        else:
+            misread += call.name in _PROBED
     return Code(
         exports,
         table,
         groups,
-        _facts(groups, branches.library_calls, with_gil_message),
+        _facts(groups, calls, with_gil_message),
         _entries(groups, loads, yield_addresses),
+        starts,
+        misread,
     )
 
 
@@ -86,12 +116,14 @@ def _entries(
 def _facts(
     groups: FunctionGroups, calls: Iterable[LibraryCall], with_gil_message: frozenset[int]
 ) -> tuple[FunctionFacts, ...]:
-    by_entry: defaultdict[int | None, list[LibraryCall]] = defaultdict(list)
+    by_entry: defaultdict[int, list[LibraryCall]] = defaultdict(list)
     for call in calls:
-        by_entry[groups.entry_of(call.site)].append(call)
+        entry = groups.entry_of(call.site)
+        if entry is not None:
+            by_entry[entry].append(call)
     for entry in with_gil_message:
         by_entry.setdefault(entry, [])
     return tuple(
         FunctionFacts(entry, tuple(by_entry[entry]), entry in with_gil_message)
-        for entry in sorted(by_entry, key=lambda entry: -1 if entry is None else entry)
+        for entry in sorted(by_entry)
     )

@@ -28,7 +28,7 @@ def forced_drops(code: Code, lock: LockFunctions) -> tuple[int, ...]:
         behind - _DIRECT_CALL_LENGTH
         for callee in callees
         for function in yields
-        for behind in code.groups.return_addresses(callee, function)
+        for behind in code.return_addresses(callee, function)
     }
     inlined = {
         call.site

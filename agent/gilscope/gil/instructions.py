@@ -1,6 +1,8 @@
-"""Just enough of x86-64 to step over simple instructions to one that is cheap to probe."""
+"""Steps over simple x86-64 instructions to one that is cheap to probe."""
 
 from typing import Final
+
+from gilscope.instruction_length import instruction_length
 
 __all__ = ["STRAIGHT_LINE", "distance_to_emulated", "is_emulated"]
 
@@ -58,22 +60,6 @@ def _length(code: bytes) -> int | None:
     if len(code) < prefix + 2:
         return None
     opcode = code[prefix]
-    if opcode in _MOV_IMM32 and not (prefix and code[0] & _REX_W):
-        return prefix + 5
-    if opcode in _WITH_MODRM:
-        return prefix + 1 + _operand_length(code[prefix + 1 :])
+    if opcode in _WITH_MODRM or (opcode in _MOV_IMM32 and not (prefix and code[0] & _REX_W)):
+        return instruction_length(code)
     return None
-
-
-def _operand_length(code: bytes) -> int:
-    mode, base = code[0] >> 6, code[0] & 7
-    if mode == 3:  # noqa: PLR2004 - a register
-        return 1
-    has_sib = base == 4  # noqa: PLR2004 - rsp's number announces a SIB byte
-    length = 2 if has_sib else 1
-    if mode == 1:
-        return length + 1
-    no_base = has_sib and len(code) > 1 and code[1] & 7 == 5  # noqa: PLR2004 - disp32 instead
-    if mode == 2 or base == 5 or no_base:  # noqa: PLR2004 - rip-relative
-        return length + 4
-    return length

@@ -28,7 +28,7 @@ class LockFunctions:
     drops: tuple[FunctionFacts, ...]
     """Copies of drop_gil, of its two halves, and functions into which it has been inlined."""
     unproven: tuple[FunctionFacts, ...]
-    """Functions that signal a condition variable and carry no message of the GIL.
+    """Functions that signal a condition variable under a mutex and carry no message of the GIL.
 
     Whether one of them gives up a GIL is told at run time, by the argument of the call.
     """
@@ -55,15 +55,13 @@ def find_lock_functions(code: Code) -> LockFunctions:
         raise GilCodeNotFound(
             f"take_gil found at {_addresses(takes)}, but no function that looks like drop_gil"
         )
-    unproven = tuple(facts for facts in others if not facts.has_gil_message and facts.named(SIGNAL))
+    unproven = tuple(facts for facts in others if _may_drop(facts))
     return LockFunctions(takes, drops, unproven)
 
 
 def _is_take(facts: FunctionFacts) -> bool:
-    return (
-        facts.entry is not None
-        and facts.has_gil_message
-        and all(facts.named(*names) for names in (TIMED_WAITS, (SIGNAL,), (LOCK,)))
+    return facts.has_gil_message and all(
+        facts.named(*names) for names in (TIMED_WAITS, (SIGNAL,), (LOCK,))
     )
 
 
@@ -74,11 +72,16 @@ def _is_drop(facts: FunctionFacts) -> bool:
     return bool(facts.named(LOCK)) and (releases or yields)
 
 
+def _may_drop(facts: FunctionFacts) -> bool:
+    """Tell a function into which a drop may have been inlined, without its messages."""
+    # One of the two may be a jump, at the function's end.
+    uses_mutex = bool(facts.named(LOCK, UNLOCK))
+    return not facts.has_gil_message and uses_mutex and bool(facts.named(SIGNAL))
+
+
 def _is_reached(code: Code, facts: FunctionFacts) -> bool:
     exports = {code.exports[name] for name in _TAKING_EXPORTS if name in code.exports}
-    return facts.entry is not None and bool(
-        exports & _callers_up_to(code.groups, facts.entry, _DEEPEST_CALL)
-    )
+    return bool(exports & _callers_up_to(code.groups, facts.entry, _DEEPEST_CALL))
 
 
 def _callers_up_to(groups: FunctionGroups, entry: int, depth: int) -> frozenset[int]:
@@ -95,7 +98,8 @@ def _why_no_take(code: Code) -> str:
     if not code.table.functions:
         return "the file has no unwind table (.eh_frame) that tells where functions begin"
     if not any(facts.named(*TIMED_WAITS) for facts in code.functions):
-        return f"nothing in the file calls {' or '.join(TIMED_WAITS)}"
+        misread = f" ({code.misread_calls} places only read like calls)" * bool(code.misread_calls)
+        return f"nothing in the file calls {' or '.join(TIMED_WAITS)}{misread}"
     if not any(facts.has_gil_message for facts in code.functions):
         return "nothing in the file refers to the messages of take_gil and drop_gil"
     return (
@@ -105,4 +109,4 @@ def _why_no_take(code: Code) -> str:
 
 
 def _addresses(functions: tuple[FunctionFacts, ...]) -> str:
-    return ", ".join(f"{facts.entry or 0:#x}" for facts in functions)
+    return ", ".join(f"{facts.entry:#x}" for facts in functions)

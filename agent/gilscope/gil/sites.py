@@ -1,6 +1,7 @@
 """Finds the instructions of a CPython ELF file at which the GIL changes hands."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from gilscope.elf import ElfImage
@@ -9,10 +10,9 @@ from gilscope.gil.branches import LibraryCall
 from gilscope.gil.callers import caller_rules, yield_functions
 from gilscope.gil.code import SIGNAL, TIMED_WAITS, WAIT, Code, FunctionFacts, read_code
 from gilscope.gil.forced_drops import forced_drops
-from gilscope.gil.instructions import STRAIGHT_LINE, distance_to_emulated
 from gilscope.gil.lock_functions import LockFunctions, find_lock_functions
-from gilscope.gil.model import PausePoint, Site, Sites
-from gilscope.gil.pauses import LOOKAHEAD, distance_to_jump
+from gilscope.gil.model import CallerRule, Site, Sites
+from gilscope.gil.probe_places import ProbePlaces
 from gilscope.gil.symbol_check import check_symbols
 
 __all__ = ["resolve_sites"]
@@ -35,53 +35,78 @@ def resolve_sites(image: ElfImage) -> Sites:
     code = read_code(image)
     lock = find_lock_functions(code)
     agreement = check_symbols(image, code, lock)
-    droppers = lock.drops + lock.unproven
-    callers = caller_rules(code, lock)
-    return Sites(
+    places = ProbePlaces(image, code.starts, code.misread_calls)
+    callers, drops, takes = _forced(code, lock, places)
+    yields = (
+        *places.required_pauses(_calls(lock.drops, WAIT)),
+        *places.possible_pauses(_calls(lock.unproven, WAIT)),
+    )
+    releases = (
+        *places.required(_calls(lock.drops, SIGNAL)),
+        *places.possible(_calls(lock.unproven, SIGNAL)),
+    )
+    sites = Sites(
         build_id=image.build_id,
-        waits=tuple(_pause(image, call) for call in _calls(lock.takes, *TIMED_WAITS)),
-        yields=tuple(_pause(image, call) for call in _calls(droppers, WAIT)),
-        acquires=tuple(_site(image, call.site) for call in _calls(lock.takes, SIGNAL)),
-        releases=tuple(_site(image, call.site) for call in _calls(droppers, SIGNAL)),
-        # Only with the rules is it known that a wait follows.
-        forced_drops=tuple(_site(image, pc) for pc in forced_drops(code, lock)) if callers else (),
-        forced_takes=tuple(_taken(image, rule.pc) for rule in callers if rule.made_to_yield),
+        waits=places.required_pauses(_calls(lock.takes, *TIMED_WAITS)),
+        yields=tuple(sorted(yields, key=lambda pause: pause.call.vaddr)),
+        acquires=places.required(_calls(lock.takes, SIGNAL)),
+        releases=tuple(sorted(releases, key=lambda site: site.vaddr)),
+        forced_drops=drops,
+        forced_takes=takes,
         callers=callers,
+    )
+    return replace(
+        sites,
         checks=(
             *_structure(lock),
             agreement,
             _yield_sentence(code, lock, is_usable=bool(callers)),
-            *_cost(_calls(lock.takes + droppers, SIGNAL, WAIT, *TIMED_WAITS)),
+            _placement(sites, places.refused),
+            *_cost(_calls(lock.takes + lock.drops + lock.unproven, SIGNAL, WAIT, *TIMED_WAITS)),
         ),
     )
+
+
+def _forced(
+    code: Code, lock: LockFunctions, places: ProbePlaces
+) -> tuple[tuple[CallerRule, ...], tuple[Site, ...], tuple[Site, ...]]:
+    """Return the rules for callers, and where the evaluation loop's yield begins and ends.
+
+    All of them are empty where one is not certain: a beginning without its end never ends.
+    """
+    callers = caller_rules(code, lock)
+    # Only with the rules is it known that a wait follows.
+    drops = places.all_or_none(forced_drops(code, lock) if callers else ())
+    takes = places.all_or_none(
+        places.emulated_behind(rule.pc) for rule in callers if rule.made_to_yield
+    )
+    if drops is None or takes is None:
+        return (), (), ()
+    return callers, drops, takes
 
 
 def _calls(functions: Iterable[FunctionFacts], *names: str) -> tuple[LibraryCall, ...]:
     return tuple(sorted(call for facts in functions for call in facts.named(*names)))
 
 
-def _site(image: ElfImage, vaddr: int) -> Site:
-    return Site(vaddr, image.file_offset(vaddr))
-
-
-def _pause(image: ElfImage, call: LibraryCall) -> PausePoint:
-    behind = call.site + call.length
-    return PausePoint(
-        _site(image, call.site),
-        _site(image, behind + distance_to_jump(image.read(behind, LOOKAHEAD))),
-    )
-
-
-def _taken(image: ElfImage, behind: int) -> Site:
-    return _site(image, behind + distance_to_emulated(image.read(behind, STRAIGHT_LINE)))
-
-
 def _structure(lock: LockFunctions) -> tuple[str, str]:
-    takes = ", ".join(f"{facts.entry or 0:#x}" for facts in lock.takes)
+    takes = ", ".join(f"{facts.entry:#x}" for facts in lock.takes)
     unproven = f" and {len(lock.unproven)} that may" if lock.unproven else ""
     return (
         f"take_gil at {takes}: a timed wait, a signal and its messages, entered from the C API",
         f"{len(lock.drops)} functions give up the GIL by their messages{unproven}",
+    )
+
+
+def _placement(sites: Sites, refused: int) -> str:
+    calls = (*sites.acquires, *sites.releases, *sites.forced_drops, *sites.forced_takes)
+    pauses = (*sites.waits, *sites.yields)
+    both = (site for pause in pauses for site in (pause.call, pause.after))
+    placed = len({site.vaddr for site in (*calls, *both)})
+    left_out = f"; {refused} left out" if refused else ""
+    return (
+        f"every probe is placed at the start of an instruction: {placed} of {placed + refused} "
+        f"decoded from the start of their functions{left_out}"
     )
 
 

@@ -7,7 +7,7 @@ from gilscope.gil.model import CallerRule, PausePoint, Site, Sites
 
 __all__ = ["from_json", "to_json"]
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 """To be raised with every change of the format or of what the resolver finds."""
 
 _LARGEST_ADDRESS: Final = (1 << 64) - 1

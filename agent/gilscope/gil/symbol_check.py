@@ -52,7 +52,7 @@ def _check_entries(
     code: Code, found: tuple[FunctionFacts, ...], symbols: tuple[Symbol, ...], name: str
 ) -> None:
     """Refuse if a named function is neither among those found nor calls one of them."""
-    entries = {facts.entry for facts in found if facts.entry is not None}
+    entries = {facts.entry for facts in found}
     leading_there = {caller for entry in entries for caller in code.groups.callers(entry)}
     for symbol in symbols:
         if _is_cold(symbol) or code.groups.entry_of(symbol.vaddr) in entries | leading_there:

@@ -2,7 +2,7 @@
 
 import re
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 __all__ = ["restart_address"]
 
@@ -15,15 +15,18 @@ _FAILED_COMMIT = re.compile(
 _DISTANCE = struct.Struct("<i")
 
 
-def restart_address(commits: Iterable[tuple[int, bytes]]) -> int | None:
+def restart_address(
+    commits: Iterable[tuple[int, bytes]], *, is_start: Callable[[int], bool]
+) -> int | None:
     """Return the virtual address that failed commits call; None unless all agree on one.
 
-    *commits* are the virtual addresses and the code of the functions that commit.
+    *commits* are the virtual addresses and the code of the functions that commit. *is_start* tells
+    whether an instruction starts at an address: what only reads like a call leads nowhere.
     """
     found: set[int | None] = set()
     for vaddr, code in commits:
         call = _FAILED_COMMIT.search(code)
-        if call is None:
+        if call is None or not is_start(vaddr + call.start()):
             return None
         found.add(vaddr + len(code) + _DISTANCE.unpack(call["to"])[0])
     return found.pop() if len(found) == 1 else None

@@ -7,7 +7,9 @@ never return: a probe on the return of such a function kills the program.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gilscope.eh_frame import read_frame_table
 from gilscope.elf import ElfError, ElfImage
+from gilscope.instruction_starts import InstructionStarts
 from gilscope.stm_live.libitm_code import restart_address
 from gilscope.stm_live.model import Library, Method
 
@@ -28,6 +30,8 @@ _LATEST = ("_stm_reattach_transaction", "_stm_leave_noninevitable_transactional_
 _BEGIN, _COMMIT = "_ITM_beginTransaction", "_ITM_commitTransaction"
 _COMMIT_EXCEPTION = "_ITM_commitTransactionEH"
 _CANCEL, _MODE = "_ITM_abortTransaction", "_ITM_changeTransactionMode"
+_REQUIRED = (_START, _ABORT, _BEGIN, _COMMIT)
+"""Without the begin or the end of transactions nothing can be said of them."""
 _RESTART = "_ZN3GTM10gtm_thread7restartENS_18gtm_restart_reasonEb"
 
 ReadPointer = Callable[[int], int | None]
@@ -77,6 +81,7 @@ class _Symbols:
 
     def __init__(self, image: ElfImage) -> None:
         self._image = image
+        self._starts = InstructionStarts(image, read_frame_table(image))
         self._exported = image.dynamic_symbols
         self._local = {symbol.name: symbol for symbol in image.functions}
 
@@ -87,6 +92,10 @@ class _Symbols:
             return exported.vaddr, "an exported name"
         local = self._local.get(name)
         return None if local is None else (local.vaddr, "a name in the symbol table")
+
+    def is_start(self, vaddr: int) -> bool:
+        """Return whether a known function has an instruction that starts at an address."""
+        return self._starts.is_start(vaddr)
 
     def code(self, name: str) -> tuple[int, bytes] | None:
         """Return the virtual address and the code of an exported function, or None."""
@@ -110,8 +119,8 @@ def _libitm(image: ElfImage, symbols: _Symbols) -> StmSites:
         _BEGIN: "on_itm_begin",
     }
     hooks, checks = _by_name(image, symbols, programs)
-    restart = symbols.function(_RESTART) or _restart_by_code(image, symbols)
-    if restart is None:
+    restart = symbols.function(_RESTART) or _restart_by_code(symbols)
+    if restart is None or not symbols.is_start(restart[0]):
         checks = (*checks, "restarts: not seen, neither a name nor a failed commit leads to them")
         return StmSites(Library.LIBITM, Method.NAMES, hooks, checks)
     # In place before a transaction is seen to begin that may be restarted.
@@ -119,10 +128,12 @@ def _libitm(image: ElfImage, symbols: _Symbols) -> StmSites:
     return StmSites(Library.LIBITM, Method.RESTARTS, hooks, (*checks, f"restarts: {restart[1]}"))
 
 
-def _restart_by_code(image: ElfImage, symbols: _Symbols) -> tuple[int, str] | None:
+def _restart_by_code(symbols: _Symbols) -> tuple[int, str] | None:
     commits = [symbols.code(name) for name in (_COMMIT, _COMMIT_EXCEPTION)]
-    vaddr = restart_address(commit for commit in commits if commit is not None)
-    if vaddr is None or None in commits or not _is_code(image, vaddr):
+    vaddr = restart_address(
+        (commit for commit in commits if commit is not None), is_start=symbols.is_start
+    )
+    if vaddr is None or None in commits:
         return None
     return vaddr, "where both functions go whose commit has failed"
 
@@ -132,7 +143,7 @@ def _rpython(image: ElfImage, symbols: _Symbols, read_pointer: ReadPointer) -> S
     pointer = symbols.data(_EVENT_POINTER)
     event = None if pointer is None else read_pointer(pointer)
     named = symbols.function(_EVENT)
-    if event and _is_code(image, event) and (named is None or named[0] == event):
+    if event and symbols.is_start(event) and (named is None or named[0] == event):
         is_latest = any(symbols.function(name) is not None for name in _LATEST)
         how = f"where the exported pointer {_EVENT_POINTER} leads"
         if named is not None:
@@ -167,18 +178,14 @@ def _by_name(
     hooks, checks = [], []
     for name, program in programs.items():
         found = symbols.function(name)
-        if found is not None:
-            hooks.append(StmHook(program, image.file_offset(found[0])))
-            checks.append(f"{name}: {found[1]}")
+        if found is None:
+            continue
+        vaddr, how = found
+        if symbols.is_start(vaddr):
+            hooks.append(StmHook(program, image.file_offset(vaddr)))
+            checks.append(f"{name}: {how}")
+        elif name in _REQUIRED:
+            raise ElfError(f"{name} at {vaddr:#x}: no instruction is known to start there")
+        else:
+            checks.append(f"{name}: left out, no instruction is known to start at {vaddr:#x}")
     return tuple(hooks), tuple(checks)
-
-
-def _is_code(image: ElfImage, vaddr: int) -> bool:
-    try:
-        image.file_offset(vaddr)
-    except ElfError:
-        return False
-    return any(
-        segment.is_executable and 0 <= vaddr - segment.vaddr < segment.file_size
-        for segment in image.segments
-    )

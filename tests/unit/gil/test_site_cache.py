@@ -50,7 +50,7 @@ def test_another_file_with_the_same_build_id_is_searched_for_itself(tmp_path: Pa
     assert cache.load(_Image(digest="d2")) is None
 
 
-@pytest.mark.parametrize("text", ["", "{}", "not json", '{"version": 1}', "[1]", "\n\n"])
+@pytest.mark.parametrize("text", ["", "{}", "not json", '{"version": 2}', "[1]", "\n\n"])
 def test_damaged_entry_is_searched_for_again(tmp_path: Path, text: str) -> None:
     """
     A broken file costs time, not truth.

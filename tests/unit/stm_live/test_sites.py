@@ -1,11 +1,14 @@
 """Where a file begins, ends and aborts transactions, held against what the binutils say."""
 
+import re
+import struct
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from gilscope.elf import ElfImage
+from gilscope.elf import ElfError, ElfImage
 from gilscope.stm_live.libitm_code import restart_address
 from gilscope.stm_live.model import Library, Method
 from gilscope.stm_live.sites import StmSites, find_sites
@@ -30,6 +33,10 @@ def _sites(program: Path, pointers: dict[int, int] | None = None) -> StmSites | 
 def _offsets(sites: StmSites | None) -> dict[str, int]:
     assert sites is not None
     return {hook.program: hook.offset for hook in sites.hooks}
+
+
+def _anywhere(_: int) -> bool:
+    return True
 
 
 @pytest.mark.parametrize("name", ["pie", "fixed"])
@@ -64,7 +71,7 @@ def test_without_a_log_the_functions_that_are_called_are_used(tmp_path: Path) ->
     assert "does not log" in sites.checks[0]
 
 
-@pytest.mark.parametrize("elsewhere", ["another function", "data", "another file"])
+@pytest.mark.parametrize("elsewhere", ["another function", "data", "another file", "inside"])
 def test_pointer_that_leads_elsewhere_is_not_followed(elsewhere: str, tmp_path: Path) -> None:
     """
     Only code of the same file, and of the right name if it has one, is given events.
@@ -75,12 +82,50 @@ def test_pointer_that_leads_elsewhere_is_not_followed(elsewhere: str, tmp_path: 
         "another function": symbols["stm_abort_transaction"],
         "data": symbols[_POINTER],
         "another file": 1 << 40,
+        "inside": _inside(program, symbols["stm_abort_transaction"]),
     }[elsewhere]
     sites = _sites(program, {symbols[_POINTER]: address})
 
     assert sites is not None
     assert Method.ENTRIES is sites.method
     assert "does not lead to" in sites.checks[0]
+
+
+def _inside(program: Path, function: int) -> int:
+    """Return an address within the first instruction of a function that is longer than a byte."""
+    command = ["objdump", "-d", "--no-show-raw-insn", f"--start-address={function}", str(program)]
+    listing = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    starts = [int(line[1], 16) for line in re.finditer(r"^ +([0-9a-f]+):\t", listing, re.MULTILINE)]
+    return next(start + 1 for start, following in pairwise(starts) if following > start + 1)
+
+
+def _moved(program: Path, name: str) -> Path:
+    """Return a copy in which an exported function's symbol points into an instruction of it."""
+    function = _symbols(program)[name]
+    wanted = struct.pack("<Q", function), struct.pack("<Q", _inside(program, function))
+    content = program.read_bytes()
+    image = ElfImage(content)
+    for table in (image.section(".dynsym"), image.section(".symtab")):
+        assert table is not None
+        symbols = content[table.offset : table.offset + table.size].replace(*wanted)
+        content = content[: table.offset] + symbols + content[table.offset + table.size :]
+    moved = program.with_name("moved")
+    moved.write_bytes(content)
+    return moved
+
+
+def test_a_name_that_points_into_an_instruction_is_not_probed(tmp_path: Path) -> None:
+    """
+    An event that can be done without is left out, in words; without the begin all is refused.
+    """
+    program = built(tmp_path, "rpython", RPYTHON["pie"])
+    sites = _sites(_moved(program, "_stm_become_inevitable"))
+
+    assert {"on_start", "on_abort"} == set(_offsets(sites))
+    assert sites is not None
+    assert any("_stm_become_inevitable: left out" in check for check in sites.checks)
+    with pytest.raises(ElfError, match=r"_stm_start_transaction at .*: no instruction"):
+        _sites(_moved(program, "_stm_start_transaction"))
 
 
 def test_program_of_unknown_version_is_given_its_three_sure_events(tmp_path: Path) -> None:
@@ -123,10 +168,11 @@ def test_failed_commit_leads_to_the_restart_without_its_name(tmp_path: Path) -> 
     ]
 
     assert 2 == len(code)
-    assert symbols[_RESTART] == restart_address(code)
-    assert restart_address([code[0], (code[1][0] + 1, code[1][1])]) is None
-    assert restart_address([code[0], (code[1][0], code[1][1][:-1])]) is None
-    assert restart_address([]) is None
+    assert symbols[_RESTART] == restart_address(code, is_start=_anywhere)
+    assert restart_address([code[0], (code[1][0] + 1, code[1][1])], is_start=_anywhere) is None
+    assert restart_address([code[0], (code[1][0], code[1][1][:-1])], is_start=_anywhere) is None
+    assert restart_address([], is_start=_anywhere) is None
+    assert restart_address(code, is_start=lambda _: False) is None
 
 
 def test_program_that_only_uses_the_library_is_not_it(tmp_path: Path) -> None:
