@@ -30,7 +30,9 @@ class FunctionGroups:
         self._table = table
         self._branches = branches
         self._exported = exported
-        self._entries: dict[int, int] = {}
+        self._entries: dict[tuple[int, int], int] = {}
+        self._sources: dict[int, Counter[int]] = {}
+        self._callers: dict[int, dict[int | None, list[int]]] = {}
 
     def is_exported(self, entry: int) -> bool:
         """Return whether the dynamic symbol table names this function."""
@@ -39,18 +41,25 @@ class FunctionGroups:
     def entry_of(self, pc: int) -> int | None:
         """Return the entry of the function that holds an address; None outside all functions."""
         piece = self._table.containing(pc)
-        return None if piece is None else self._entry(piece.start, frozenset())
+        return None if piece is None else self._entry(piece.start)
 
     def callers(self, entry: int) -> frozenset[int]:
         """Return the entries of the functions that call this one directly or tail-call it."""
-        found = {self.entry_of(pc - 1) for pc in self._branches.calls.get(entry, ())}
+        found = set(self._calls_by_caller(entry))
         found |= {self.entry_of(jump.site) for jump in self.tail_calls(entry)}
         return frozenset(caller for caller in found if caller is not None and caller != entry)
 
     def return_addresses(self, entry: int, caller: int) -> tuple[int, ...]:
         """Return the addresses behind the direct calls of one function in another one."""
-        calls = self._branches.calls.get(entry, ())
-        return tuple(sorted(pc for pc in calls if self.entry_of(pc - 1) == caller))
+        return tuple(sorted(self._calls_by_caller(entry).get(caller, ())))
+
+    def _calls_by_caller(self, entry: int) -> dict[int | None, list[int]]:
+        known = self._callers.get(entry)
+        if known is None:
+            known = self._callers[entry] = {}
+            for pc in self._branches.calls.get(entry, ()):
+                known.setdefault(self.entry_of(pc - 1), []).append(pc)
+        return known
 
     def tail_calls(self, entry: int) -> tuple[Crossing, ...]:
         """Return the jumps from other functions to the entry of this one."""
@@ -60,31 +69,40 @@ class FunctionGroups:
             if jump.target == entry and self.entry_of(jump.site) != entry
         )
 
-    def _entry(self, start: int, visited: frozenset[int]) -> int:
-        known = self._entries.get(start)
-        if known is not None:
-            return known
-        entry = start
-        if start not in self._exported and start not in self._branches.calls:
-            owners: Counter[int] = Counter()
-            for piece, jumps in self._entered_from(start).items():
-                if piece not in visited and len(visited) < _LONGEST_CHAIN:
-                    owners[self._entry(piece, visited | {start})] += jumps
-            if owners:
-                # The lowest address wins among equals, so that the result is the same every time.
-                entry = min(owners, key=lambda owner: (-owners[owner], owner))
-        if not visited:
-            self._entries[start] = entry
-        return entry
+    def _entry(self, start: int, depth: int = _LONGEST_CHAIN) -> int:
+        """Return the entry of the function of a piece, *depth* parts of parts back at most.
+
+        Each piece is looked at once for each depth, however many jumps lead to it.
+        """
+        known = self._entries.get((start, depth))
+        if known is None:
+            known = self._entries[start, depth] = self._find_entry(start, depth)
+        return known
+
+    def _find_entry(self, start: int, depth: int) -> int:
+        if not depth or start in self._exported or start in self._branches.calls:
+            return start
+        owners: Counter[int] = Counter()
+        for piece, jumps in self._entered_from(start).items():
+            owners[self._entry(piece, depth - 1)] += jumps
+        # A part that jumps back says nothing of where the piece itself belongs.
+        owners.pop(start, None)
+        # The lowest address wins among equals, so that the result is the same every time.
+        return min(owners, key=lambda owner: (-owners[owner], owner), default=start)
 
     def _entered_from(self, start: int) -> Counter[int]:
         """Return the pieces that go on at the start of another one, with the number of jumps."""
-        pieces = (
-            self._table.containing(jump.site)
-            for jump in self._branches.crossings.get(start, ())
-            if jump.target == start and self._continues_a_function(jump)
-        )
-        return Counter(piece.start for piece in pieces if piece is not None)
+        known = self._sources.get(start)
+        if known is None:
+            pieces = (
+                self._table.containing(jump.site)
+                for jump in self._branches.crossings.get(start, ())
+                if jump.target == start and self._continues_a_function(jump)
+            )
+            known = self._sources[start] = Counter(
+                piece.start for piece in pieces if piece is not None
+            )
+        return known
 
     def _continues_a_function(self, jump: Crossing) -> bool:
         rule = self._table.rule_at(jump.target)

@@ -2,15 +2,17 @@
 
 import subprocess
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from gil_programs import require_tools
-from gilscope.eh_frame import read_frame_table
+from gilscope.eh_frame import FrameTable, Function, read_frame_table
 from gilscope.elf import ElfImage
 from gilscope.gil.branches import scan_branches
 from gilscope.gil.groups import FunctionGroups
 from gilscope.linkage import read_linkage
+from gilscope.unwind import UnwindRule
 
 # Each piece stands far from its neighbours, so that every jump has the long form.
 _PIECES = """
@@ -168,3 +170,50 @@ def test_a_call_is_known_by_its_return_address(pieces: _Pieces) -> None:
 
     assert (api + 13,) == pieces.groups.return_addresses(called, api)
     assert () == pieces.groups.return_addresses(called, called)
+
+
+_MESH = 40
+
+
+class _CountingTable:
+    """A frame table that says how often a rule was asked for, and gives up in the end."""
+
+    def __init__(self, table: FrameTable, most: int) -> None:
+        self._table = table
+        self._most = most
+        self.asked = 0
+
+    def containing(self, pc: int) -> Function | None:
+        return self._table.containing(pc)
+
+    def rule_at(self, pc: int) -> UnwindRule | None:
+        self.asked += 1
+        assert self.asked <= self._most
+        return self._table.rule_at(pc)
+
+
+def test_pieces_that_all_jump_to_each_other_are_looked_at_once(tmp_path: Path) -> None:
+    """
+    Each jump's two rules are asked for once, however many ways lead over it.
+    """
+    require_tools()
+    jumps = "\n".join(f"jne mesh{number}" for number in range(_MESH))
+    pieces = "\n".join(
+        f"piece mesh{number}, 16\n{jumps}\nend mesh{number}" for number in range(_MESH)
+    )
+    source, library = tmp_path / "mesh.s", tmp_path / "mesh.so"
+    source.write_text(_PIECES.replace(".globl api", pieces + "\n.globl api", 1))
+    subprocess.run(["gcc", "-shared", "-o", str(library), str(source)], check=True)
+    image = ElfImage(library.read_bytes())
+    table = read_frame_table(image)
+    branches = scan_branches(image, table, read_linkage(image), frozenset())
+    most = 2 * sum(len(jumps) for jumps in branches.crossings.values())
+    counting = _CountingTable(table, most)
+    groups = FunctionGroups(cast("FrameTable", counting), branches, frozenset())
+    addresses = {symbol.name: symbol.vaddr for symbol in image.functions}
+
+    owners = {groups.entry_of(addresses[f"mesh{number}"]) for number in range(_MESH)}
+
+    assert most > _MESH * (_MESH - 1)
+    assert owners <= {addresses[f"mesh{number}"] for number in range(_MESH)}
+    assert counting.asked > 0
