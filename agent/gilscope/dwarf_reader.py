@@ -31,10 +31,10 @@ class DwarfReader:
 
     __slots__ = ("_section", "end", "position")
 
-    def __init__(self, section: bytes, position: int, end: int) -> None:
+    def __init__(self, section: bytes | memoryview, position: int, end: int) -> None:
         if not 0 <= position <= end <= len(section):
             raise ElfError(f"unwind table: no bytes {position:#x} to {end:#x}")
-        self._section = section
+        self._section = memoryview(section)
         self.position = position
         self.end = end
 
@@ -49,7 +49,7 @@ class DwarfReader:
             raise ElfError(f"unwind table: truncated at offset {self.position:#x}")
         self.position += size
 
-    def take(self, size: int) -> bytes:
+    def take(self, size: int) -> memoryview:
         """Return the next *size* bytes."""
         start = self.position
         self.skip(size)
@@ -61,7 +61,7 @@ class DwarfReader:
         self.skip(size)
         return DwarfReader(self._section, start, self.position)
 
-    def rest(self) -> bytes:
+    def rest(self) -> memoryview:
         """Return all bytes not read yet."""
         return self.take(self.remaining)
 
@@ -82,14 +82,14 @@ class DwarfReader:
         value, bits = self._leb()
         return value - (1 << bits) if value >> (bits - 1) else value
 
-    def zero_terminated(self) -> bytes:
-        """Return the bytes up to the next zero and step over it."""
-        found = self._section.find(b"\0", self.position, self.end)
+    def zero_terminated(self, most: int) -> bytes:
+        """Return the bytes up to the next zero, *most* of them, and step over it."""
+        text = bytes(self._section[self.position : min(self.position + most + 1, self.end)])
+        found = text.find(b"\0")
         if found < 0:
             raise ElfError(f"unwind table: no end of string after offset {self.position:#x}")
-        text = self.take(found - self.position)
-        self.skip(1)
-        return text
+        self.skip(found + 1)
+        return text[:found]
 
     def pointer(self, encoding: int, section_vaddr: int) -> int:
         """Return a pointer in one of the DW_EH_PE_* encodings."""

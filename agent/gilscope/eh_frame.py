@@ -1,12 +1,14 @@
 """Where functions begin and end, and how to step to their callers: the .eh_frame section."""
 
+from array import array
 from bisect import bisect_right
-from dataclasses import dataclass, field
-from functools import cached_property
+from itertools import islice
+from operator import le
 from typing import Final, NamedTuple
 
 from gilscope.dwarf_reader import DwarfReader
 from gilscope.elf import ElfError, ElfImage
+from gilscope.elf_budget import ElfBudget
 from gilscope.unwind import UnwindRule, unwind_rule
 
 __all__ = ["FrameTable", "Function", "read_frame_table"]
@@ -15,6 +17,14 @@ _OMITTED: Final = 0xFF
 _INDIRECT: Final = 0x80
 _LENGTH_SIZE: Final = 4
 _LONG_LENGTH_FOLLOWS: Final = 0xFFFFFFFF
+_FORMAT: Final = 0x07
+_LARGEST_ADDRESS: Final = (1 << 64) - 1
+_LONGEST_AUGMENTATION: Final = 16
+
+_STEPS_OF_ENTRY: Final = 5
+# Three numbers in arrays; in between, while they are sorted, a list and the numbers as objects.
+_ENTRY_BYTES: Final = 100
+_CIE_BYTES: Final = 500
 
 
 class _Cie(NamedTuple):
@@ -24,18 +34,7 @@ class _Cie(NamedTuple):
     data_alignment: int
     pointer_encoding: int
     has_augmentation_size: bool
-    program: bytes
-
-
-class _Fde(NamedTuple):
-    """A Frame Description Entry: one contiguous piece of a function."""
-
-    start: int
-    end: int
-    cie: _Cie
-    body: int
-    """Offset in the section of what follows the address range."""
-    body_end: int
+    program: memoryview
 
 
 class Function(NamedTuple):
@@ -45,29 +44,39 @@ class Function(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True)
 class FrameTable:
     """The pieces of code that .eh_frame describes, sorted by address.
 
     A function that the compiler split has one piece for each of its parts.
     """
 
-    _section: bytes
-    _entries: tuple[_Fde, ...] = field(repr=False)
+    def __init__(self, section: memoryview, vaddr: int, budget: ElfBudget) -> None:
+        """Read the entries of *section*, which is loaded at *vaddr*; raises ElfError."""
+        self._section = section
+        self._vaddr = vaddr
+        self._budget = budget
+        self._cies: dict[int, _Cie] = {}
+        self.starts = array("Q")
+        """Where each piece starts, ascending."""
+        self.ends = array("Q")
+        """Where it ends."""
+        # Where its entry is in the section: there may be a million, and few are read again.
+        self._records = array("Q")
+        self._read_entries()
 
-    @cached_property
+    def __len__(self) -> int:
+        """Return the number of pieces."""
+        return len(self.starts)
+
+    @property
     def functions(self) -> tuple[Function, ...]:
         """Every piece, in ascending order."""
-        return tuple(Function(entry.start, entry.end) for entry in self._entries)
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        return [entry.start for entry in self._entries]
+        return tuple(Function(*span) for span in zip(self.starts, self.ends, strict=True))
 
     def containing(self, pc: int) -> Function | None:
         """Return the piece of code that holds an address."""
-        entry = self._entry(pc)
-        return None if entry is None else Function(entry.start, entry.end)
+        index = self._index(pc)
+        return None if index is None else Function(self.starts[index], self.ends[index])
 
     def rule_at(self, pc: int) -> UnwindRule | None:
         """Return how to step from an instruction to the caller of its function.
@@ -75,57 +84,83 @@ class FrameTable:
         None where no entry covers the address or the rule is one that two registers and an offset
         cannot express. Raises ElfError where the entry is damaged.
         """
-        entry = self._entry(pc)
-        if entry is None:
+        index = self._index(pc)
+        if index is None:
             return None
-        reader = DwarfReader(self._section, entry.body, entry.body_end)
-        if entry.cie.has_augmentation_size:
-            reader.skip(reader.unsigned_leb())
+        record = _next_record(DwarfReader(self._section, self._records[index], len(self._section)))
+        cie = self._cie_of(record)
+        if cie is None:
+            return None
+        record.pointer(cie.pointer_encoding, self._vaddr)
+        record.pointer(cie.pointer_encoding & _FORMAT, 0)
+        if cie.has_augmentation_size:
+            record.skip(record.unsigned_leb())
+        program = record.rest()
+        # No instruction is shorter than a byte.
+        self._budget.spend(len(cie.program) + len(program))
         return unwind_rule(
-            entry.cie.program,
-            reader.rest(),
-            code_alignment=entry.cie.code_alignment,
-            data_alignment=entry.cie.data_alignment,
-            distance=pc - entry.start,
+            cie.program,
+            program,
+            code_alignment=cie.code_alignment,
+            data_alignment=cie.data_alignment,
+            distance=pc - self.starts[index],
         )
 
-    def _entry(self, pc: int) -> _Fde | None:
-        index = bisect_right(self._starts, pc) - 1
-        if index < 0 or pc >= self._entries[index].end:
+    def _index(self, pc: int) -> int | None:
+        index = bisect_right(self.starts, pc) - 1
+        return None if index < 0 or pc >= self.ends[index] else index
+
+    def _read_entries(self) -> None:
+        reader = DwarfReader(self._section, 0, len(self._section))
+        while reader.remaining >= _LENGTH_SIZE:
+            place = reader.position
+            self._budget.spend(_STEPS_OF_ENTRY)
+            record = _next_record(reader)
+            # A terminator is empty; files linked from crt objects have one in the middle as well.
+            cie = self._cie_of(record) if record.remaining else None
+            if cie is not None:
+                self._add(place, *_span(record, self._vaddr, cie))
+        self._sort()
+
+    def _add(self, place: int, start: int, size: int) -> None:
+        if not size:
+            return
+        if start + size > _LARGEST_ADDRESS:
+            raise ElfError(f".eh_frame: a function of {size} bytes at {start:#x}")
+        self._budget.spend(0, _ENTRY_BYTES)
+        self.starts.append(start)
+        self.ends.append(start + size)
+        self._records.append(place)
+
+    def _sort(self) -> None:
+        if all(map(le, self.starts, islice(self.starts, 1, None))):
+            return
+        order = sorted(range(len(self)), key=self.starts.__getitem__)
+        self.starts, self.ends, self._records = (
+            array("Q", (column[index] for index in order))
+            for column in (self.starts, self.ends, self._records)
+        )
+
+    def _cie_of(self, record: DwarfReader) -> _Cie | None:
+        """Return what an FDE shares with others and step over that; None for a CIE."""
+        start = record.position
+        distance = record.unsigned(4)
+        if distance == 0:
             return None
-        return self._entries[index]
+        cie_start = start - distance
+        cie = self._cies.get(cie_start)
+        if cie is None:
+            self._budget.spend(_STEPS_OF_ENTRY, _CIE_BYTES)
+            cie = self._cies[cie_start] = _read_cie(self._section, cie_start)
+        return cie
 
 
 def read_frame_table(image: ElfImage) -> FrameTable:
     """Return the frame table of an image, empty if it has none; raises ElfError."""
     section = image.section(".eh_frame")
     if section is None:
-        return FrameTable(b"", ())
-    content = image.section_bytes(section)
-    return FrameTable(content, tuple(sorted(_entries(content, section.vaddr))))
-
-
-def _entries(section: bytes, vaddr: int) -> list[_Fde]:
-    cies: dict[int, _Cie] = {}
-    entries: list[_Fde] = []
-    reader = DwarfReader(section, 0, len(section))
-    while reader.remaining >= _LENGTH_SIZE:
-        record = _next_record(reader)
-        if not record.remaining:
-            # A terminator; files linked from crt objects have one in the middle as well.
-            continue
-        start = record.position
-        distance = record.unsigned(4)
-        if distance == 0:
-            continue
-        cie_start = start - distance
-        cie = cies.get(cie_start)
-        if cie is None:
-            cie = cies[cie_start] = _read_cie(section, cie_start)
-        entry = _read_fde(record, vaddr, cie)
-        if entry is not None:
-            entries.append(entry)
-    return entries
+        return FrameTable(memoryview(b""), 0, image.budget)
+    return FrameTable(image.section_bytes(section), section.vaddr, image.budget)
 
 
 def _next_record(reader: DwarfReader) -> DwarfReader:
@@ -136,12 +171,12 @@ def _next_record(reader: DwarfReader) -> DwarfReader:
     return reader.split(length)
 
 
-def _read_cie(section: bytes, start: int) -> _Cie:
+def _read_cie(section: memoryview, start: int) -> _Cie:
     reader = _next_record(DwarfReader(section, start, len(section)))
     if reader.unsigned(4) != 0:
         raise ElfError(f".eh_frame: no CIE at offset {start:#x}")
     version = reader.unsigned(1)
-    augmentation = reader.zero_terminated()
+    augmentation = reader.zero_terminated(_LONGEST_AUGMENTATION)
     if version not in (1, 3) or (augmentation and not augmentation.startswith(b"z")):
         raise ElfError(f".eh_frame: CIE version {version}, augmentation {augmentation!r}")
     code_alignment = reader.unsigned_leb()
@@ -171,11 +206,9 @@ def _pointer_encoding(augmentation: bytes, reader: DwarfReader) -> int:
     return 0
 
 
-def _read_fde(record: DwarfReader, vaddr: int, cie: _Cie) -> _Fde | None:
+def _span(record: DwarfReader, vaddr: int, cie: _Cie) -> tuple[int, int]:
+    """Return the start and the size of the code that an FDE describes."""
     if cie.pointer_encoding in (_OMITTED, 0x50) or cie.pointer_encoding & _INDIRECT:
         raise ElfError(f".eh_frame: pointer encoding {cie.pointer_encoding:#x}")
     start = record.pointer(cie.pointer_encoding, vaddr)
-    size = record.pointer(cie.pointer_encoding & 0x07, 0)
-    if size == 0:
-        return None
-    return _Fde(start, start + size, cie, record.position, record.end)
+    return start, record.pointer(cie.pointer_encoding & _FORMAT, 0)

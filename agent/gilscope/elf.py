@@ -1,22 +1,24 @@
 """Facts from the image of an ELF64 file: its sections, segments, symbols and dependencies."""
 
 import hashlib
+import itertools
 import lzma
+import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from mmap import mmap
 from typing import Final
 
+from gilscope.elf_budget import ElfBudget
 from gilscope.elf_tables import (
     ElfError,
     Section,
     Segment,
     Symbol,
-    SymbolEntry,
+    SymbolTable,
     gnu_notes,
     string_at,
-    symbol_entries,
     symbol_versions,
 )
 
@@ -48,18 +50,35 @@ _VERSION_LOCAL: Final = 0
 _VERSION_GLOBAL: Final = 1
 _VERSION_HIDDEN: Final = 0x8000
 
-_MAX_DEBUGDATA_BYTES: Final = 64 << 20
+_MAX_DEBUGDATA_BYTES: Final = 16 << 20
+_MAX_UNPACKER_BYTES: Final = 24 << 20
+
+# A linked file has a dozen of one and some forty of the other.
+_MOST_PROGRAM_HEADERS: Final = 256
+_MOST_SECTIONS: Final = 4096
+_SECTION_BYTES: Final = 400
+_SYMBOL_BYTES: Final = 280
+_DYNAMIC_BYTES: Final = 150
+_LONGEST_PATH: Final = 4096
+_SMALLEST_NOTE: Final = 12
+_LONGEST_BUILD_ID: Final = 64
+# A digest is quicker than a search.
+_DIGESTED_A_STEP: Final = 512
+_EVERY_NAME: Final = re.compile(r"(?s:.*)")
 
 
 class ElfImage:
     """A read-only view of one ELF64 file.
 
     Parts are decoded when they are first asked for, and every one of them raises ElfError where the
-    image is damaged. Nothing of the image is kept but the reference that was given.
+    image is damaged, or where more work or memory would be needed than *budget* has. Nothing of the
+    image is kept but the reference that was given.
     """
 
-    def __init__(self, image: bytes | memoryview | mmap) -> None:
+    def __init__(self, image: bytes | memoryview | mmap, budget: ElfBudget | None = None) -> None:
         self._image = image
+        self.budget = ElfBudget() if budget is None else budget
+        """What the file may cost, together with all that is found in it."""
         ident = self.bytes_at(0, 16)
         if ident[:4] != b"\x7fELF":
             raise ElfError("not an ELF file")
@@ -86,15 +105,26 @@ class ElfImage:
             raise ElfError(f"program headers of {program_header_size} bytes")
         if self._section_header_count and section_header_size != struct.calcsize("<IIQQQQIIQQ"):
             raise ElfError(f"section headers of {section_header_size} bytes")
+        if self._program_header_count > _MOST_PROGRAM_HEADERS:
+            raise ElfError(f"{self._program_header_count} program headers")
+        if self._section_header_count > _MOST_SECTIONS:
+            raise ElfError(f"{self._section_header_count} sections")
 
     def bytes_at(self, offset: int, size: int) -> bytes:
         """Return *size* bytes at a file *offset*."""
+        return bytes(self._view(offset, size))
+
+    def _view(self, offset: int, size: int) -> memoryview:
+        """Return *size* bytes at a file *offset*, without a copy where that is possible."""
         if offset < 0 or size < 0 or offset + size > len(self._image):
             raise ElfError(
                 f"truncated or corrupt: {size} bytes at offset {offset:#x} "
                 f"of a file of {len(self._image)} bytes"
             )
-        return bytes(self._image[offset : offset + size])
+        if isinstance(self._image, mmap):
+            # A view would keep the mapping from being closed.
+            return memoryview(self._image[offset : offset + size])
+        return memoryview(self._image)[offset : offset + size]
 
     @property
     def machine(self) -> str:
@@ -117,13 +147,14 @@ class ElfImage:
     def build_id(self) -> str:
         """The GNU build-id in hexadecimal, or ``sha256:`` and the digest of the whole image."""
         for kind, description in self._notes():
-            if kind == _NT_GNU_BUILD_ID and description:
+            if kind == _NT_GNU_BUILD_ID and 0 < len(description) <= _LONGEST_BUILD_ID:
                 return description.hex()
         return f"sha256:{self.digest}"
 
     @cached_property
     def digest(self) -> str:
         """The SHA-256 of the whole image, in hexadecimal."""
+        self.budget.spend(len(self._image) // _DIGESTED_A_STEP)
         return hashlib.sha256(self._image).hexdigest()
 
     @cached_property
@@ -139,9 +170,10 @@ class ElfImage:
     def sections(self) -> tuple[Section, ...]:
         """All sections, the null one at index 0 included; empty without section headers."""
         count = self._section_header_count
+        self.budget.spend(count, count * _SECTION_BYTES)
         headers = list(
             struct.iter_unpack(
-                "<IIQQQQI4x8x8x", self.bytes_at(self._section_headers_offset, 64 * count)
+                "<IIQQQQI4x8x8x", self._view(self._section_headers_offset, 64 * count)
             )
         )
         if not headers:
@@ -149,18 +181,18 @@ class ElfImage:
         if self._section_names_index >= count:
             raise ElfError(f"section names in section {self._section_names_index} of {count}")
         names_header = headers[self._section_names_index]
-        names = self.bytes_at(names_header[4], names_header[5])
+        names = self._view(names_header[4], names_header[5])
         return tuple(Section(string_at(names, name), *rest) for name, *rest in headers)
 
     def section(self, name: str) -> Section | None:
         """Return the first section of that name."""
         return next((section for section in self.sections if section.name == name), None)
 
-    def section_bytes(self, section: Section) -> bytes:
-        """Return a copy of what the section holds; empty for one without a place in the file."""
+    def section_bytes(self, section: Section) -> memoryview:
+        """Return what the section holds; empty for one without a place in the file."""
         if not section.is_in_file:
-            return b""
-        return self.bytes_at(section.offset, section.size)
+            return memoryview(b"")
+        return self._view(section.offset, section.size)
 
     def file_offset(self, vaddr: int) -> int:
         """Return the file offset of the byte that is loaded at a virtual address."""
@@ -181,14 +213,14 @@ class ElfImage:
         return self.bytes_at(self.file_offset(vaddr), size)
 
     @cached_property
-    def dynamic_symbol_names(self) -> tuple[str, ...]:
-        """Names by index in .dynsym, undefined symbols included: what relocations refer to."""
-        return tuple(entry.name for entry in self._dynamic_entries_by_index)
+    def dynamic_symbol_table(self) -> SymbolTable:
+        """.dynsym, undefined symbols included: what relocations refer to by index."""
+        return self._symbol_table(".dynsym")
 
     @cached_property
     def dynamic_symbols(self) -> dict[str, Symbol]:
         """The symbols that .dynsym defines; of several versions of a name, the default one."""
-        return self._versioned_symbols(superseded=True) | self._default_symbols
+        return self._superseded_symbols | self._default_symbols
 
     def default_version_symbol(self, name: str) -> int | None:
         """Return the address of the version of an exported symbol that new links get.
@@ -202,13 +234,24 @@ class ElfImage:
     @cached_property
     def functions(self) -> tuple[Symbol, ...]:
         """Function symbols of .symtab, else of the .gnu_debugdata mini debug file; else empty."""
+        return self.functions_named(_EVERY_NAME)
+
+    def functions_named(self, pattern: re.Pattern[str]) -> tuple[Symbol, ...]:
+        """Return those of `functions` whose whole name matches; no others are kept."""
         if self.section(".symtab") is None and self.section(".gnu_debugdata") is not None:
-            return ElfImage(self._debugdata()).functions
-        return tuple(
-            symbol
-            for entry in self._symbol_entries(".symtab")
-            if entry.is_function and (symbol := entry.defined()) is not None
-        )
+            debug_file = ElfImage(self._debugdata(), self.budget)
+            # One within another is not looked for.
+            return debug_file._functions_named(pattern)
+        return self._functions_named(pattern)
+
+    def _functions_named(self, pattern: re.Pattern[str]) -> tuple[Symbol, ...]:
+        table = self._symbol_table(".symtab")
+        self.budget.spend(len(table))
+        found: list[Symbol] = []
+        for symbol in table.functions(pattern):
+            self.budget.spend(1, _SYMBOL_BYTES + len(symbol.name))
+            found.append(symbol)
+        return tuple(found)
 
     @cached_property
     def needed(self) -> tuple[str, ...]:
@@ -231,7 +274,7 @@ class ElfImage:
         """PT_INTERP: the dynamic loader that an executable asks for."""
         for kind, _, offset, _, file_size, _, _ in self._program_headers():
             if kind == _PT_INTERP:
-                return string_at(self.bytes_at(offset, file_size), 0)
+                return string_at(self._view(offset, file_size), 0, _LONGEST_PATH)
         return None
 
     def _program_headers(self) -> Iterator[tuple[int, ...]]:
@@ -242,46 +285,52 @@ class ElfImage:
     def _notes(self) -> Iterator[tuple[int, bytes]]:
         for kind, _, offset, _, file_size, _, alignment in self._program_headers():
             if kind == _PT_NOTE:
-                yield from gnu_notes(self.bytes_at(offset, file_size), alignment)
+                self.budget.spend(file_size // _SMALLEST_NOTE)
+                yield from gnu_notes(self._view(offset, file_size), alignment)
 
-    def _symbol_entries(self, table_name: str) -> Iterator[SymbolEntry]:
+    def _symbol_table(self, table_name: str) -> SymbolTable:
         table = self.section(table_name)
         if table is None:
-            return iter(())
+            return SymbolTable(memoryview(b""), memoryview(b""))
         if table.link >= len(self.sections):
             raise ElfError(f"{table_name} has its strings in section {table.link}")
         strings = self.section_bytes(self.sections[table.link])
-        return symbol_entries(self.section_bytes(table), strings)
-
-    @cached_property
-    def _dynamic_entries_by_index(self) -> tuple[SymbolEntry, ...]:
-        return tuple(self._symbol_entries(".dynsym"))
+        return SymbolTable(self.section_bytes(table), strings)
 
     @cached_property
     def _default_symbols(self) -> dict[str, Symbol]:
         return self._versioned_symbols(superseded=False)
 
+    @cached_property
+    def _superseded_symbols(self) -> dict[str, Symbol]:
+        return self._versioned_symbols(superseded=True)
+
     def _versioned_symbols(self, *, superseded: bool) -> dict[str, Symbol]:
         """Return those of .dynsym that are, or are not, older versions kept for old programs."""
-        entries = self._dynamic_entries_by_index
+        table = self.dynamic_symbol_table
+        versions: Iterator[int] = itertools.repeat(_VERSION_GLOBAL, len(table))
         section = self.section(".gnu.version")
-        versions: Sequence[int] = (_VERSION_GLOBAL,) * len(entries)
         if section is not None:
-            versions = symbol_versions(self.section_bytes(section))
-        if len(versions) != len(entries):
-            raise ElfError(f"{len(versions)} versions of {len(entries)} symbols")
-        return {
-            symbol.name: symbol
-            for entry, version in zip(entries, versions, strict=True)
-            if version != _VERSION_LOCAL
-            and bool(version & _VERSION_HIDDEN) == superseded
-            and (symbol := entry.defined()) is not None
-        }
+            content = self.section_bytes(section)
+            if len(content) != 2 * len(table):
+                raise ElfError(f"{len(content)} bytes of versions of {len(table)} symbols")
+            versions = symbol_versions(content)
+        self.budget.spend(len(table))
+        found: dict[str, Symbol] = {}
+        for entry, version in zip(table, versions, strict=True):
+            if version == _VERSION_LOCAL or bool(version & _VERSION_HIDDEN) != superseded:
+                continue
+            symbol = entry.defined()
+            if symbol is not None:
+                self.budget.spend(1, _SYMBOL_BYTES + len(symbol.name))
+                found[symbol.name] = symbol
+        return found
 
     def _debugdata(self) -> bytes:
         section = self.section(".gnu_debugdata")
         packed = b"" if section is None else self.section_bytes(section)
-        unpacker = lzma.LZMADecompressor()
+        self.budget.search(_MAX_DEBUGDATA_BYTES)
+        unpacker = lzma.LZMADecompressor(memlimit=_MAX_UNPACKER_BYTES)
         try:
             unpacked = unpacker.decompress(packed, max_length=_MAX_DEBUGDATA_BYTES)
         except (lzma.LZMAError, EOFError) as error:
@@ -294,11 +343,15 @@ class ElfImage:
     def _dynamic_entries(self) -> tuple[tuple[int, int], ...]:
         for kind, _, offset, _, file_size, _, _ in self._program_headers():
             if kind == _PT_DYNAMIC:
-                table = self.bytes_at(offset, file_size & ~15)
-                entries = list(struct.iter_unpack("<QQ", table))
-                end = next((i for i, (tag, _) in enumerate(entries) if not tag), len(entries))
-                return tuple(entries[:end])
+                return tuple(self._entries_up_to_null(self._view(offset, file_size & ~15)))
         return ()
+
+    def _entries_up_to_null(self, table: memoryview) -> Iterator[tuple[int, int]]:
+        for tag, value in struct.iter_unpack("<QQ", table):
+            if not tag:
+                return
+            self.budget.spend(1, _DYNAMIC_BYTES)
+            yield tag, value
 
     def _dynamic_strings(self, wanted_tag: int) -> tuple[str, ...]:
         offsets = [value for tag, value in self._dynamic_entries if tag == wanted_tag]
@@ -307,5 +360,6 @@ class ElfImage:
         values = dict(self._dynamic_entries)
         if _DT_STRTAB not in values or _DT_STRSZ not in values:
             raise ElfError("the dynamic section names no string table")
-        strings = self.read(values[_DT_STRTAB], values[_DT_STRSZ])
-        return tuple(string_at(strings, offset) for offset in offsets)
+        strings = self._view(self.file_offset(values[_DT_STRTAB]), values[_DT_STRSZ])
+        self.budget.spend(len(offsets), len(offsets) * _LONGEST_PATH)
+        return tuple(string_at(strings, offset, _LONGEST_PATH) for offset in offsets)

@@ -1,21 +1,27 @@
 """The entries of an ELF64 file's tables, and how those of variable size are decoded."""
 
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 __all__ = [
+    "LONGEST_NAME",
     "ElfError",
     "Section",
     "Segment",
     "Symbol",
     "SymbolEntry",
+    "SymbolTable",
     "gnu_notes",
     "string_at",
-    "symbol_entries",
     "symbol_versions",
 ]
+
+LONGEST_NAME: Final = 256
+"""Bytes of a name that is read whole."""
+_LARGEST_NOTE: Final = 4096
 
 _SYMBOL: Final = struct.Struct("<IBxHQQ")
 _NOTE_HEADER: Final = struct.Struct("<III")
@@ -31,6 +37,8 @@ _STT_SECTION: Final = 3
 _STT_FILE: Final = 4
 _STT_TLS: Final = 6
 _STT_GNU_IFUNC: Final = 10
+_KIND: Final = 0xF
+_FUNCTIONS: Final = frozenset((_STT_FUNC, _STT_GNU_IFUNC))
 
 
 class ElfError(ValueError):
@@ -98,7 +106,7 @@ class SymbolEntry:
     @property
     def is_function(self) -> bool:
         """Whether it is code."""
-        return self.kind in (_STT_FUNC, _STT_GNU_IFUNC)
+        return self.kind in _FUNCTIONS
 
     def defined(self) -> Symbol | None:
         """Return the symbol, None for one without an address of its own in this file."""
@@ -109,31 +117,71 @@ class SymbolEntry:
         return Symbol(self.name, self.vaddr, self.size, self.is_function)
 
 
-def symbol_entries(table: bytes, strings: bytes) -> Iterator[SymbolEntry]:
-    """Yield the entries of a symbol table; raises ElfError."""
-    if len(table) % _SYMBOL.size:
-        raise ElfError(f"a symbol table of {len(table)} bytes")
-    for name, kind, section_index, vaddr, size in _SYMBOL.iter_unpack(table):
-        yield SymbolEntry(string_at(strings, name), kind & 0xF, section_index, vaddr, size)
+class SymbolTable:
+    """The entries of a symbol table, each decoded when it is asked for."""
+
+    def __init__(self, table: memoryview, strings: memoryview) -> None:
+        """Take the content of two sections; raises ElfError for a table with half an entry."""
+        if len(table) % _SYMBOL.size:
+            raise ElfError(f"a symbol table of {len(table)} bytes")
+        self._table = table
+        self._strings = strings
+
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return len(self._table) // _SYMBOL.size
+
+    def __iter__(self) -> Iterator[SymbolEntry]:
+        """Yield all entries by index; raises ElfError."""
+        for name, kind, section_index, vaddr, size in _SYMBOL.iter_unpack(self._table):
+            yield SymbolEntry(self._string(name), kind & _KIND, section_index, vaddr, size)
+
+    def functions(self, pattern: re.Pattern[str]) -> Iterator[Symbol]:
+        """Yield the functions that the file defines whose whole name matches; raises ElfError."""
+        for name, info, section_index, vaddr, size in _SYMBOL.iter_unpack(self._table):
+            kind = info & _KIND
+            if kind not in _FUNCTIONS or not pattern.fullmatch(text := self._string(name)):
+                continue
+            symbol = SymbolEntry(text, kind, section_index, vaddr, size).defined()
+            if symbol is not None:
+                yield symbol
+
+    def name(self, index: int) -> str:
+        """Return the name of one entry; raises ElfError."""
+        return self._string(_SYMBOL.unpack_from(self._table, index * _SYMBOL.size)[0])
+
+    def _string(self, offset: int) -> str:
+        text = bytes(self._strings[offset : offset + LONGEST_NAME + 1])
+        if len(text) > LONGEST_NAME and b"\0" not in text:
+            # Mangled names may be longer. None of them is looked for; they need only differ.
+            return f"{text.decode('utf-8', 'surrogateescape')}~{offset:x}"
+        return string_at(self._strings, offset)
 
 
-def symbol_versions(table: bytes) -> tuple[int, ...]:
-    """Return the entries of .gnu.version; raises ElfError."""
-    if len(table) % 2:
-        raise ElfError(f"symbol versions of {len(table)} bytes")
-    return struct.unpack(f"<{len(table) // 2}H", table)
+def symbol_versions(table: memoryview) -> Iterator[int]:
+    """Yield the entries of .gnu.version, whose size is even."""
+    return (version for (version,) in struct.iter_unpack("<H", table))
 
 
-def string_at(table: bytes, offset: int) -> str:
-    """Return the zero-terminated string at an offset of a string table; raises ElfError."""
-    end = table.find(b"\0", offset)
+def string_at(table: memoryview, offset: int, most: int = LONGEST_NAME) -> str:
+    """Return the zero-terminated string of at most *most* bytes at an offset of a string table.
+
+    Raises ElfError.
+    """
+    text = bytes(table[offset : offset + most + 1])
+    end = text.find(b"\0")
     if end < 0:
-        raise ElfError(f"no string at offset {offset:#x} of a string table of {len(table)} bytes")
-    return table[offset:end].decode("utf-8", "surrogateescape")
+        raise ElfError(
+            f"no string of at most {most} bytes at offset {offset:#x} "
+            f"of a string table of {len(table)} bytes"
+        )
+    return text[:end].decode("utf-8", "surrogateescape")
 
 
-def gnu_notes(notes: bytes, alignment: int) -> Iterator[tuple[int, bytes]]:
+def gnu_notes(notes: memoryview, alignment: int) -> Iterator[tuple[int, bytes]]:
     """Yield type and description of the notes whose owner is GNU; raises ElfError.
+
+    Of a large description only the beginning is returned.
 
     *alignment* is that of the segment: names and descriptions are padded to 4 or to 8 bytes.
     """
@@ -145,8 +193,8 @@ def gnu_notes(notes: bytes, alignment: int) -> Iterator[tuple[int, bytes]]:
         start = _padded(name_start + name_size, padding)
         if start + size > len(notes):
             raise ElfError("a note reaches beyond its segment")
-        if notes[name_start : name_start + name_size] == _GNU:
-            yield kind, notes[start : start + size]
+        if bytes(notes[name_start : name_start + min(name_size, _LARGEST_NOTE)]) == _GNU:
+            yield kind, bytes(notes[start : start + min(size, _LARGEST_NOTE)])
         position = _padded(start + size, padding)
 
 

@@ -18,6 +18,9 @@ _LARGEST_FUNCTION: Final = 8 << 20
 """Bytes; the largest of a CPython, its evaluation loop, has a hundredth of that."""
 
 
+_FUNCTION_BYTES: Final = 400
+
+
 class Place(Enum):
     """What is at an address."""
 
@@ -41,13 +44,17 @@ class InstructionStarts:
 
     def place_of(self, vaddr: int) -> Place:
         """Return what is at an address; raises ElfError where the file is damaged."""
+        self._image.budget.spend(1 + len(self._image.segments) // 8)
         function = self._table.containing(vaddr)
         if function is None or not self._image.is_code(vaddr):
             return Place.OUTSIDE
         if function.end - function.start > _LARGEST_FUNCTION:
             return Place.UNKNOWN
         # Decoding goes on from the last start that was asked for.
-        known = self._known.setdefault(function, [function.start])
+        known = self._known.get(function)
+        if known is None:
+            self._image.budget.spend(1, _FUNCTION_BYTES)
+            known = self._known[function] = [function.start]
         index = bisect_right(known, vaddr)
         start = known[index - 1]
         if start == vaddr:
@@ -66,6 +73,8 @@ class InstructionStarts:
 
     def _decode(self, start: int, wanted: int, end: int) -> int | None:
         """Return the first start of an instruction from *wanted* on; None if that is unknown."""
+        # An instruction of a compiler's has four bytes and more; less than two in a row are rare.
+        self._image.budget.spend((wanted - start) // 2)
         size = min(wanted - start + LONGEST_INSTRUCTION, end - start)
         try:
             code = self._image.read(start, size)

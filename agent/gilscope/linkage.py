@@ -2,6 +2,7 @@
 
 import re
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,6 +11,8 @@ from gilscope.elf import ElfError, ElfImage
 __all__ = ["Linkage", "read_linkage"]
 
 _SHT_RELA: Final = 4
+_RELA_BYTES: Final = 24
+_ENTRY_BYTES: Final = 250
 _R_X86_64_GLOB_DAT: Final = 6
 _R_X86_64_JUMP_SLOT: Final = 7
 
@@ -34,40 +37,43 @@ def read_linkage(image: ElfImage) -> Linkage:
     stubs: dict[int, str] = {}
     for section in image.sections:
         if section.name.startswith(".plt") and section.is_code:
-            stubs |= _plt_stubs(image.section_bytes(section), section.vaddr, slots)
+            image.budget.search(section.size)
+            for stub, name in _plt_stubs(image.section_bytes(section), section.vaddr, slots):
+                image.budget.spend(1, _ENTRY_BYTES)
+                stubs[stub] = name
     return Linkage(slots, stubs)
 
 
 def _got_slots(image: ElfImage) -> dict[int, str]:
     slots: dict[int, str] = {}
-    names = image.dynamic_symbol_names
+    symbols = image.dynamic_symbol_table
     kinds = (_R_X86_64_GLOB_DAT, _R_X86_64_JUMP_SLOT)
     for section in image.sections:
         if section.kind != _SHT_RELA or not section.size:
             continue
         relocations = image.section_bytes(section)
-        if len(relocations) % 24:
+        if len(relocations) % _RELA_BYTES:
             raise ElfError(f"{section.name} of {len(relocations)} bytes")
+        image.budget.spend(len(relocations) // _RELA_BYTES)
         for slot, kind, symbol in struct.iter_unpack("<QII8x", relocations):
             if kind not in kinds or not symbol:
                 continue
-            if symbol >= len(names):
-                raise ElfError(f"{section.name} refers to symbol {symbol} of {len(names)}")
-            slots[slot] = names[symbol]
+            if symbol >= len(symbols):
+                raise ElfError(f"{section.name} refers to symbol {symbol} of {len(symbols)}")
+            name = symbols.name(symbol)
+            image.budget.spend(1, _ENTRY_BYTES + len(name))
+            slots[slot] = name
     return slots
 
 
-def _plt_stubs(code: bytes, vaddr: int, slots: dict[int, str]) -> dict[int, str]:
-    stubs: dict[int, str] = {}
+def _plt_stubs(code: memoryview, vaddr: int, slots: dict[int, str]) -> Iterator[tuple[int, str]]:
     for match in _JUMP_THROUGH_SLOT.finditer(code):
         start = match.start()
         (distance,) = struct.unpack_from("<i", code, start + 2)
         name = slots.get(vaddr + start + 6 + distance)
         if name is None:
             continue
-        if code.endswith(_BND, 0, start):
-            start -= len(_BND)
-        if code.endswith(_ENDBR64, 0, start):
-            start -= len(_ENDBR64)
-        stubs[vaddr + start] = name
-    return stubs
+        for before in (_BND, _ENDBR64):
+            if bytes(code[max(start - len(before), 0) : start]) == before:
+                start -= len(before)
+        yield vaddr + start, name

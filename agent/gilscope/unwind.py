@@ -51,6 +51,12 @@ _FACTORED_CFA: Final = frozenset((0x12, 0x13))
 _WHOLE_CFA: Final = frozenset((0x0C, 0x12))
 
 
+# What no stack has room for: such a rule is damaged, and its numbers may have any size.
+_LARGEST_FRAME: Final = 1 << 30
+
+Program = bytes | memoryview
+
+
 @dataclass(frozen=True, slots=True)
 class UnwindRule:
     """Where the caller's state is, seen from one instruction of a function.
@@ -86,7 +92,7 @@ class _Row:
 
 
 def unwind_rule(
-    initial: bytes, program: bytes, *, code_alignment: int, data_alignment: int, distance: int
+    initial: Program, program: Program, *, code_alignment: int, data_alignment: int, distance: int
 ) -> UnwindRule | None:
     """Return the rule *distance* bytes into a function; None where it is not a simple one.
 
@@ -106,9 +112,10 @@ def _as_rule(row: _Row) -> UnwindRule | None:
         not row.cfa_is_expression
         and row.register in (_RSP, _RBP)
         and saved.get(_RETURN_ADDRESS) == _RETURN_ADDRESS_OFFSET
-        and saved.get(_RBP, 0) is not None
+        and abs(row.offset) <= _LARGEST_FRAME
     )
-    if not simple:
+    frame_pointer = saved.get(_RBP, 0)
+    if not simple or frame_pointer is None or abs(frame_pointer) > _LARGEST_FRAME:
         return None
     return UnwindRule(row.register == _RBP, row.offset, saved.get(_RBP))
 
@@ -127,9 +134,9 @@ class _Machine:
         """Let DW_CFA_restore return to what has been set up to here."""
         self._initial = self.row
 
-    def run(self, program: bytes, distance: int | None) -> None:
+    def run(self, program: Program, distance: int | None) -> None:
         """Execute until the location would pass *distance*; None: to the end."""
-        reader = DwarfReader(program, 0, len(program))
+        reader = DwarfReader(memoryview(program), 0, len(program))
         location = 0
         while reader.remaining:
             opcode = reader.unsigned(1)

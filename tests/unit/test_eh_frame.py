@@ -200,7 +200,7 @@ def test_a_terminator_in_the_middle_is_stepped_over(program: Path) -> None:
     image = ElfImage(program.read_bytes())
     section = image.section(".eh_frame")
     assert section is not None
-    content = image.section_bytes(section)
+    content = bytes(image.section_bytes(section))
     (first_size,) = struct.unpack_from("<I", content)
     cut = 4 + first_size
     changed = bytearray(program.read_bytes())

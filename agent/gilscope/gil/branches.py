@@ -10,6 +10,7 @@ at the end of a function.
 
 import re
 import struct
+from array import array
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from typing import Final, NamedTuple
 
 from gilscope.eh_frame import FrameTable
 from gilscope.elf import ElfImage, Section
+from gilscope.elf_budget import MATCHES_AT_ONCE, ElfBudget
 from gilscope.linkage import Linkage
 
 __all__ = ["Branches", "Crossing", "LibraryCall", "scan_branches"]
@@ -29,6 +31,14 @@ _THROUGH_SLOT_LENGTH: Final = 6
 _CALL_THROUGH_SLOT: Final = 0x15
 _SHORT_JUMP: Final = 0xEB
 _SHORT_LENGTH: Final = 2
+
+# What the file may have many of, for its budget.
+_SEARCHES: Final = 4
+_STEPS_OF_TARGET: Final = 2
+_TARGET_BYTES: Final = 150
+_LIBRARY_CALL_BYTES: Final = 200
+_CROSSING_BYTES: Final = 250
+_CALL_BYTES: Final = 8
 
 
 class LibraryCall(NamedTuple):
@@ -55,10 +65,10 @@ class Branches:
 
     library_calls: tuple[LibraryCall, ...]
     """Calls of the wanted functions."""
-    calls: dict[int, list[int]]
+    calls: dict[int, "array[int]"]
     """Entry of a function -> the return addresses of its direct calls."""
     crossings: dict[int, list[Crossing]]
-    """Start of a piece of code -> the jumps from other pieces to any place in it."""
+    """Start of a piece of code -> the jumps from other pieces to it."""
 
 
 def scan_branches(
@@ -70,9 +80,11 @@ def scan_branches(
     Raises ElfError.
     """
     scan = _Scan(image, table, linkage, wanted)
+    image.budget.spend(_STEPS_OF_TARGET * len(table), _TARGET_BYTES * len(table))
     for section in image.sections:
         is_stub = section.name.startswith(".plt") or section.name in _NOT_SCANNED
         if section.is_code and not is_stub:
+            image.budget.search(_SEARCHES * section.size)
             scan.section(image, section)
     return Branches(tuple(sorted(scan.library_calls)), dict(scan.calls), dict(scan.crossings))
 
@@ -84,28 +96,32 @@ class _Scan:
         self, image: ElfImage, table: FrameTable, linkage: Linkage, wanted: frozenset[str]
     ) -> None:
         self.library_calls: list[LibraryCall] = []
-        self.calls: defaultdict[int, list[int]] = defaultdict(list)
+        self.calls: dict[int, array[int]] = {}
         self.crossings: defaultdict[int, list[Crossing]] = defaultdict(list)
-        self._starts = [function.start for function in table.functions]
-        self._ends = [function.end for function in table.functions]
+        self._budget = image.budget
+        # Lists are quicker to read.
+        self._starts = table.starts.tolist()
+        self._ends = table.ends.tolist()
         exports = {name: symbol.vaddr for name, symbol in image.dynamic_symbols.items()}
         self._slots = _destinations(linkage.slots, exports, wanted)
         self._targets: dict[int, int | str] = {start: start for start in self._starts}
         self._targets |= _destinations(linkage.stubs, exports, wanted)
+        self._first = min(self._targets, default=0)
+        self._last = max(self._targets, default=0)
 
     def section(self, image: ElfImage, section: Section) -> None:
         """Add the branches of one section."""
         code = image.section_bytes(section)
-        reach = _reach(code, section.vaddr, self._targets)
-        for position, target in _relative(code, rb"\xe8", reach):
+        reach = self._reach(section)
+        for position, target in _relative(code, rb"\xe8", reach, self._budget):
             destination = self._targets.get(section.vaddr + target)
             if destination is not None:
                 self._add_call(section.vaddr + position, _RELATIVE_LENGTH, destination)
-        for position, target in _relative(code, rb"\xe9", reach):
+        for position, target in _relative(code, rb"\xe9", reach, self._budget):
             self._add_jump(section.vaddr + position, section.vaddr + target, is_conditional=False)
-        for position, target in _relative(code, rb"\x0f[\x80-\x8f]", reach):
+        for position, target in _relative(code, rb"\x0f[\x80-\x8f]", reach, self._budget):
             self._add_jump(section.vaddr + position, section.vaddr + target, is_conditional=True)
-        for position, target in _relative(code, rb"\xff[\x15\x25]", b"."):
+        for position, target in _relative(code, rb"\xff[\x15\x25]", b".", self._budget):
             destination = self._slots.get(section.vaddr + target)
             if destination is None:
                 continue
@@ -116,9 +132,20 @@ class _Scan:
                 self._add_jump(site, destination, is_conditional=False)
         self._add_short_tail_calls(code, section.vaddr)
 
-    def _add_short_tail_calls(self, code: bytes, vaddr: int) -> None:
+    def _reach(self, section: Section) -> bytes:
+        """Return a regex class for the highest byte of a 32-bit distance to a target."""
+        farthest = max(
+            abs(self._last - section.vaddr),
+            abs(self._first - section.vaddr - section.size),
+            section.size,
+        )
+        top = min(farthest >> 24, 0x7F)
+        return b"[\\x00-\\x%02x\\x%02x-\\xff]" % (top, 0xFF - top)
+
+    def _add_short_tail_calls(self, code: memoryview, vaddr: int) -> None:
         first = bisect_right(self._starts, vaddr)
         last = bisect_right(self._starts, vaddr + len(code))
+        self._budget.spend(last - max(first - 1, 0))
         for end in self._ends[max(first - 1, 0) : last]:
             position = end - vaddr - _SHORT_LENGTH
             if not 0 <= position <= len(code) - _SHORT_LENGTH or code[position] != _SHORT_JUMP:
@@ -129,20 +156,24 @@ class _Scan:
 
     def _add_call(self, site: int, length: int, destination: int | str) -> None:
         if isinstance(destination, str):
+            self._budget.spend(1, _LIBRARY_CALL_BYTES)
             self.library_calls.append(LibraryCall(site, length, destination))
-        else:
-            self.calls[destination].append(site + length)
+            return
+        calls = self.calls.get(destination)
+        if calls is None:
+            self._budget.spend(1, _TARGET_BYTES)
+            calls = self.calls[destination] = array("Q")
+        calls.append(site + length)
 
     def _add_jump(self, site: int, target: int, *, is_conditional: bool) -> None:
-        destination = self._targets.get(target, target)
-        if isinstance(destination, str):
+        destination = self._targets.get(target)
+        if destination is None or isinstance(destination, str):
             return
         origin = bisect_right(self._starts, site) - 1
-        if origin < 0 or self._starts[origin] <= destination < self._ends[origin]:
+        if origin < 0 or site >= self._ends[origin] or self._starts[origin] == destination:
             return
-        index = bisect_right(self._starts, destination) - 1
-        if index >= 0 and destination < self._ends[index] and site < self._ends[origin]:
-            self.crossings[self._starts[index]].append(Crossing(site, destination, is_conditional))
+        self._budget.spend(1, _CROSSING_BYTES)
+        self.crossings[destination].append(Crossing(site, destination, is_conditional))
 
 
 def _destinations(
@@ -158,16 +189,9 @@ def _destinations(
     return found
 
 
-def _reach(code: bytes, vaddr: int, targets: dict[int, int | str]) -> bytes:
-    """Return a regex class for the highest byte of a 32-bit distance from *code* to a target."""
-    if not targets:
-        return b"."
-    farthest = max(abs(max(targets) - vaddr), abs(min(targets) - vaddr - len(code)), len(code))
-    top = min(farthest >> 24, 0x7F)
-    return b"[\\x00-\\x%02x\\x%02x-\\xff]" % (top, 0xFF - top)
-
-
-def _relative(code: bytes, opcode: bytes, highest_byte: bytes) -> Iterator[tuple[int, int]]:
+def _relative(
+    code: memoryview, opcode: bytes, highest_byte: bytes, budget: ElfBudget
+) -> Iterator[tuple[int, int]]:
     """Yield position and target of what looks like an opcode with a 32-bit distance behind it.
 
     Both are counted from the beginning of *code*. Only the opcode is consumed, so that a branch
@@ -175,6 +199,8 @@ def _relative(code: bytes, opcode: bytes, highest_byte: bytes) -> Iterator[tuple
     """
     pattern = re.compile(opcode + rb"(?=..." + highest_byte + rb")", re.DOTALL)
     distance = struct.Struct("<i").unpack_from
-    for match in pattern.finditer(code):
+    for number, match in enumerate(pattern.finditer(code)):
+        if not number % MATCHES_AT_ONCE:
+            budget.spend(MATCHES_AT_ONCE, MATCHES_AT_ONCE * _CALL_BYTES)
         end = match.end()
         yield match.start(), end + 4 + distance(code, end)[0]

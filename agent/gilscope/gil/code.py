@@ -82,7 +82,7 @@ def read_code(image: ElfImage) -> Code:
     table = read_frame_table(image)
     branches = scan_branches(image, table, read_linkage(image), _WANTED)
     exports = {name: symbol.vaddr for name, symbol in image.dynamic_symbols.items()}
-    groups = FunctionGroups(table, branches, frozenset(exports.values()))
+    groups = FunctionGroups(table, branches, frozenset(exports.values()), image.budget)
     gil_addresses = message_addresses(image, GIL_MESSAGES)
     yield_addresses = message_addresses(image, YIELD_MESSAGES)
     loads = references(image, gil_addresses | yield_addresses)

@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Final
 
 from gilscope.eh_frame import FrameTable
+from gilscope.elf_budget import ElfBudget
 from gilscope.gil.branches import Branches, Crossing
 from gilscope.unwind import UnwindRule
 
@@ -15,6 +16,7 @@ _AT_ENTRY: Final = UnwindRule(
 
 _LONGEST_CHAIN: Final = 8
 """Parts of parts that are followed; compilers make two."""
+_STATE_BYTES: Final = 150
 
 
 class FunctionGroups:
@@ -26,7 +28,15 @@ class FunctionGroups:
     is a tail call, unless it is a conditional one, which compilers do not make tail calls of.
     """
 
-    def __init__(self, table: FrameTable, branches: Branches, exported: frozenset[int]) -> None:
+    def __init__(
+        self,
+        table: FrameTable,
+        branches: Branches,
+        exported: frozenset[int],
+        budget: ElfBudget,
+    ) -> None:
+        """Take with *exported* the addresses that the dynamic symbol table names."""
+        self._budget = budget
         self._table = table
         self._branches = branches
         self._exported = exported
@@ -57,17 +67,17 @@ class FunctionGroups:
         known = self._callers.get(entry)
         if known is None:
             known = self._callers[entry] = {}
+            calls = len(self._branches.calls.get(entry, ()))
+            self._budget.spend(1 + 2 * calls, _STATE_BYTES * (1 + calls))
             for pc in self._branches.calls.get(entry, ()):
                 known.setdefault(self.entry_of(pc - 1), []).append(pc)
         return known
 
     def tail_calls(self, entry: int) -> tuple[Crossing, ...]:
         """Return the jumps from other functions to the entry of this one."""
-        return tuple(
-            jump
-            for jump in self._branches.crossings.get(entry, ())
-            if jump.target == entry and self.entry_of(jump.site) != entry
-        )
+        jumps = self._branches.crossings.get(entry, ())
+        self._budget.spend(2 * len(jumps))
+        return tuple(jump for jump in jumps if self.entry_of(jump.site) != entry)
 
     def _entry(self, start: int, depth: int = _LONGEST_CHAIN) -> int:
         """Return the entry of the function of a piece, *depth* parts of parts back at most.
@@ -76,6 +86,7 @@ class FunctionGroups:
         """
         known = self._entries.get((start, depth))
         if known is None:
+            self._budget.spend(1, _STATE_BYTES)
             known = self._entries[start, depth] = self._find_entry(start, depth)
         return known
 
@@ -94,10 +105,11 @@ class FunctionGroups:
         """Return the pieces that go on at the start of another one, with the number of jumps."""
         known = self._sources.get(start)
         if known is None:
+            self._budget.spend(3 * len(self._branches.crossings.get(start, ())), _STATE_BYTES)
             pieces = (
                 self._table.containing(jump.site)
                 for jump in self._branches.crossings.get(start, ())
-                if jump.target == start and self._continues_a_function(jump)
+                if self._continues_a_function(jump)
             )
             known = self._sources[start] = Counter(
                 piece.start for piece in pieces if piece is not None

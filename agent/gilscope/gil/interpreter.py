@@ -38,7 +38,7 @@ class SymbolSource(Protocol):
     def section(self, name: str) -> Section | None:
         """Return the section of that name, or None."""
 
-    def section_bytes(self, section: Section) -> bytes:
+    def section_bytes(self, section: Section) -> bytes | memoryview:
         """Return what the section holds."""
 
 
@@ -108,11 +108,11 @@ def _version_text(packed: int) -> str:
     return f"{packed >> 24}.{packed >> 16 & 0xFF}.{packed >> 8 & 0xFF}{suffix}"
 
 
-def _version_string(strings: bytes, minor: tuple[int, int]) -> str:
+def _version_string(strings: bytes | memoryview, minor: tuple[int, int]) -> str:
     # Other strings look like versions too: a SQLite that is linked in, the installation prefix.
     # A linker may also store the version as the tail of that prefix, so tails count as well, but
     # only when no whole string settles the question.
-    number = rb"%d\.%d\.\d+(?:(?:a|b|rc)\d+)?\+?" % minor
+    number = rb"%d\.%d\.\d{1,3}(?:(?:a|b|rc)\d{1,3})?\+?" % minor
     for before in (rb"(?<=\0)", rb"(?<![0-9.])"):
         found = {match[1] for match in re.finditer(before + rb"(" + number + rb")\0", strings)}
         if len(found) == 1:

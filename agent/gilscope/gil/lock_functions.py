@@ -11,6 +11,7 @@ __all__ = ["LockFunctions", "find_lock_functions"]
 
 _MOST_TAKES: Final = 3
 _DEEPEST_CALL: Final = 5
+_MOST_SHOWN: Final = 8
 _TAKING_EXPORTS: Final = (
     "PyEval_RestoreThread",
     "PyEval_AcquireThread",
@@ -95,7 +96,7 @@ def _callers_up_to(groups: FunctionGroups, entry: int, depth: int) -> frozenset[
 
 
 def _why_no_take(code: Code) -> str:
-    if not code.table.functions:
+    if not len(code.table):
         return "the file has no unwind table (.eh_frame) that tells where functions begin"
     if not any(facts.named(*TIMED_WAITS) for facts in code.functions):
         misread = f" ({code.misread_calls} places only read like calls)" * bool(code.misread_calls)
@@ -109,4 +110,5 @@ def _why_no_take(code: Code) -> str:
 
 
 def _addresses(functions: tuple[FunctionFacts, ...]) -> str:
-    return ", ".join(f"{facts.entry:#x}" for facts in functions)
+    shown = ", ".join(f"{facts.entry:#x}" for facts in functions[:_MOST_SHOWN])
+    return shown + ", ..." * (len(functions) > _MOST_SHOWN)

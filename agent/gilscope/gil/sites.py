@@ -20,6 +20,7 @@ __all__ = ["resolve_sites"]
 _X86_64: Final = "x86-64"
 
 _CALL_THROUGH_SLOT_LENGTH: Final = 6
+_MOST_SITES: Final = 1000
 
 
 def resolve_sites(image: ElfImage) -> Sites:
@@ -55,6 +56,11 @@ def resolve_sites(image: ElfImage) -> Sites:
         forced_takes=takes,
         callers=callers,
     )
+    if len(sites.releases) + len(sites.yields) > _MOST_SITES:
+        raise GilCodeNotFound(
+            f"{len(sites.releases)} releases and {len(sites.yields)} yields of the GIL; no build "
+            f"is known to have a tenth of {_MOST_SITES}"
+        )
     return replace(
         sites,
         checks=(

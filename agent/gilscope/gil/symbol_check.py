@@ -10,10 +10,12 @@ from gilscope.gil.lock_functions import LockFunctions
 
 __all__ = ["check_symbols"]
 
+_MOST_SYMBOLS: Final = 40
+
 # What GCC and clang append to the names of the copies and parts that they make.
 _SUFFIXES: Final = r"(?P<suffixes>(?:\.(?:lto_priv|constprop|part|isra|cold|llvm)(?:\.\d+)?)*)"
-_TAKE: Final = re.compile(r"take_gil" + _SUFFIXES)
-_DROP: Final = re.compile(r"drop_gil(?:_impl)?" + _SUFFIXES)
+_TAKE: Final = "take_gil"
+_TAKE_OR_DROP: Final = re.compile(rf"(?:{_TAKE}|drop_gil(?:_impl)?){_SUFFIXES}")
 
 
 def check_symbols(image: ElfImage, code: Code, lock: LockFunctions) -> str:
@@ -22,8 +24,14 @@ def check_symbols(image: ElfImage, code: Code, lock: LockFunctions) -> str:
     Raises GilCodeNotFound where symbols name other functions than those found, ElfError where the
     symbol table is damaged.
     """
-    takes = _named(image.functions, _TAKE)
-    drops = _named(image.functions, _DROP)
+    symbols = image.functions_named(_TAKE_OR_DROP)
+    if len(symbols) > _MOST_SYMBOLS:
+        raise GilCodeNotFound(
+            f"{len(symbols)} symbols are named like take_gil and drop_gil; "
+            f"no build is known to have more than {_MOST_SYMBOLS}"
+        )
+    takes = tuple(symbol for symbol in symbols if symbol.name.startswith(_TAKE))
+    drops = tuple(symbol for symbol in symbols if not symbol.name.startswith(_TAKE))
     if not takes and not drops:
         return "the file has no symbols of take_gil and drop_gil to compare with"
     if takes:
@@ -61,10 +69,6 @@ def _check_entries(
             f"the symbol {symbol.name} stands at {symbol.vaddr:#x}, but the code that looks like "
             f"{name} is at {', '.join(f'{entry:#x}' for entry in sorted(entries))}"
         )
-
-
-def _named(symbols: tuple[Symbol, ...], pattern: re.Pattern[str]) -> tuple[Symbol, ...]:
-    return tuple(symbol for symbol in symbols if pattern.fullmatch(symbol.name))
 
 
 def _is_cold(symbol: Symbol) -> bool:

@@ -4,6 +4,7 @@ A function that begins a transaction returns again when it is tried again, and o
 never return: a probe on the return of such a function kills the program.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -33,6 +34,18 @@ _CANCEL, _MODE = "_ITM_abortTransaction", "_ITM_changeTransactionMode"
 _REQUIRED = (_START, _ABORT, _BEGIN, _COMMIT)
 """Without the begin or the end of transactions nothing can be said of them."""
 _RESTART = "_ZN3GTM10gtm_thread7restartENS_18gtm_restart_reasonEb"
+
+_LOCAL = re.compile(
+    "|".join(
+        (
+            *(_START, _ABORT, _INEVITABLE, _EVENT, *_LATEST),
+            *(_BEGIN, _COMMIT, _COMMIT_EXCEPTION, _CANCEL, _MODE, _RESTART),
+        )
+    )
+)
+"""The names that are wanted where they are not exported."""
+_LARGEST_COMMIT = 1 << 16
+"""Bytes of a function that commits."""
 
 ReadPointer = Callable[[int], int | None]
 """The value of the pointer at a virtual address of the file, as the process has it; or None."""
@@ -83,7 +96,7 @@ class _Symbols:
         self._image = image
         self._starts = InstructionStarts(image, read_frame_table(image))
         self._exported = image.dynamic_symbols
-        self._local = {symbol.name: symbol for symbol in image.functions}
+        self._local = {symbol.name: symbol for symbol in image.functions_named(_LOCAL)}
 
     def function(self, name: str) -> tuple[int, str] | None:
         """Return the virtual address of a function, and in words how it was found; or None."""
@@ -102,7 +115,8 @@ class _Symbols:
         exported = self._exported.get(name)
         if exported is None or not exported.is_function:
             return None
-        return exported.vaddr, self._image.read(exported.vaddr, exported.size)
+        size = min(exported.size, _LARGEST_COMMIT)
+        return exported.vaddr, self._image.read(exported.vaddr, size)
 
     def data(self, name: str) -> int | None:
         """Return the virtual address of an exported variable, or None."""

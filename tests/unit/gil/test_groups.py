@@ -90,7 +90,7 @@ class _Pieces:
         table = read_frame_table(image)
         branches = scan_branches(image, table, read_linkage(image), frozenset())
         exported = frozenset(symbol.vaddr for symbol in image.dynamic_symbols.values())
-        self.groups = FunctionGroups(table, branches, exported)
+        self.groups = FunctionGroups(table, branches, exported, image.budget)
         self.addresses = {symbol.name: symbol.vaddr for symbol in image.functions}
         self._names = {vaddr: name for name, vaddr in self.addresses.items()}
 
@@ -209,7 +209,7 @@ def test_pieces_that_all_jump_to_each_other_are_looked_at_once(tmp_path: Path) -
     branches = scan_branches(image, table, read_linkage(image), frozenset())
     most = 2 * sum(len(jumps) for jumps in branches.crossings.values())
     counting = _CountingTable(table, most)
-    groups = FunctionGroups(cast("FrameTable", counting), branches, frozenset())
+    groups = FunctionGroups(cast("FrameTable", counting), branches, frozenset(), image.budget)
     addresses = {symbol.name: symbol.vaddr for symbol in image.functions}
 
     owners = {groups.entry_of(addresses[f"mesh{number}"]) for number in range(_MESH)}
