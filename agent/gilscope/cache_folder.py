@@ -1,13 +1,15 @@
 """Where caches live, and whether anybody else could have put something there."""
 
+import contextlib
 import errno
 import os
+import secrets
 import stat
 from collections import deque
 from contextlib import ExitStack
 from pathlib import Path
 
-__all__ = ["default_folder", "open_trusted"]
+__all__ = ["default_folder", "open_trusted", "read_trusted", "replace_in"]
 
 _MOST_LINKS = 40
 """Symbolic links on the way to a folder, as many as the kernel follows."""
@@ -58,6 +60,52 @@ def open_trusted(folder: Path) -> int:
             _require_closed(status, place, is_last=not steps)
             position = found
         return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=position)
+
+
+def read_trusted(folder: Path, name: str, most_bytes: int) -> str:
+    """Return the text of the file *name* in *folder*, which nobody else can have written.
+
+    It counts as used now. Raises OSError, also where it is no regular file or has more than
+    *most_bytes*, and ValueError where it is no text.
+    """
+    directory = open_trusted(folder)
+    try:
+        # Without NONBLOCK a pipe of that name would hold the start up.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        descriptor = os.open(name, flags, dir_fd=directory)
+    finally:
+        os.close(directory)
+    with open(descriptor, encoding="utf-8") as file:  # noqa: PTH123 - of a descriptor
+        status = os.fstat(descriptor)
+        if (
+            not stat.S_ISREG(status.st_mode)
+            or status.st_uid not in (0, os.geteuid())
+            or status.st_mode & _WRITABLE_BY_OTHERS
+            or status.st_size > most_bytes
+        ):
+            raise PermissionError(errno.EPERM, "is not to be trusted", name)
+        # Pruning spares what is used; a file system that is read-only is not pruned.
+        with contextlib.suppress(OSError):
+            os.utime(descriptor)
+        return file.read()
+
+
+def replace_in(directory: int, name: str, text: str, prefix: str) -> None:
+    """Put *text* into the file *name* of *directory*, at once and as a whole; raises OSError.
+
+    What is left of it should this process end before begins with *prefix*.
+    """
+    temporary = f"{prefix}{secrets.token_hex(8)}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(temporary, flags, 0o600, dir_fd=directory)
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - of a descriptor
+            file.write(text)
+        # Another agent may use the same file now: replacing it is atomic.
+        os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+    except OSError:
+        os.unlink(temporary, dir_fd=directory)
+        raise
 
 
 def _require_own(status: os.stat_result, place: Path) -> None:

@@ -3,15 +3,29 @@
 import contextlib
 import hashlib
 import os
-import tempfile
 from pathlib import Path
+from typing import Protocol
 
-from gilscope.cache_folder import default_folder
-from gilscope.elf import ElfImage
+from gilscope.cache_folder import default_folder, open_trusted, read_trusted, replace_in
 from gilscope.gil.model import Sites
 from gilscope.gil.sites_json import from_json, to_json
 
-__all__ = ["SiteCache", "default_folder"]
+__all__ = ["FileIdentity", "SiteCache", "default_folder"]
+
+_LARGEST_ENTRY = 1 << 20
+_PREFIX = "sites-"
+
+
+class FileIdentity(Protocol):
+    """What tells a file from every other; an `ElfImage` does."""
+
+    @property
+    def build_id(self) -> str:
+        """What the file says of itself."""
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of all its bytes, in hexadecimal."""
 
 
 class SiteCache:
@@ -25,35 +39,31 @@ class SiteCache:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def load(self, image: ElfImage) -> Sites | None:
+    def load(self, image: FileIdentity) -> Sites | None:
         """Return the remembered sites of *image*, or None."""
         try:
-            with self._path(image.build_id).open() as file:
-                status = os.fstat(file.fileno())
-                if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
-                    return None
-                seal, _, text = file.read().partition("\n")
+            entry = read_trusted(self._folder, _name(image.build_id), _LARGEST_ENTRY)
+            seal, _, text = entry.partition("\n")
             return from_json(text) if seal == _seal(image, text) else None
         except (OSError, ValueError):
             return None
 
-    def store(self, image: ElfImage, sites: Sites) -> None:
+    def store(self, image: FileIdentity, sites: Sites) -> None:
         """Remember the *sites* of *image*; where that is impossible, nothing happens."""
         text = to_json(sites)
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o755)
-            with tempfile.NamedTemporaryFile("w", dir=self._folder, delete=False) as file:
-                try:
-                    file.write(f"{_seal(image, text)}\n{text}")
-                    file.flush()
-                    # Another agent may use the same file now: replacing it is atomic.
-                    Path(file.name).rename(self._path(image.build_id))
-                except OSError:
-                    Path(file.name).unlink()
-
-    def _path(self, build_id: str) -> Path:
-        return self._folder / f"sites-{build_id.replace(':', '-')}"
+            directory = open_trusted(self._folder)
+            try:
+                entry = f"{_seal(image, text)}\n{text}"
+                replace_in(directory, _name(image.build_id), entry, _PREFIX)
+            finally:
+                os.close(directory)
 
 
-def _seal(image: ElfImage, text: str) -> str:
+def _name(build_id: str) -> str:
+    return f"{_PREFIX}{build_id.replace(':', '-')}"
+
+
+def _seal(image: FileIdentity, text: str) -> str:
     return hashlib.sha256(f"{image.digest} {text}".encode()).hexdigest()

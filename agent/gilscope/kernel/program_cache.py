@@ -12,14 +12,12 @@ import contextlib
 import hashlib
 import json
 import os
-import secrets
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from gilscope import __version__
-from gilscope.cache_folder import default_folder, open_trusted
+from gilscope.cache_folder import default_folder, open_trusted, read_trusted, replace_in
 from gilscope.kernel.compiled import Compiled, from_json, to_json
 
 __all__ = ["ProgramCache", "program_key"]
@@ -29,7 +27,7 @@ _FORMAT: Final = 1
 _KEPT = 16
 """A few for each version of gilscope, of the kernel, and each pid namespace with an agent."""
 _PREFIX = "programs-"
-_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_LARGEST = 64 << 20
 _COMPILER = Path(__file__).with_name("compile.py")
 
 
@@ -67,7 +65,7 @@ class ProgramCache:
     def load(self, key: str) -> Compiled | None:
         """Return what is remembered under *key*, or None."""
         try:
-            text = self._read(f"{_PREFIX}{key}")
+            text = read_trusted(self._folder or default_folder(), f"{_PREFIX}{key}", _LARGEST)
             seal, _, content = text.partition("\n")
             return from_json(content) if seal == _seal(key, content) else None
         except (OSError, ValueError):
@@ -81,46 +79,11 @@ class ProgramCache:
             folder.mkdir(parents=True, exist_ok=True, mode=0o755)
             directory = open_trusted(folder)
             try:
-                _replace(directory, f"{_PREFIX}{key}", f"{_seal(key, content)}\n{content}")
+                text = f"{_seal(key, content)}\n{content}"
+                replace_in(directory, f"{_PREFIX}{key}", text, _PREFIX)
                 _remove_oldest(directory)
             finally:
                 os.close(directory)
-
-    def _read(self, name: str) -> str:
-        directory = open_trusted(self._folder or default_folder())
-        try:
-            # Without NONBLOCK a pipe of that name would hold the start up.
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            descriptor = os.open(name, flags, dir_fd=directory)
-        finally:
-            os.close(directory)
-        with open(descriptor, encoding="utf-8") as file:  # noqa: PTH123 - of a descriptor
-            status = os.fstat(descriptor)
-            if (
-                not stat.S_ISREG(status.st_mode)
-                or status.st_uid not in (0, os.geteuid())
-                or status.st_mode & _WRITABLE_BY_OTHERS
-            ):
-                raise PermissionError(f"{name} is not to be trusted")
-            # Pruning spares what is used; a file system that is read-only is not pruned.
-            with contextlib.suppress(OSError):
-                os.utime(descriptor)
-            return file.read()
-
-
-def _replace(directory: int, name: str, text: str) -> None:
-    # A name that pruning finds, should this process end before it is done.
-    temporary = f"{_PREFIX}{secrets.token_hex(8)}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(temporary, flags, 0o600, dir_fd=directory)
-    try:
-        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - of a descriptor
-            file.write(text)
-        # Another agent may use the same file now: replacing it is atomic.
-        os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
-    except OSError:
-        os.unlink(temporary, dir_fd=directory)
-        raise
 
 
 def _remove_oldest(directory: int) -> None:

@@ -1,5 +1,6 @@
 """The cache of sites."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,41 @@ def test_entry_that_others_can_write_is_not_believed(tmp_path: Path) -> None:
     cache.store(_Image(), _SITES)
     (path,) = tmp_path.iterdir()
     path.chmod(0o666)
+
+    assert cache.load(_Image()) is None
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder", "huge"])
+def test_an_entry_that_is_no_file_of_ours(tmp_path: Path, kind: str) -> None:
+    """
+    Nobody waits for a pipe, follows a link, or reads what has no end.
+    """
+    cache = SiteCache(tmp_path)
+    cache.store(_Image(), _SITES)
+    (path,) = tmp_path.iterdir()
+    moved = path.rename(tmp_path / "moved")
+    if kind == "pipe":
+        os.mkfifo(path, 0o600)
+    elif kind == "link":
+        path.symlink_to(moved)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.write_bytes(moved.read_bytes())
+        os.truncate(path, 1 << 40)
+
+    assert cache.load(_Image()) is None
+
+
+def test_a_folder_that_is_not_ours_is_not_read(
+    tmp_path: Path,
+) -> None:
+    """
+    Who owns it could put another entry there at any time.
+    """
+    cache = SiteCache(tmp_path)
+    cache.store(_Image(), _SITES)
+    tmp_path.chmod(0o777)
 
     assert cache.load(_Image()) is None
 
