@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterator
 from functools import cached_property
 from mmap import mmap
-from typing import Final
+from typing import Final, Protocol
 
 from gilscope.elf_budget import ElfBudget
 from gilscope.elf_tables import (
@@ -67,6 +67,14 @@ _DIGESTED_A_STEP: Final = 512
 _EVERY_NAME: Final = re.compile(r"(?s:.*)")
 
 
+class Content(Protocol):
+    """The bytes of a file that are read when they are asked for."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, part: slice, /) -> bytes: ...
+
+
 class ElfImage:
     """A read-only view of one ELF64 file.
 
@@ -75,7 +83,9 @@ class ElfImage:
     image is kept but the reference that was given.
     """
 
-    def __init__(self, image: bytes | memoryview | mmap, budget: ElfBudget | None = None) -> None:
+    def __init__(
+        self, image: "bytes | memoryview | mmap | Content", budget: ElfBudget | None = None
+    ) -> None:
         self._image = image
         self.budget = ElfBudget() if budget is None else budget
         """What the file may cost, together with all that is found in it."""
@@ -121,10 +131,10 @@ class ElfImage:
                 f"truncated or corrupt: {size} bytes at offset {offset:#x} "
                 f"of a file of {len(self._image)} bytes"
             )
-        if isinstance(self._image, mmap):
-            # A view would keep the mapping from being closed.
-            return memoryview(self._image[offset : offset + size])
-        return memoryview(self._image)[offset : offset + size]
+        if isinstance(self._image, bytes | memoryview):
+            return memoryview(self._image)[offset : offset + size]
+        # Of a mapping a view would keep it from being closed.
+        return memoryview(self._image[offset : offset + size])
 
     @property
     def machine(self) -> str:
@@ -155,7 +165,7 @@ class ElfImage:
     def digest(self) -> str:
         """The SHA-256 of the whole image, in hexadecimal."""
         self.budget.spend(len(self._image) // _DIGESTED_A_STEP)
-        return hashlib.sha256(self._image).hexdigest()
+        return hashlib.sha256(self.bytes_at(0, len(self._image))).hexdigest()
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:

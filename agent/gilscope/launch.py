@@ -10,11 +10,11 @@ import ctypes
 import os
 import signal
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NoReturn
 
-from gilscope.elf import ElfError, ElfImage
+from gilscope.elf import ElfError
 from gilscope.errors import NotPython
+from gilscope.mapped_file import open_program
 from gilscope.target import locate
 
 __all__ = ["HeldCommand"]
@@ -164,7 +164,7 @@ def _become(argv: Sequence[str], go: int, fail: int) -> NoReturn:
 
 def _needs_libpython(pid: int) -> bool:
     try:
-        image = ElfImage(Path(f"/proc/{pid}/exe").read_bytes())
-        return any(name.startswith("libpython") for name in image.needed)
+        with contextlib.closing(open_program(pid)) as file:
+            return any(name.startswith("libpython") for name in file.image().needed)
     except (OSError, ElfError):
         return False

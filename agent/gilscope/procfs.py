@@ -29,7 +29,7 @@ _INITIAL_PID_NAMESPACE = 0xEFFFFFFC
 """The inode of the first pid namespace of a host: PROC_PID_INIT_INO of the kernel."""
 
 _MAP_LINE = re.compile(
-    r"([0-9a-f]+)-([0-9a-f]+) (....) ([0-9a-f]+) ([0-9a-f]+:[0-9a-f]+) (\d+)\s*(.*)"
+    r"([0-9a-f]+)-([0-9a-f]+) (....) ([0-9a-f]+) ([0-9a-f]+):([0-9a-f]+) (\d+) *(.*)", re.DOTALL
 )
 _CONTAINER_ID = re.compile(r"(?:^|[/\-:])([0-9a-f]{64})(?:\.scope)?(?:/|$)")
 _POD_UID = re.compile(r"pod([0-9a-f]{8}[-_](?:[0-9a-f]{4}[-_]){3}[0-9a-f]{12})")
@@ -45,8 +45,19 @@ class Mapping:
     offset: int
     inode: int
     path: str
-    """As the process sees it, without the mark of a deleted file."""
+    """As the process sees it, without the mark of a deleted file.
+
+    As the kernel writes it: a newline as ``\\012``, which is also what four such characters in a
+    name look like. It is for people; what it leads to has to be compared with *device* and *inode*.
+    """
     is_deleted: bool
+    device: int = 0
+    """Of the file system, as `os.makedev` counts. On btrfs and overlayfs stat may say another."""
+
+    @property
+    def file(self) -> tuple[int, int, str]:
+        """What two mappings of one file have in common, and those of two files have not."""
+        return self.device, self.inode, self.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +73,29 @@ class ProcessStatus:
     effective_capabilities: int
     seccomp: int
     """0 off, 1 strict, 2 filter."""
+    has_shadow_stack: bool = False
+    """Whether the processor compares return addresses with a second stack (x86, CET)."""
 
 
 def parse_maps(text: str) -> tuple[Mapping, ...]:
     """Return the file mappings in the text of /proc/PID/maps."""
     mappings = []
-    for line in text.splitlines():
+    # At no other character that ends a line elsewhere: a name may have any of them.
+    for line in text.split("\n"):
         found = _MAP_LINE.fullmatch(line)
-        if found is None or not found[7].startswith("/"):
+        if found is None or not found[8].startswith("/"):
             continue
-        path = found[7].removesuffix(" (deleted)")
+        path = found[8].removesuffix(" (deleted)")
         mappings.append(
             Mapping(
                 start=int(found[1], 16),
                 end=int(found[2], 16),
                 executable="x" in found[3],
                 offset=int(found[4], 16),
-                inode=int(found[6]),
-                # The kernel writes newlines in paths as \012.
-                path=path.replace("\\012", "\n"),
-                is_deleted=path != found[7],
+                inode=int(found[7]),
+                path=path,
+                is_deleted=path != found[8],
+                device=os.makedev(int(found[5], 16), int(found[6], 16)),
             )
         )
     return tuple(mappings)
@@ -89,7 +103,7 @@ def parse_maps(text: str) -> tuple[Mapping, ...]:
 
 def parse_status(text: str) -> ProcessStatus:
     """Return the facts in the text of /proc/PID/status; raises KeyError on another text."""
-    lines = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+    lines = dict(line.split(":\t", 1) for line in text.split("\n") if ":\t" in line)
     return ProcessStatus(
         name=lines["Name"],
         state=lines["State"][:1],
@@ -98,6 +112,7 @@ def parse_status(text: str) -> ProcessStatus:
         namespace_pids=tuple(int(pid) for pid in lines.get("NSpid", lines["Pid"]).split()),
         effective_capabilities=int(lines["CapEff"], 16),
         seccomp=int(lines.get("Seccomp", "0")),
+        has_shadow_stack="shstk" in lines.get("x86_Thread_features", "").split(),
     )
 
 
@@ -118,7 +133,7 @@ def in_initial_pid_namespace() -> bool:
 
 def read_maps(pid: int) -> tuple[Mapping, ...]:
     """Return the file mappings of *pid*; raises OSError."""
-    return parse_maps((_PROC / str(pid) / "maps").read_text(errors="surrogateescape"))
+    return parse_maps(os.fsdecode((_PROC / str(pid) / "maps").read_bytes()))
 
 
 def maps_mention(pid: int, words: Iterable[bytes]) -> bool:
@@ -135,7 +150,7 @@ def read_status(pid: int, tid: int | None = None) -> ProcessStatus:
     folder = _PROC / str(pid)
     if tid is not None:
         folder = folder / "task" / str(tid)
-    return parse_status((folder / "status").read_text(errors="surrogateescape"))
+    return parse_status(os.fsdecode((folder / "status").read_bytes()))
 
 
 def is_alive(pid: int) -> bool:

@@ -7,7 +7,6 @@ the rights of the process and inside its root directory, and only regular ones a
 import contextlib
 import os
 import re
-import stat
 import time
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -15,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Self
 
-from gilscope.kernel.syscalls import open_in_root, set_file_ids, set_groups
+from gilscope.kernel.syscalls import set_file_ids, set_groups
 from gilscope.model import Frame
+from gilscope.regular_file import look_up_in_root, opened_for_reading
 from gilscope.source_text import lines_of
 
 __all__ = ["SourceLines"]
@@ -43,6 +43,7 @@ class _Rights:
 class _View:
     """A process' own view of the file system, and what is needed to use it rightly."""
 
+    pid: str
     root_fd: int
     cwd: str
     """As the process sees it."""
@@ -106,6 +107,7 @@ class SourceLines:
         root_fd = self._held(process / "root", os.O_PATH | os.O_DIRECTORY)
         root, cwd = str((process / "root").readlink()), str((process / "cwd").readlink())
         return _View(
+            pid=process.name,
             root_fd=root_fd,
             cwd=cwd.removeprefix(root.rstrip("/")) or "/",
             rights=_rights((process / "status").read_text(errors="replace")),
@@ -153,18 +155,16 @@ def _newest_ns(status: str) -> int:
 def _opened(view: _View, path: str) -> Iterator[IO[bytes]]:
     """Open what *path* is to the process; raises OSError where it must not be read."""
     with _with_rights(view.rights):
-        # Only looked up at first: to open a device or a pipe can have effects.
-        looked_up = open_in_root(view.root_fd, path.encode("utf-8", "surrogateescape"), os.O_PATH)
+        name = path.encode("utf-8", "surrogateescape")
+        looked_up = look_up_in_root(view.root_fd, name, follows_links=True)
         try:
-            status = os.fstat(looked_up)
-            if not stat.S_ISREG(status.st_mode):
-                raise OSError(f"{path} is not a regular file")
-            if max(status.st_mtime_ns, status.st_ctime_ns) > view.newest_ns:
-                raise OSError(f"{path} is newer than the process")
-            fd = os.open(f"/proc/self/fd/{looked_up}", os.O_RDONLY | os.O_CLOEXEC)
+            fd = opened_for_reading(looked_up, view.pid)
         finally:
             os.close(looked_up)
     with open(fd, "rb") as file:  # noqa: PTH123 - a descriptor is no path
+        status = os.fstat(fd)
+        if max(status.st_mtime_ns, status.st_ctime_ns) > view.newest_ns:
+            raise OSError(f"{path} is newer than the process")
         yield file
 
 

@@ -1,26 +1,32 @@
 """Finds the interpreter in a process and everything that is needed to trace it."""
 
 import contextlib
-import errno
-import mmap
-import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gilscope import procfs
 from gilscope.elf import ElfError, ElfImage
-from gilscope.errors import GilCodeNotFound, GilscopeError, NotPermitted, NotPython
+from gilscope.errors import (
+    GilCodeNotFound,
+    GilscopeError,
+    NotPermitted,
+    NotPython,
+    UnsupportedPython,
+)
 from gilscope.gil.interpreter import Interpreter, identify
 from gilscope.gil.model import Sites
 from gilscope.gil.site_cache import SiteCache
-from gilscope.gil.sites import resolve_sites
+from gilscope.gil.site_search import search_sites
+from gilscope.gil.usage import Usage, usage_of
+from gilscope.mapped_file import MappedFile, open_mapped
 from gilscope.model import Process
 from gilscope.printable import label, printable
+from gilscope.process_access import readable, while_alive
+from gilscope.process_files import CodeFile, code_files, likely_interpreters, load_biases
 from gilscope.process_name import process_name
-from gilscope.procfs import Mapping
-from gilscope.procmem import ProcessMemory
+from gilscope.procfs import Mapping, ProcessStatus
 
 __all__ = [
     "Located",
@@ -28,38 +34,20 @@ __all__ = [
     "Target",
     "inspect",
     "locate",
-    "open_mapped",
-    "while_alive",
 ]
 
-_LIBPYTHON = re.compile(r"lib(python|pypy)[^/]*\.so[^/]*$")
-_PYTHON = re.compile(r"(python|pypy)[^/]*$")
 _LIBC = re.compile(r"(libpthread[-.][^/]*so[^/]*|libc[-.][^/]*so[^/]*|ld-musl-[^/]*)$")
 
-_COMPARED = 4096
 _DIRECT_CALL = b"\xe8"
-
-_CHANGING = (errno.ESRCH, errno.ENOENT, errno.EFAULT, errno.EIO)
-"""What reading a process that is replacing its program ends in."""
 
 
 @dataclass(frozen=True, slots=True)
-class MappedFile:
-    """One ELF file in a process, under a path that the agent can open."""
+class _View:
+    """A process as it was at one moment: read again, it may be another."""
 
-    mapping: Mapping
-    """The one that begins at the file's first byte."""
-    path: str
-    """Leads to the very inode that is mapped, whatever stands at the process' path by now."""
-    identity: tuple[int, int]
-    """Device and inode of what it led to when it was compared with the memory."""
-
-    def is_still_there(self) -> bool:
-        """Return whether *path* still leads to the same file."""
-        try:
-            return _identity(Path(self.path).stat()) == self.identity
-        except OSError:
-            return False
+    pid: int
+    mappings: tuple[Mapping, ...]
+    status: ProcessStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +59,7 @@ class Located:
     interpreter: Interpreter
     build_id: str
     load_bias: int
+    """Run-time address less the file's own, of the copy that runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,47 +89,89 @@ class Target:
     fallback_reason: str = ""
     """Libc method: why the sites could not be used."""
 
+    def close(self) -> None:
+        """Let go of the files."""
+        self.file.close()
+        self.located.file.close()
+
 
 def locate(pid: int) -> Located:
     """Return the interpreter that process *pid* runs.
 
     Raises NotPython, NotPermitted, UnsupportedPython, NoGil or GilCodeNotFound.
     """
-    with _readable(pid):
-        mappings = procfs.read_maps(pid)
+    return _locate(_view(pid))
+
+
+def _view(pid: int) -> _View:
+    with readable(pid):
+        mappings, status = procfs.read_maps(pid), procfs.read_status(pid)
     if not mappings:
         raise NotPython(f"process {pid} maps no files: it is a kernel thread or has just ended")
-    _refuse_deeper_namespace(pid)
+    return _View(pid, mappings, status)
+
+
+def _locate(view: _View) -> Located:
+    pid = view.pid
+    _refuse_deeper_namespace(view)
+    program = ""
+    with contextlib.suppress(OSError):
+        program = str(Path(f"/proc/{pid}/exe").readlink()).removesuffix(" (deleted)")
     refusal: GilscopeError | None = None
-    for mapping in _candidates(pid, mappings):
-        try:
-            file = open_mapped(pid, mapping)
-            with _image(file.path) as image:
-                interpreter = identify(image)
-                return Located(
-                    pid=pid,
-                    file=file,
-                    interpreter=interpreter,
-                    build_id=image.build_id,
-                    load_bias=file.mapping.start - image.load_address,
-                )
-        except (ElfError, NotPython):
-            continue
-        except GilscopeError as error:
-            refusal = refusal or error
+    for files in likely_interpreters(code_files(view.mappings), program):
+        found: list[Located] = []
+        for file in files:
+            try:
+                found += _located(pid, file)
+            except (ElfError, NotPython):
+                continue
+            except GilscopeError as error:
+                refusal = refusal or error
+        if found:
+            return _the_one_in_use(found)
     if refusal is not None:
         raise type(refusal)(f"process {pid}: {refusal}", remedy=refusal.remedy) from refusal
-    program = label(" ".join(procfs.read_command_line(pid)[:1])) or "?"
-    raise NotPython(f"process {pid} ({program}) does not map a Python interpreter")
+    with readable(pid):
+        command = label(" ".join(procfs.read_command_line(pid)[:1])) or "?"
+    raise NotPython(f"process {pid} ({command}) does not map a Python interpreter")
 
 
-def _refuse_deeper_namespace(pid: int) -> None:
+def _located(pid: int, file: CodeFile) -> list[Located]:
+    """Return the interpreter that *file* holds, once for each time that it is loaded."""
+    opened = open_mapped(pid, file.first)
+    image = opened.image()
+    interpreter = identify(image)
+    return [
+        Located(pid, opened, interpreter, image.build_id, bias)
+        for bias in load_biases(image.segments, file)
+    ]
+
+
+def _the_one_in_use(found: Sequence[Located]) -> Located:
+    if len(found) == 1:
+        return found[0]
+    # A library that somebody has loaded by mistake, or for a part of the program.
+    usages = [usage_of(each.pid, each.interpreter, each.load_bias) for each in found]
+    best = max(usages)
+    used = [each for each, usage in zip(found, usages, strict=True) if usage is best]
+    if len(used) > 1 and best is not Usage.NONE:
+        names = " and ".join(
+            f"CPython {each.interpreter.version} in {printable(each.file.mapping.path)}"
+            for each in used
+        )
+        raise UnsupportedPython(
+            f"process {used[0].pid} runs several Pythons at once: {names}",
+            remedy="gilscope traces one Python in a process, and does not choose between them.",
+        )
+    return used[0]
+
+
+def _refuse_deeper_namespace(view: _View) -> None:
     # The kernel names a process to a probe in the initial pid namespace or in the process' own.
-    with _readable(pid):
-        depth = len(procfs.read_status(pid).namespace_pids)
-    if depth > 1 and not procfs.in_initial_pid_namespace():
+    if len(view.status.namespace_pids) > 1 and not procfs.in_initial_pid_namespace():
         raise NotPermitted(
-            f"process {pid} lives in a pid namespace inside gilscope's, which is not the host's",
+            f"process {view.pid} lives in a pid namespace inside gilscope's, which is not the "
+            "host's",
             remedy="Run gilscope in the pid namespace of the process (docker: --pid "
             "container:NAME, Kubernetes: shareProcessNamespace) or of the host (--pid host, "
             "hostPID).",
@@ -156,95 +187,44 @@ def inspect(pid: int, cache: SiteCache, *, method: str | None = None) -> Target:
         return _inspect(pid, cache, method)
 
 
-@contextlib.contextmanager
-def while_alive(pid: int) -> Iterator[None]:
-    """Raise NotPython for whatever fails because process *pid* ends or changes meanwhile."""
-    try:
-        yield
-    except NotPython:
-        raise
-    except (OSError, GilscopeError) as error:
-        if not procfs.is_alive(pid):
-            raise NotPython(f"process {pid} ended while gilscope looked at it") from error
-        if isinstance(error, GilscopeError) or error.errno not in _CHANGING:
-            raise
-        raise NotPython(
-            f"process {pid} changed while gilscope looked at it ({error})",
-            remedy="It may be replacing its program: try again.",
-        ) from error
-
-
 def _inspect(pid: int, cache: SiteCache, method: str | None) -> Target:
-    located = locate(pid)
+    view = _view(pid)
+    located = _locate(view)
     reason = ""
     if method != "libc":
         try:
+            _refuse_shadow_stack(view.status)
             return _by_sites(located, cache)
         except (ElfError, GilCodeNotFound) as error:
             if method == "sites":
                 raise GilCodeNotFound(str(error)) from error
             reason = str(error)
     try:
-        return _by_libc(located, reason)
+        return _by_libc(located, view, reason)
     except GilCodeNotFound as error:
         raise GilCodeNotFound(f"{reason}; {error}" if reason else str(error)) from error
 
 
-def open_mapped(pid: int, mapping: Mapping) -> MappedFile:
-    """Return the file behind *mapping* under a path that leads to the mapped inode itself.
-
-    A path may by now name another file: an upgraded interpreter, or one of the agent's own mount
-    namespace. The first page in memory decides. Raises NotPermitted or NotPython.
-    """
-    with _readable(pid), ProcessMemory(pid) as memory:
-        expected = memory.read(mapping.start, _COMPARED)
-    ways: tuple[str, ...] = (
-        f"/proc/{pid}/root{mapping.path}",
-        # Both lead to the inode itself, deleted or not.
-        f"/proc/{pid}/exe",
-        f"/proc/{pid}/map_files/{mapping.start:x}-{_map_end(pid, mapping):x}",
-    )
-    if mapping.is_deleted:
-        # What has taken its place may hold the same bytes, and nobody would run into a probe there.
-        ways = ways[1:]
-    denied: OSError | None = None
-    for path in ways:
-        try:
-            with Path(path).open("rb") as file:
-                if file.read(_COMPARED) == expected:
-                    return MappedFile(mapping, path, _identity(os.fstat(file.fileno())))
-        except PermissionError as error:
-            denied = error
-        except OSError:
-            continue
-    if denied is not None:
-        raise NotPermitted(
-            f"cannot open the file that process {pid} maps as {printable(mapping.path)} "
-            f"({denied.strerror})",
-            remedy="Grant CAP_DAC_READ_SEARCH if its folder is closed to gilscope; if the file was "
-            "replaced since the process started, grant CAP_CHECKPOINT_RESTORE or restart the "
-            "process. `gilscope doctor -p PID` tells which.",
+def _refuse_shadow_stack(status: ProcessStatus) -> None:
+    # The libc method probes no call: only where functions begin, and where they return to.
+    if status.has_shadow_stack:
+        raise GilCodeNotFound(
+            "it runs with a shadow stack of return addresses (shstk), to which not every kernel "
+            "adds what a probed call pushes"
         )
-    raise NotPython(
-        f"the file that process {pid} maps as {printable(mapping.path)} is not on disk any more",
-        remedy="Restart the process, so that it runs the installed interpreter.",
-    )
-
-
-def _identity(status: os.stat_result) -> tuple[int, int]:
-    return status.st_dev, status.st_ino
 
 
 def _by_sites(located: Located, cache: SiteCache) -> Target:
-    with _image(located.file.path) as image:
-        sites = cache.load(image)
-        if sites is None:
-            sites = resolve_sites(image)
-            cache.store(image, sites)
-        is_stepped = any(
-            image.bytes_at(site.offset, 1) != _DIRECT_CALL
-            for site in (*sites.acquires, *sites.releases)
-        )
+    image = located.file.image()
+    sites = cache.load(image)
+    if sites is None:
+        found = search_sites(located.file.held)
+        sites = found.sites
+        cache.store(found, sites)
+    is_stepped = any(
+        image.bytes_at(site.offset, 1) != _DIRECT_CALL
+        for site in (*sites.acquires, *sites.releases)
+    )
     # Ends before beginnings: a beginning whose end is not probed yet would never end.
     points = (
         *(("on_wait_return", pause.after) for pause in sites.waits),
@@ -266,16 +246,12 @@ def _by_sites(located: Located, cache: SiteCache) -> Target:
     )
 
 
-def _by_libc(located: Located, reason: str) -> Target:
-    mappings = procfs.read_maps(located.pid)
-    if not mappings:
-        raise NotPython(f"process {located.pid} ended while gilscope looked at it")
-    for mapping in mappings:
-        if mapping.offset or not _LIBC.search(mapping.path):
+def _by_libc(located: Located, view: _View, reason: str) -> Target:
+    for libc in code_files(view.mappings):
+        if not _LIBC.search(libc.path):
             continue
-        file = open_mapped(located.pid, mapping)
-        with _image(file.path) as image:
-            points = _libc_points(image)
+        file = open_mapped(located.pid, libc.first)
+        points = _libc_points(file.image())
         if points:
             return Target(
                 located=located,
@@ -303,7 +279,7 @@ def _libc_points(image: ElfImage) -> tuple[Hookpoint, ...]:
 def _process(located: Located, method: str, *, knows_causes: bool) -> Process:
     pid = located.pid
     container_id, pod_uid = procfs.read_cgroup(pid)
-    with _readable(pid):
+    with readable(pid):
         name = process_name(procfs.read_command_line(pid))
     return Process(
         pid=pid,
@@ -315,49 +291,3 @@ def _process(located: Located, method: str, *, knows_causes: bool) -> Process:
         container_id=container_id,
         pod_uid=pod_uid,
     )
-
-
-def _candidates(pid: int, mappings: tuple[Mapping, ...]) -> Iterator[Mapping]:
-    # The interpreter is libpython, the executable itself, or, under an explicit ld.so, neither.
-    files = {mapping.path: mapping for mapping in reversed(mappings) if mapping.offset == 0}
-    code = {mapping.path for mapping in mappings if mapping.executable}
-    with contextlib.suppress(OSError):
-        program = str(Path(f"/proc/{pid}/exe").readlink()).removesuffix(" (deleted)")
-        if program in files and program in code:
-            files = {program: files[program], **files}
-    wanted: tuple[Callable[[str], object], ...] = (_LIBPYTHON.search, _PYTHON.search)
-    ranked = [path for search in wanted for path in files if search(path)]
-    for path in dict.fromkeys([*ranked, *list(files)[:1]]):
-        if path in code:
-            yield files[path]
-
-
-def _map_end(pid: int, mapping: Mapping) -> int:
-    with contextlib.suppress(OSError):
-        for other in procfs.read_maps(pid):
-            if other.start == mapping.start:
-                return other.end
-    return mapping.end
-
-
-@contextlib.contextmanager
-def _image(path: str) -> Iterator[ElfImage]:
-    with (
-        Path(path).open("rb") as file,
-        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view,
-    ):
-        yield ElfImage(view)
-
-
-@contextlib.contextmanager
-def _readable(pid: int) -> Iterator[None]:
-    try:
-        yield
-    except (FileNotFoundError, ProcessLookupError) as error:
-        raise NotPython(f"there is no process {pid}") from error
-    except PermissionError as error:
-        raise NotPermitted(
-            f"not permitted to look into process {pid} ({error.strerror})",
-            remedy="Run as root, or grant CAP_SYS_PTRACE, and for a process of another user "
-            f"CAP_DAC_READ_SEARCH as well. `gilscope doctor -p {pid}` tells which is missing.",
-        ) from error

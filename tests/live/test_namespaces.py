@@ -114,11 +114,11 @@ def test_interpreter_that_only_the_target_can_see(tracer: Tracer, tmp_path: Path
         # Seen from here the root is an empty folder.
         assert [] == list(root.iterdir())
         target = tracer.attach(pid)
+        assert Path(f"/proc/{pid}/root/bin/python3").samefile(target.file.path)
         with looked_after(tracer):
             truth = exact_counts(workload.run())
         observation = observation_of(tracer, pid)
 
-    assert f"/proc/{pid}/root/bin/python3" == target.file.path
     assert "sites" == target.process.method
     _assert_right(observation, truth)
 

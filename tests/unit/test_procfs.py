@@ -14,6 +14,7 @@ _MAPS = """\
 7f1000000000-7f1000001000 r-xp 00001000 fd:00 99                         /tmp/a b.so (deleted)
 7ffd5d9e6000-7ffd5da07000 rw-p 00000000 00:00 0                          [stack]
 """
+_DEVICE = os.makedev(0xFD, 0)
 _STATUS = (
     "Name:\tpy) x\nState:\tS (sleeping)\nTgid:\t42\nPid:\t42\nPPid:\t7\nNSpid:\t42\t5\n"
     "CapEff:\t000001fffeffffff\nSeccomp:\t2\n"
@@ -29,10 +30,48 @@ def test_maps_are_the_mapped_files() -> None:
     mappings = procfs.parse_maps(_MAPS)
 
     assert (
-        Mapping(0x400000, 0x423000, False, 0, 1234, "/usr/bin/python3.11", False),
-        Mapping(0x423000, 0x6D9000, True, 0x23000, 1234, "/usr/bin/python3.11", False),
-        Mapping(0x7F1000000000, 0x7F1000001000, True, 0x1000, 99, "/tmp/a b.so", True),
+        Mapping(0x400000, 0x423000, False, 0, 1234, "/usr/bin/python3.11", False, _DEVICE),
+        Mapping(0x423000, 0x6D9000, True, 0x23000, 1234, "/usr/bin/python3.11", False, _DEVICE),
+        Mapping(0x7F1000000000, 0x7F1000001000, True, 0x1000, 99, "/tmp/a b.so", True, _DEVICE),
     ) == mappings
+
+
+@pytest.mark.parametrize("end", ["\r", "\v", "\f", "\x1c", "\x85", "\u2028"])
+def test_a_name_cannot_forge_a_mapping(end: str) -> None:
+    """
+    The kernel ends a line with a newline and with nothing else, and writes no other in a name.
+    """
+    forged = "7f0000000000-7f0000001000 r-xp 00000000 fd:00 7 /etc/python3"
+
+    mappings = procfs.parse_maps(f"400000-401000 r--p 00000000 fd:00 9 /tmp/a{end}{forged}\n")
+
+    assert [f"/tmp/a{end}{forged}"] == [mapping.path for mapping in mappings]
+
+
+def test_a_name_is_not_guessed() -> None:
+    """
+    What looks like an escaped newline may be four characters of the name.
+    """
+    (mapping,) = procfs.parse_maps("400000-401000 r--p 0 fd:00 9 /tmp/a\\012/python3\n")
+
+    assert "/tmp/a\\012/python3" == mapping.path
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("x86_Thread_features:\tshstk wrss \n", True),
+        ("x86_Thread_features:\tshstk\n", True),
+        ("x86_Thread_features:\t\n", False),
+        ("x86_Thread_features_locked:\tshstk wrss \n", False),
+        ("", False),
+    ],
+)
+def test_status_tells_of_a_shadow_stack(line: str, *, expected: bool) -> None:
+    """
+    The features that are on count, not those that are locked.
+    """
+    assert expected == procfs.parse_status(_STATUS + line).has_shadow_stack
 
 
 def test_status_tells_both_pids_of_a_contained_process() -> None:

@@ -1,7 +1,6 @@
 """Judges what was found in a process: the interpreter's file, its GIL code, its locks."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from gilscope import procfs
@@ -10,6 +9,7 @@ from gilscope.doctor.machine import Machine
 from gilscope.doctor.remedies import grant
 from gilscope.errors import GilCodeNotFound, NotPermitted
 from gilscope.gil.model import Sites
+from gilscope.mapped_file import check_name
 from gilscope.model import Gil
 from gilscope.target import Located, Target
 
@@ -44,7 +44,7 @@ def closed_path(pid: int) -> str | None:
         return None
     for mapping in mappings:
         try:
-            Path(f"/proc/{pid}/root{mapping.path}").open("rb").close()
+            check_name(pid, mapping)
         except PermissionError:
             if mapping.executable or not mapping.offset:
                 return mapping.path
@@ -65,20 +65,23 @@ def judge_closed_path(path: str, machine: Machine) -> Check:
     )
 
 
-def judge_interpreter(located: Located) -> Check:
-    """Return which interpreter it is, and how its file is opened."""
+def judge_interpreter(located: Located, *, is_replaced: bool) -> Check:
+    """Return which interpreter it is, and how its file is opened.
+
+    *is_replaced*: its name does not lead to it any more.
+    """
     file, build_id = located.file, located.build_id.removeprefix("sha256:")
     found = (
         f"CPython {located.interpreter.version}, {file.mapping.path}, "
         f"build {build_id[:_SHORT_BUILD_ID]}"
     )
-    if file.path == f"/proc/{located.pid}/root{file.mapping.path}":
+    if not is_replaced:
         return Check("interpreter", Status.OK, found)
     return Check(
         "interpreter",
         Status.OK,
         f"{found}; the file was replaced or removed since the process started, and is opened as "
-        f"{file.path}",
+        f"{file.opened_as}",
     )
 
 

@@ -23,6 +23,7 @@ from gilscope.errors import GilscopeError, NotPermitted, NotPython, UnsupportedP
 from gilscope.gil.memory import TornRead
 from gilscope.gil.runtime import read_gils, read_threads, runtime_of
 from gilscope.gil.site_cache import SiteCache
+from gilscope.mapped_file import leads_to
 from gilscope.model import Gil
 from gilscope.process_name import process_name
 from gilscope.procmem import ProcessMemory
@@ -81,15 +82,17 @@ def _diagnose_python(
     else:
         found = Found(target, target.sites)
         code = (judge_gil_code(found), judge_holds(found))
+    is_replaced = not leads_to(pid, located.file)
+    interpreter = judge_interpreter(located, is_replaced=is_replaced)
     threads, gils = _read_runtime(located)
     locks = judge_gils(gils, threads, standing.threads)
     return replace(
         outside,
-        checks=(*outside.checks, judge_interpreter(located), *code, locks),
+        checks=(*outside.checks, interpreter, *code, locks),
         python=located.interpreter.version,
         build_id=located.build_id,
         path=located.file.mapping.path,
-        opened_as=located.file.path,
+        opened_as=located.file.opened_as,
         method=found.target.process.method if found else None,
         sites=sites_count(found) if found else None,
         gils=tuple(gil.interpreter_id for gil in gils) if isinstance(gils, list) else None,

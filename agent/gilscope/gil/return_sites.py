@@ -1,13 +1,15 @@
 """Libc method: turns the address that a wait returns to into a place for a probe."""
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gilscope import procfs
 from gilscope.errors import GilCodeNotFound
 from gilscope.gil.pauses import LOOKAHEAD, distance_to_jump
 from gilscope.kernel.uprobes import Hook
+from gilscope.mapped_file import open_mapped
 from gilscope.procmem import ProcessMemory
-from gilscope.target import open_mapped
 
 __all__ = ["ReturnSite", "hook_for"]
 
@@ -20,24 +22,27 @@ class ReturnSite:
     is_yield: bool
 
 
-def hook_for(pid: int, memory: ProcessMemory, site: ReturnSite) -> Hook:
-    """Return the probe for *site* in process *pid*.
+@contextlib.contextmanager
+def hook_for(pid: int, memory: ProcessMemory, site: ReturnSite) -> Iterator[Hook]:
+    """Give the probe for *site* in process *pid*, to be placed while its file is held.
 
-    Raises GilCodeNotFound, NotPermitted or OSError.
+    Raises GilCodeNotFound, NotPermitted, NotPython or OSError.
     """
     mappings = procfs.read_maps(pid)
     for mapping in mappings:
         if mapping.executable and mapping.start <= site.address < mapping.end:
             first = next(
-                (other for other in mappings if other.path == mapping.path and not other.offset),
+                (other for other in mappings if other.file == mapping.file and not other.offset),
                 None,
             )
             if first is None:
                 break
             skipped = distance_to_jump(memory.read(site.address, LOOKAHEAD))
-            return Hook(
-                program="on_yield_return" if site.is_yield else "on_wait_return",
-                path=open_mapped(pid, first).path,
-                offset=site.address - mapping.start + mapping.offset + skipped,
-            )
+            with contextlib.closing(open_mapped(pid, first)) as file:
+                yield Hook(
+                    program="on_yield_return" if site.is_yield else "on_wait_return",
+                    path=file.path,
+                    offset=site.address - mapping.start + mapping.offset + skipped,
+                )
+            return
     raise GilCodeNotFound(f"no file is mapped at {site.address:#x}")

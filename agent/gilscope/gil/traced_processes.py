@@ -74,10 +74,10 @@ class TracedProcesses:
             undo.callback(self._take_out, traced)
             self._place_probes(traced)
             self._find_breakpoints(traced)
-            if not traced.runs_the_same() or not target.file.is_still_there():
+            if not traced.runs_the_same():
                 raise NotPython(
                     f"process {pid} changed while it was being attached",
-                    remedy="It may be replacing its program, or its interpreter: try again.",
+                    remedy="It may be replacing its program: try again.",
                 )
             self.wakeups.add(pidfd, pid)
             undo.callback(self.wakeups.remove, pidfd)
@@ -102,6 +102,8 @@ class TracedProcesses:
         traced.ended_ns = time.monotonic_ns()
         self._probe.detach(pid)
         traced.memory.close()
+        # No probe is placed in it any more, for which its file would be needed.
+        traced.target.close()
         self.wakeups.remove(traced.pidfd)
         os.close(traced.pidfd)
 

@@ -19,7 +19,8 @@ from gilscope.gil.site_cache import SiteCache
 from gilscope.gil.traced import Traced
 from gilscope.gil.traced_processes import TracedProcesses
 from gilscope.model import Observation, Timeline
-from gilscope.target import Target, inspect, while_alive
+from gilscope.process_access import while_alive
+from gilscope.target import Target, inspect
 
 __all__ = ["Tracer"]
 
@@ -237,6 +238,7 @@ class Tracer:
             undo.callback(os.close, pidfd)
             memory = undo.enter_context(open_memory(pid))
             target = inspect(pid, self.cache, method=method)
+            undo.callback(target.close)
             with self._lock:
                 self._processes.begin(target, pidfd, memory)
             undo.pop_all()
@@ -335,8 +337,8 @@ class Tracer:
 
     def _probe_return(self, traced: Traced, site: ReturnSite) -> None:
         try:
-            hook = hook_for(traced.pid, traced.memory, site)
-            self.probe.add_hooks(traced.pid, [hook])
+            with hook_for(traced.pid, traced.memory, site) as hook:
+                self.probe.add_hooks(traced.pid, [hook])
         except (FileNotFoundError, ProcessLookupError):
             return  # the process has just ended
         except (GilscopeError, OSError) as error:

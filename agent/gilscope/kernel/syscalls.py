@@ -18,6 +18,7 @@ from gilscope.kernel.compiled import MapDefinition
 __all__ = [
     "create_array_map",
     "create_map",
+    "file_system_type",
     "load_program",
     "map_delete",
     "map_lookup",
@@ -25,6 +26,7 @@ __all__ = [
     "map_next_key",
     "map_update",
     "monotonic_ns",
+    "mount_id",
     "open_in_root",
     "open_raw_tracepoint",
     "open_uprobe",
@@ -36,6 +38,8 @@ __all__ = [
 _SYS_BPF = 321
 _SYS_PERF_EVENT_OPEN = 298
 _SYS_SETGROUPS = 116
+_SYS_FSTATFS = 138
+_SYS_STATX = 332
 _SYS_OPENAT2 = 437
 _SYS_CLOCK_GETTIME = 228
 _CLOCK_MONOTONIC = 1
@@ -61,7 +65,10 @@ _PERF_EVENT_IOC_ENABLE = 0x2400
 _PERF_EVENT_IOC_SET_BPF = 0x40042408
 _PERF_FLAG_FD_CLOEXEC = 8
 _PERF_ATTR_SIZE = 112
-_RESOLVE_IN_ROOT = 0x10
+_RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_IN_ROOT = 0x2, 0x4, 0x10
+_STATFS_SIZE = 120
+_AT_EMPTY_PATH, _AT_STATX_DONT_SYNC, _STATX_MNT_ID = 0x1000, 0x4000, 0x1000
+_STATX_SIZE, _STATX_MNT_ID_OFFSET = 256, 144
 _UPROBE_TYPE = Path("/sys/bus/event_source/devices/uprobe/type")
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -268,19 +275,44 @@ def open_uprobe(path: str, offset: int, program_fd: int, pid: int) -> int:
     return fd
 
 
-def open_in_root(root_fd: int, path: bytes, flags: int) -> int:
+def open_in_root(root_fd: int, path: bytes, flags: int, *, follows_links: bool = True) -> int:
     """Open *path* as a process whose root directory is *root_fd* would; return the descriptor.
 
-    Neither ``..`` nor a symbolic link leads out of that root. Needs Linux 5.6. Raises OSError.
+    Neither ``..`` nor a symbolic link leads out of that root, nor do the links of /proc. Without
+    *follows_links* a symbolic link on the way is an error. Needs Linux 5.6. Raises OSError.
     """
+    resolve = _RESOLVE_IN_ROOT | _RESOLVE_NO_MAGICLINKS
+    if not follows_links:
+        resolve |= _RESOLVE_NO_SYMLINKS
     # struct open_how: flags, mode, resolve.
-    how = struct.pack("=QQQ", flags | os.O_CLOEXEC, 0, _RESOLVE_IN_ROOT)
+    how = struct.pack("=QQQ", flags | os.O_CLOEXEC, 0, resolve)
     held_path = ctypes.create_string_buffer(path)
     held_how = ctypes.create_string_buffer(how, len(how))
     return _checked(
         _libc.syscall(_SYS_OPENAT2, root_fd, held_path, held_how, ctypes.c_size_t(len(how))),
         "openat2",
     )
+
+
+def file_system_type(fd: int) -> int:
+    """Return the magic number of the file system that *fd* lies on; raises OSError."""
+    held = ctypes.create_string_buffer(_STATFS_SIZE)
+    _checked(_libc.syscall(_SYS_FSTATFS, fd, held), "fstatfs")
+    return int(struct.unpack_from("=q", held)[0])
+
+
+def mount_id(fd: int) -> int | None:
+    """Return the id of the mount on which *fd* was found, None where the kernel does not tell.
+
+    The file system itself is asked nothing. Raises OSError.
+    """
+    held = ctypes.create_string_buffer(_STATX_SIZE)
+    flags = _AT_EMPTY_PATH | _AT_STATX_DONT_SYNC
+    _checked(_libc.syscall(_SYS_STATX, fd, b"", flags, _STATX_MNT_ID, held), "statx")
+    # stx_mask comes first: what the kernel has filled in.
+    if not struct.unpack_from("=I", held)[0] & _STATX_MNT_ID:
+        return None
+    return int(struct.unpack_from("=Q", held, _STATX_MNT_ID_OFFSET)[0])
 
 
 def set_file_ids(uid: int, gid: int) -> tuple[int, int]:

@@ -1,20 +1,21 @@
 """Finds in a process the file that runs its transactions."""
 
-import mmap
+import contextlib
 import struct
 from collections.abc import Collection
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePosixPath
 
 from gilscope import procfs
 from gilscope.elf import ElfError, ElfImage
 from gilscope.errors import NotPermitted, NotPython
+from gilscope.mapped_file import MappedFile, open_mapped
+from gilscope.process_files import CodeFile, code_files, load_biases
 from gilscope.process_name import process_name
 from gilscope.procfs import Mapping
 from gilscope.procmem import ProcessMemory
 from gilscope.stm_live.model import Library, StmProcess
 from gilscope.stm_live.sites import MARKS, StmSites, find_sites
-from gilscope.target import MappedFile, open_mapped
 
 __all__ = ["CHECKED", "StmTarget", "inspect_stm"]
 
@@ -59,10 +60,11 @@ def inspect_stm(pid: int, libraries: Collection[Library] = tuple(Library)) -> St
     """
     try:
         with ProcessMemory(pid) as memory:
-            for mapping in _candidates(pid):
-                if Library.LIBITM not in libraries and _LIBITM in Path(mapping.path).name:
+            for code_file in _candidates(pid):
+                name = PurePosixPath(code_file.path).name
+                if Library.LIBITM not in libraries and _LIBITM in name:
                     continue
-                target = _target(pid, mapping, memory, libraries)
+                target = _target(pid, code_file, memory, libraries)
                 if target is not None:
                     return target
     except (FileNotFoundError, ProcessLookupError) as error:
@@ -74,33 +76,26 @@ def inspect_stm(pid: int, libraries: Collection[Library] = tuple(Library)) -> St
     return None
 
 
-def _candidates(pid: int) -> list[Mapping]:
-    mappings = procfs.read_maps(pid)
-    code = {mapping.path for mapping in mappings if mapping.executable}
-    first: dict[str, Mapping] = {}
-    for mapping in mappings:
-        if mapping.offset == 0 and mapping.path in code:
-            first.setdefault(mapping.path, mapping)
-    return list(first.values())
+def _candidates(pid: int) -> list[CodeFile]:
+    return list(code_files(procfs.read_maps(pid)))
 
 
 def _target(
-    pid: int, mapping: Mapping, memory: ProcessMemory, libraries: Collection[Library]
+    pid: int, code_file: CodeFile, memory: ProcessMemory, libraries: Collection[Library]
 ) -> StmTarget | None:
     try:
-        file = open_mapped(pid, mapping)
-        with (
-            Path(file.path).open("rb") as opened,
-            mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as view,
-        ):
-            if all(view.find(_MARKS[library]) < 0 for library in libraries):
+        with contextlib.ExitStack() as closing:
+            file = closing.enter_context(contextlib.closing(open_mapped(pid, code_file.first)))
+            if not file.held.mentions(_MARKS[library] for library in libraries):
                 return None
-            image = ElfImage(view)
-            load_bias = mapping.start - image.load_address
+            image = file.image()
+            load_bias, *_ = load_biases(image.segments, code_file)
             sites = find_sites(image, lambda vaddr: _read_pointer(memory, load_bias, vaddr))
             if sites is None or sites.library not in libraries:
                 return None
-            return StmTarget(_process(pid, mapping, image, sites), file, sites, load_bias)
+            process = _process(pid, code_file.first, image, sites)
+            closing.pop_all()
+            return StmTarget(process, file, sites, load_bias)
     except (ElfError, NotPython, ValueError):
         # It is no ELF file, empty, or not on disk any more.
         return None

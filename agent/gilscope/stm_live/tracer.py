@@ -119,7 +119,7 @@ class StmTracer:
                 event = target.event_function(memory)
             except (FileNotFoundError, ProcessLookupError) as error:
                 raise NotPython(f"process {pid} ended while it was being attached") from error
-            if event != target.sites.event_function or not target.file.is_still_there():
+            if event != target.sites.event_function:
                 raise NotPython(
                     f"process {pid} changed while it was being attached",
                     remedy="It may be replacing its program, or beginning to log: try again.",
@@ -264,6 +264,7 @@ class StmTracer:
             self._probe.detach(pid)
         os.close(traced.pidfd)
         traced.memory.close()
+        traced.target.file.close()
 
 
 def _stepped(target: StmTarget, memory: ProcessMemory) -> set[str]:

@@ -175,8 +175,6 @@ class StmWindows:
             watched.until_ns = grant.until_ns
 
     def _open(self, watched: _Watched, allowance_ns: int) -> None:
-        if not watched.file.is_still_there():
-            return
         self._open_in[watched.place].add(watched.pid)
         watched.window.open(self._prices(watched.place), allowance_ns)
         if has_ended(watched.pidfd):

@@ -1,5 +1,6 @@
 """Tests of what is said about an interpreter that was found."""
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -18,6 +19,7 @@ from gilscope.gil.interpreter import Interpreter
 from gilscope.gil.model import PausePoint, Site, Sites
 from gilscope.model import Gil, Process
 from gilscope.procfs import Mapping
+from gilscope.regular_file import HeldFile
 from gilscope.target import Hookpoint, Located, MappedFile, Target
 
 _SITE = Site(0x1000, 0x1000)
@@ -38,11 +40,15 @@ _SITES = Sites(
 _LIBC = Mapping(0x7F0000000000, 0x7F0000001000, False, 0, 8, "/lib/libc.so.6", False)
 
 
+def _held() -> HeldFile:
+    return HeldFile(os.open(__file__, os.O_RDONLY))
+
+
 def _located(opened_as: str) -> Located:
     mapping = Mapping(0x400000, 0x500000, False, 0, 7, "/usr/bin/python3.11", False)
     return Located(
         pid=47,
-        file=MappedFile(mapping, opened_as, (1, 2)),
+        file=MappedFile(mapping, opened_as, _held()),
         interpreter=Interpreter((3, 11), "3.11.2", 0x1000, 0x2000, None),
         build_id="ab" * 20,
         load_bias=0,
@@ -53,7 +59,7 @@ def _target(method: str) -> Target:
     return Target(
         located=_located("/proc/47/root/usr/bin/python3.11"),
         process=Process(47, "app.py", "3.11.2", "ab" * 20, method),
-        file=MappedFile(_LIBC, "/proc/47/root/lib/libc.so.6", (1, 3)),
+        file=MappedFile(_LIBC, "/proc/47/root/lib/libc.so.6", _held()),
         hookpoints=(Hookpoint("on_libc_wait", 1), Hookpoint("on_libc_yield", 2)),
         fallback_reason="the file has no section headers",
     )
@@ -63,7 +69,7 @@ def test_an_interpreter_on_disk() -> None:
     """
     Version, path and the beginning of the build-id.
     """
-    check = judge_interpreter(_located("/proc/47/root/usr/bin/python3.11"))
+    check = judge_interpreter(_located("/proc/47/exe"), is_replaced=False)
 
     assert "CPython 3.11.2, /usr/bin/python3.11, build abababababab" == check.found
 
@@ -72,7 +78,7 @@ def test_a_replaced_interpreter() -> None:
     """
     The way that leads to the replaced file is told.
     """
-    check = judge_interpreter(_located("/proc/47/exe"))
+    check = judge_interpreter(_located("/proc/47/exe"), is_replaced=True)
 
     assert (Status.OK, True) == (
         check.status,
