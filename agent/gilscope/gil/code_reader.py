@@ -18,7 +18,15 @@ UNKNOWN_FRAME = Frame("unknown", "", 0)
 """In place of a frame whose code object is not there any more, or never was."""
 
 _MOST_CODES = 20_000
+_MOST_BYTES = 32 << 20
+"""That are kept of one process: its names and tables may be as long as it likes."""
+_LONGEST_KEPT_TABLE = 1 << 16
+"""Longer ones, of which there are hardly any, are read again for each new line."""
+_OBJECT_BYTES = 512
+"""What an entry takes besides its texts; a little more than was measured."""
 _OBJECT_TYPE = 8
+_LONGEST_READ_TABLE = 1 << 20
+"""In which a line is searched for."""
 _LONGEST_TABLE = 1 << 22
 _LONGEST_BYTECODE = 1 << 24
 _UNIT = 2
@@ -41,18 +49,33 @@ class _Code:
     head: _Head
     function: str
     file: str
-    line_table: bytes
+    line_table: bytes | None
+    """None: too long to be kept."""
     bytecode_size: int
     frames: dict[int, Frame | None] = field(default_factory=dict)
     """By instruction; None for one that is not in this code."""
 
+    @property
+    def kept_bytes(self) -> int:
+        """What it takes to keep it, at the most."""
+        # Texts take up to four bytes a character.
+        texts = 4 * (len(self.function) + len(self.file))
+        return texts + len(self.line_table or b"") + _OBJECT_BYTES * (1 + len(self.frames))
+
 
 class CodeReader:
-    """The code objects of one process that frames have told of. Keeps the last *most* used."""
+    """The code objects of one process that frames have told of.
 
-    def __init__(self, runtime: Runtime, *, most: int = _MOST_CODES) -> None:
+    Keeps the last *most* used, in *most_bytes* at the most.
+    """
+
+    def __init__(
+        self, runtime: Runtime, *, most: int = _MOST_CODES, most_bytes: int = _MOST_BYTES
+    ) -> None:
         self._runtime = runtime
         self._most = most
+        self._most_bytes = most_bytes
+        self._bytes = 0
         self._codes: OrderedDict[int, _Code] = OrderedDict()
         self._unknown = 0
 
@@ -79,7 +102,14 @@ class CodeReader:
 
     def forget(self, code: int) -> None:
         """Read *code* again when it is asked for: there is another code object now."""
-        self._codes.pop(code, None)
+        known = self._codes.pop(code, None)
+        if known is not None:
+            self._bytes -= known.kept_bytes
+
+    @property
+    def kept_bytes(self) -> int:
+        """What is kept takes at the most."""
+        return self._bytes
 
     def revalidate(self, codes: Iterable[int]) -> None:
         """Forget those of *codes* that are not the code objects any more that they were."""
@@ -95,7 +125,7 @@ class CodeReader:
                     raise
                 return  # nothing changes any more in a process that has ended
             if not is_same:
-                del self._codes[code]
+                self.forget(code)
 
     def _frame(self, address: int, instruction: int, files: dict[int, str]) -> Frame:
         code = self._code(address, files)
@@ -104,7 +134,10 @@ class CodeReader:
         elif instruction in code.frames:
             frame = code.frames[instruction]
         else:
-            frame = code.frames[instruction] = self._located(code, instruction)
+            frame = self._located(code, address, instruction)
+            code.frames[instruction] = frame
+            self._bytes += _OBJECT_BYTES
+            self._evict()
         self._unknown += frame is None
         return frame or UNKNOWN_FRAME
 
@@ -118,9 +151,13 @@ class CodeReader:
         except (TornRead, OSError):
             return None
         self._codes[address] = code
-        if len(self._codes) > self._most:
-            self._codes.popitem(last=False)
+        self._bytes += code.kept_bytes
+        self._evict()
         return code
+
+    def _evict(self) -> None:
+        while self._codes and (len(self._codes) > self._most or self._bytes > self._most_bytes):
+            self.forget(next(iter(self._codes)))
 
     def _read(self, address: int, files: dict[int, str]) -> _Code:
         head = self._read_head(address)
@@ -130,7 +167,7 @@ class CodeReader:
             head=head,
             function=read_str(self._runtime, head.name),
             file=files[head.file],
-            line_table=self._read_line_table(head.line_table),
+            line_table=self._read_line_table(head.line_table, _LONGEST_KEPT_TABLE),
             bytecode_size=self._read_bytecode_size(head.bytecode),
         )
         # As long as the code object is there, so is all that it points to.
@@ -158,10 +195,13 @@ class CodeReader:
             bytecode=bytecode,
         )
 
-    def _read_line_table(self, address: int) -> bytes:
+    def _read_line_table(self, address: int, longest: int) -> bytes | None:
+        """Return the table at *address*, None where it is longer than *longest*."""
         size = self._length(address)
         if not 0 <= size <= _LONGEST_TABLE:
             raise TornRead(f"no line table at {address:#x}: {size} bytes")
+        if size > longest:
+            return None
         start = address + self._runtime.layout.bytes_content
         return read_bytes(self._runtime.memory, start, size)
 
@@ -174,17 +214,27 @@ class CodeReader:
     def _length(self, address: int) -> int:
         return read_int(self._runtime.memory, address + self._runtime.layout.object_length, 8)
 
-    def _located(self, code: _Code, instruction: int) -> Frame | None:
+    def _located(self, code: _Code, address: int, instruction: int) -> Frame | None:
         offset = self._offset(instruction)
         # A frame that has not begun stands before its first instruction.
         if not -_UNIT <= offset < code.bytecode_size:
             return None
         form = self._runtime.layout.line_table_form
+        table = code.line_table
+        if table is None:
+            table = self._long_table(code, address)
         try:
-            line = line_at(form, code.line_table, code.head.first_line, offset)
+            line = None if table is None else line_at(form, table, code.head.first_line, offset)
         except ValueError:
             line = None  # programs may make code objects with any table they like
         return Frame(code.function, code.file, code.head.first_line, line)
+
+    def _long_table(self, code: _Code, address: int) -> bytes | None:
+        try:
+            table = self._read_line_table(code.head.line_table, _LONGEST_READ_TABLE)
+            return table if self._read_head(address) == code.head else None
+        except (TornRead, OSError):
+            return None
 
     def _offset(self, instruction: int) -> int:
         number = instruction - (1 << 32) if instruction >> 31 else instruction

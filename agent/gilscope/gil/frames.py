@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from gilscope.gil.memory import (
+    LimitExceeded,
     TornRead,
     read_bytes,
     read_int,
@@ -50,13 +51,23 @@ def outermost_frames(runtime: Runtime, tstate: int, count: int) -> list[Frame]:
 
 def read_code(runtime: Runtime, code: int) -> Frame:
     """Return name, file and first line of the code object at *code*; raises TornRead."""
+    head = _read_head(runtime, code)
+    name, file, first_line = head
+    frame = Frame(read_str(runtime, name), read_str(runtime, file), first_line)
+    # As long as the code object is there, so are its names; it may have gone since the walk.
+    if _read_head(runtime, code) != head:
+        raise TornRead(f"the code object at {code:#x} went while it was read")
+    return frame
+
+
+def _read_head(runtime: Runtime, code: int) -> tuple[int, int, int]:
     memory, layout = runtime.memory, runtime.layout
     if read_pointer(memory, code + _OBJECT_TYPE) != runtime.code_type:
         raise TornRead(f"no code object at {code:#x}")
-    return Frame(
-        function=read_str(runtime, read_pointer(memory, code + layout.code_name)),
-        file=read_str(runtime, read_pointer(memory, code + layout.code_file)),
-        first_line=read_int(memory, code + layout.code_first_line, 4),
+    return (
+        read_pointer(memory, code + layout.code_name),
+        read_pointer(memory, code + layout.code_file),
+        read_int(memory, code + layout.code_first_line, 4),
     )
 
 
@@ -110,8 +121,10 @@ def _frames(runtime: Runtime, tstate: int) -> Iterator[tuple[int, bytes]]:
             return
     seen: set[int] = set()
     while address:
-        if address in seen or len(seen) == _DEEPEST_STACK:
+        if address in seen:
             raise TornRead(f"a stack of {len(seen)} frames does not end at {address:#x}")
+        if len(seen) == _DEEPEST_STACK:
+            raise LimitExceeded(f"its memory tells of a stack of more than {len(seen)} frames")
         seen.add(address)
         frame = read_bytes(runtime.memory, address, size)
         yield address, frame

@@ -5,7 +5,16 @@ import struct
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-__all__ = ["Memory", "TornRead", "read_bytes", "read_int", "read_pointer", "retried", "to_pointer"]
+__all__ = [
+    "LimitExceeded",
+    "Memory",
+    "TornRead",
+    "read_bytes",
+    "read_int",
+    "read_pointer",
+    "retried",
+    "to_pointer",
+]
 
 _PAGE = 4096
 _ATTEMPTS = 3
@@ -22,6 +31,10 @@ class Memory(Protocol):
 
 class TornRead(ValueError):
     """What was read cannot be true: the process was changing it. Another try may succeed."""
+
+
+class LimitExceeded(TornRead):
+    """There is more of something than any program has: to try again would only cost more."""
 
 
 def read_bytes(memory: Memory, address: int, size: int) -> bytes:
@@ -53,10 +66,15 @@ def to_pointer(content: bytes, offset: int) -> int:
 
 
 def retried(read: Callable[[], _T]) -> _T:
-    """Return what *read* returns, trying again a few times while it raises TornRead."""
+    """Return what *read* returns, trying again a few times while it raises TornRead.
+
+    Not where it raises LimitExceeded.
+    """
     for _ in range(_ATTEMPTS - 1):
         try:
             return read()
+        except LimitExceeded:
+            raise
         except TornRead:
             continue
     return read()

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 
 from gilscope.gil.interpreter import Interpreter
 from gilscope.gil.layout import Layout, layout_for
-from gilscope.gil.memory import Memory, TornRead, read_int, read_pointer, retried
+from gilscope.gil.memory import LimitExceeded, Memory, TornRead, read_int, read_pointer, retried
 from gilscope.gil.model import PythonThread
 from gilscope.model import Gil
 
 __all__ = ["PTHREAD_TID", "Runtime", "kernel_thread_id", "read_gils", "read_threads", "runtime_of"]
 
-_MOST_INTERPRETERS = 10_000
-_MOST_THREADS = 100_000
+_MOST_INTERPRETERS = 256
+_MOST_THREADS = 16_384
+"""Of all interpreters together. What a process says of itself costs the agent a read for each."""
 _LARGEST_INTERPRETER_ID = 1 << 40
 
 # struct _gil_runtime_state around its condition variable, the same since CPython 3.7.
@@ -116,7 +117,8 @@ def _cond(runtime: Runtime, interpreter: int) -> int | None:
 def _interpreters(runtime: Runtime) -> Iterator[tuple[int, int]]:
     layout = runtime.layout
     head = runtime.address + layout.interpreters_head
-    for address in _chain(runtime, head, layout.interpreter_next, _MOST_INTERPRETERS):
+    limit = f"more than {_MOST_INTERPRETERS} interpreters"
+    for address in _chain(runtime, head, layout.interpreter_next, _MOST_INTERPRETERS, limit):
         interpreter_id = read_int(runtime.memory, address + layout.interpreter_id, 8)
         if not 0 <= interpreter_id <= _LARGEST_INTERPRETER_ID:
             raise TornRead(f"no interpreter at {address:#x}: id {interpreter_id}")
@@ -125,9 +127,12 @@ def _interpreters(runtime: Runtime) -> Iterator[tuple[int, int]]:
 
 def _threads(runtime: Runtime) -> Iterator[PythonThread]:
     memory, layout = runtime.memory, runtime.layout
+    left = _MOST_THREADS
+    limit = f"more than {_MOST_THREADS} threads"
     for interpreter, interpreter_id in _interpreters(runtime):
         head = interpreter + layout.threads_head
-        for tstate in _chain(runtime, head, layout.tstate_next, _MOST_THREADS):
+        for tstate in _chain(runtime, head, layout.tstate_next, left, limit):
+            left -= 1
             if read_pointer(memory, tstate + layout.tstate_interpreter) != interpreter:
                 raise TornRead(f"the thread at {tstate:#x} belongs to another interpreter")
             yield PythonThread(
@@ -145,12 +150,14 @@ def _native_thread_id(runtime: Runtime, tstate: int) -> int | None:
     return read_int(runtime.memory, tstate + runtime.layout.native_thread_id, 8) or None
 
 
-def _chain(runtime: Runtime, head: int, next_offset: int, limit: int) -> Iterator[int]:
+def _chain(runtime: Runtime, head: int, next_offset: int, most: int, limit: str) -> Iterator[int]:
     seen: set[int] = set()
     address = read_pointer(runtime.memory, head)
     while address:
-        if address in seen or len(seen) == limit:
+        if address in seen:
             raise TornRead(f"a list of {len(seen)} entries does not end at {address:#x}")
+        if len(seen) == most:
+            raise LimitExceeded(f"its memory tells of {limit}")
         seen.add(address)
         yield address
         address = read_pointer(runtime.memory, address + next_offset)

@@ -299,3 +299,48 @@ def test_names_of_every_width(text: str) -> None:
     assert Frame(text, f"/srv/{text}.py", 1, 1) == process.reader.frame(
         code, process.instruction(0)
     )
+
+
+@every_version
+def test_kept_bytes_are_bounded(version: str) -> None:
+    """
+    However long the tables and names of a process are, what is kept of them is not.
+    """
+    python = PythonInMemory(version)
+    reader = CodeReader(python.runtime, most_bytes=100_000)
+    for number in range(40):
+        code = python.code(f"f{number}", line_table=bytes(10_000))
+        reader.frame(code, 0)
+
+        assert reader.kept_bytes <= 100_000
+    assert reader.kept_bytes > 50_000
+
+
+@every_version
+def test_a_long_table_is_not_kept(version: str) -> None:
+    """
+    Many code objects may share one: its lines are found all the same.
+    """
+    process = _process(version)
+    table = _TABLES[process.python.layout.line_table_form]
+    process.code = process.python.code(
+        *("f", "/f.py", 41),
+        line_table=table + bytes(70_000 - len(table)),
+        instructions=_INSTRUCTIONS,
+    )
+
+    assert 43 == process.line(5)
+    assert process.reader.kept_bytes < 5_000
+
+
+@every_version
+def test_what_is_forgotten_is_not_counted(version: str) -> None:
+    """
+    Else a program that goes on making code would use up what may be kept.
+    """
+    process = _process(version)
+    for number in range(3):
+        process.line(number)
+    process.reader.forget(process.code)
+
+    assert 0 == process.reader.kept_bytes

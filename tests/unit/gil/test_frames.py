@@ -297,3 +297,26 @@ def test_characters_that_cannot_be_are_torn(name: str, content: bytes) -> None:
     python.put(text + start, content)
     with pytest.raises(TornRead, match=re.escape(f"no str at {text:#x}")):
         read_code(python.runtime, code)
+
+
+@every_version
+def test_code_that_goes_while_its_name_is_read(version: str) -> None:
+    """
+    A name that is half another's, which would be a thread's role for ever, is read again.
+    """
+    python = PythonInMemory(version)
+    first, second = (_code(python, frame) for frame in (_OUTER, _INNER))
+    layout, whole = python.layout, python.read
+    name = int.from_bytes(whole(first + layout.code_name, 8), "little")
+
+    def read(address: int, size: int) -> bytes:
+        found = whole(address, size)
+        if address == name:
+            python.put(first, whole(second, 256))
+        return found
+
+    python.read = read  # type: ignore[method-assign]
+
+    with pytest.raises(TornRead, match="went while it was read"):
+        read_code(python.runtime, first)
+    assert _INNER == read_code(python.runtime, first)

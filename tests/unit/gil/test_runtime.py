@@ -5,7 +5,7 @@ import re
 import pytest
 
 from gilscope.gil.interpreter import Interpreter
-from gilscope.gil.memory import TornRead
+from gilscope.gil.memory import LimitExceeded, TornRead
 from gilscope.gil.model import PythonThread
 from gilscope.gil.runtime import (
     kernel_thread_id,
@@ -196,3 +196,42 @@ def test_a_descriptor_that_cannot_be_read(thread_id: int) -> None:
     """A thread whose descriptor is gone has no known id."""
     python = PythonInMemory("3.8.18")
     assert kernel_thread_id(python.runtime, PythonThread(8, 0, thread_id, None)) is None
+
+
+@pytest.mark.parametrize("version", ["3.12.1"])
+def test_more_threads_than_any_program_has(version: str) -> None:
+    """
+    The lists of all interpreters together have an end, and are not read again and again.
+    """
+    python = PythonInMemory(version)
+    interpreter = 0
+    for number in range(3):
+        interpreter = python.interpreter(number, interpreter)
+        threads = 0
+        for _ in range(300):
+            threads = python.thread(interpreter, threads)
+    assert 900 == len(read_threads(python.runtime))
+    before = python.reads
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gilscope.gil.runtime._MOST_THREADS", 500)
+        with pytest.raises(LimitExceeded, match="more than 500 threads"):
+            read_threads(python.runtime)
+        assert python.reads - before < 5 * 500
+
+
+@every_version
+def test_more_interpreters_than_any_program_has(version: str) -> None:
+    """
+    The same for these.
+    """
+    python = PythonInMemory(version)
+    following = 0
+    gil = python.gil()
+    for number in range(5):
+        following = python.interpreter(number, following, gil)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gilscope.gil.runtime._MOST_INTERPRETERS", 4)
+        with pytest.raises(LimitExceeded, match="more than 4 interpreters"):
+            read_gils(python.runtime)
