@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gilscope import procfs
 from gilscope.errors import NotPermitted, NotPython
 from gilscope.printable import printable
 from gilscope.process_access import readable
@@ -67,8 +68,6 @@ def open_mapped(pid: int, mapping: Mapping) -> MappedFile:
     one of the agent's own name space. Inode and first page in memory decide. Raises NotPermitted
     or NotPython.
     """
-    with readable(pid), ProcessMemory(pid) as memory:
-        expected = memory.read(mapping.start, _COMPARED)
     denied: OSError | None = None
     for way, looked_up in _ways(pid, mapping):
         try:
@@ -81,9 +80,11 @@ def open_mapped(pid: int, mapping: Mapping) -> MappedFile:
             continue
         # The inode tells a file from its copy; overlayfs and btrfs tell a device of their own.
         is_same = way.endswith(_own_link(mapping)) or held.identity[1] == mapping.inode
-        if is_same and _begins_with(held, expected):
+        if is_same and _is_mapped(pid, mapping, held):
             return MappedFile(mapping, way, held)
         held.close()
+    if not procfs.is_alive(pid):
+        raise NotPython(f"there is no process {pid}")
     raise _refusal(pid, mapping, denied)
 
 
@@ -142,7 +143,10 @@ def _opened(pid: int, way: str, name: bytes | None) -> HeldFile:
         return HeldFile(opened_for_reading(looked_up, pid))
 
 
-def _begins_with(held: HeldFile, expected: bytes) -> bool:
+def _is_mapped(pid: int, mapping: Mapping, held: HeldFile) -> bool:
+    # Read only now: the file is known to be one that needs no program to deliver its pages.
+    with readable(pid), ProcessMemory(pid) as memory:
+        expected = memory.read(mapping.start, _COMPARED)
     try:
         found = held.read(0, _COMPARED)
     except OSError:

@@ -14,6 +14,7 @@ __all__ = [
     "list_pids",
     "list_tids",
     "maps_mention",
+    "own_memory_ranges",
     "parse_cgroup",
     "parse_maps",
     "parse_status",
@@ -31,6 +32,7 @@ _INITIAL_PID_NAMESPACE = 0xEFFFFFFC
 _MAP_LINE = re.compile(
     r"([0-9a-f]+)-([0-9a-f]+) (....) ([0-9a-f]+) ([0-9a-f]+):([0-9a-f]+) (\d+) *(.*)", re.DOTALL
 )
+_MAP_FIELDS = 5
 _CONTAINER_ID = re.compile(r"(?:^|[/\-:])([0-9a-f]{64})(?:\.scope)?(?:/|$)")
 _POD_UID = re.compile(r"pod([0-9a-f]{8}[-_](?:[0-9a-f]{4}[-_]){3}[0-9a-f]{12})")
 
@@ -99,6 +101,36 @@ def parse_maps(text: str) -> tuple[Mapping, ...]:
             )
         )
     return tuple(mappings)
+
+
+def own_memory_ranges(
+    text: bytes, files: Iterable[tuple[int, int | None]]
+) -> list[tuple[int, int]]:
+    """Return start and end of what is mapped without a file, or of *files*, joined, in order.
+
+    *files* are devices and inodes; None stands for every inode.
+    """
+    allowed = {
+        (b"%02x:%02x" % (os.major(device), os.minor(device)), inode and b"%d" % inode)
+        for device, inode in {*files, (0, 0)}
+    }
+    ranges: list[tuple[int, int]] = []
+    for line in text.split(b"\n"):
+        fields = line.split(None, 5)
+        if len(fields) < _MAP_FIELDS:
+            continue
+        device, inode = fields[3], fields[4]
+        # Without a file both are 0; a file system may call an inode 0, but has a device.
+        number = 0 if inode == b"0" else inode
+        if (device, number) not in allowed and (device, None) not in allowed:
+            continue
+        start, _, end = fields[0].partition(b"-")
+        low, high = int(start, 16), int(end, 16)
+        if ranges and ranges[-1][1] == low:
+            ranges[-1] = (ranges[-1][0], high)
+        else:
+            ranges.append((low, high))
+    return ranges
 
 
 def parse_status(text: str) -> ProcessStatus:

@@ -151,7 +151,9 @@ def _the_one_in_use(found: Sequence[Located]) -> Located:
     if len(found) == 1:
         return found[0]
     # A library that somebody has loaded by mistake, or for a part of the program.
-    usages = [usage_of(each.pid, each.interpreter, each.load_bias) for each in found]
+    usages = [
+        usage_of(each.pid, each.interpreter, each.file.mapping, each.load_bias) for each in found
+    ]
     best = max(usages)
     used = [each for each, usage in zip(found, usages, strict=True) if usage is best]
     if len(used) > 1 and best is not Usage.NONE:

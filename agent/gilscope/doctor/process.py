@@ -23,10 +23,10 @@ from gilscope.errors import GilscopeError, NotPermitted, NotPython, UnsupportedP
 from gilscope.gil.memory import TornRead
 from gilscope.gil.runtime import read_gils, read_threads, runtime_of
 from gilscope.gil.site_cache import SiteCache
+from gilscope.guarded_memory import GuardedMemory
 from gilscope.mapped_file import leads_to
 from gilscope.model import Gil
 from gilscope.process_name import process_name
-from gilscope.procmem import ProcessMemory
 from gilscope.stm_live.target import inspect_stm
 from gilscope.stm_live.words import LIBRARY_WORDS, METHOD_WORDS
 from gilscope.target import Located, inspect, locate
@@ -127,7 +127,7 @@ def _attempted(name: str, action: Callable[[], _Result]) -> _Result | Check:
 
 def _read_runtime(located: Located) -> tuple[int | None, list[Gil] | str]:
     try:
-        with ProcessMemory(located.pid) as memory:
+        with GuardedMemory(located.pid, [located.file.mapping]) as memory:
             runtime = runtime_of(memory, located.interpreter, located.load_bias)
             return len(read_threads(runtime)), read_gils(runtime)
     except (OSError, TornRead, GilscopeError) as error:

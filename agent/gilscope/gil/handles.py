@@ -4,7 +4,7 @@ import os
 
 from gilscope import procfs
 from gilscope.errors import NotPermitted, NotPython
-from gilscope.procmem import ProcessMemory
+from gilscope.guarded_memory import GuardedMemory
 from gilscope.target import locate
 
 __all__ = ["open_memory", "open_pidfd"]
@@ -25,10 +25,10 @@ def open_pidfd(pid: int) -> int:
         ) from error
 
 
-def open_memory(pid: int) -> ProcessMemory:
+def open_memory(pid: int) -> GuardedMemory:
     """Return the memory of the program that *pid* runs; raises NotPython or NotPermitted."""
     try:
-        return ProcessMemory(pid)
+        return GuardedMemory(pid)
     except (FileNotFoundError, ProcessLookupError) as error:
         raise NotPython(f"there is no process {pid}") from error
     except PermissionError as error:

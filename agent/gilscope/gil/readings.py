@@ -33,7 +33,8 @@ class Readings:
             self.stacks_at_s = time.monotonic()
             traced = self._traced.get(stack.pid)
             if traced is not None and traced.blame is not None:
-                traced.blame.learn(stack)
+                with traced.reading.counted():
+                    traced.blame.learn(stack)
 
     def take_spans(self) -> None:
         """Take over the waits and holds that have been sent one by one."""

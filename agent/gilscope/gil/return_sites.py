@@ -9,7 +9,6 @@ from gilscope.errors import GilCodeNotFound
 from gilscope.gil.pauses import LOOKAHEAD, distance_to_jump
 from gilscope.kernel.uprobes import Hook
 from gilscope.mapped_file import open_mapped
-from gilscope.procmem import ProcessMemory
 
 __all__ = ["ReturnSite", "hook_for"]
 
@@ -23,7 +22,7 @@ class ReturnSite:
 
 
 @contextlib.contextmanager
-def hook_for(pid: int, memory: ProcessMemory, site: ReturnSite) -> Iterator[Hook]:
+def hook_for(pid: int, site: ReturnSite) -> Iterator[Hook]:
     """Give the probe for *site* in process *pid*, to be placed while its file is held.
 
     Raises GilCodeNotFound, NotPermitted, NotPython or OSError.
@@ -37,12 +36,13 @@ def hook_for(pid: int, memory: ProcessMemory, site: ReturnSite) -> Iterator[Hook
             )
             if first is None:
                 break
-            skipped = distance_to_jump(memory.read(site.address, LOOKAHEAD))
+            offset = site.address - mapping.start + mapping.offset
             with contextlib.closing(open_mapped(pid, first)) as file:
+                skipped = distance_to_jump(file.held.read(offset, LOOKAHEAD))
                 yield Hook(
                     program="on_yield_return" if site.is_yield else "on_wait_return",
                     path=file.path,
-                    offset=site.address - mapping.start + mapping.offset + skipped,
+                    offset=offset + skipped,
                 )
             return
     raise GilCodeNotFound(f"no file is mapped at {site.address:#x}")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from gilscope.gil.code_reader import UNKNOWN_FRAME
 from gilscope.gil.frames import outermost_frames
-from gilscope.gil.memory import TornRead
+from gilscope.gil.memory import LimitExceeded, TornRead
 from gilscope.gil.model import PythonThread
 from gilscope.gil.roles import FRAMES_FOR_ROLE, MAIN_THREAD, resting_role, thread_role
 from gilscope.gil.runtime import Runtime
@@ -20,6 +20,9 @@ UNKNOWN = "unknown"
 _PATIENCE_S = 2.0
 """A thread that has not come to its own code by then, or has none, is not asked again."""
 
+_TURN_S = 0.25
+"""So long one process is read at a time; what is left of it comes at the next reading."""
+
 _MODULE = "<module>"
 
 
@@ -33,6 +36,8 @@ class RoleReader:
         self._wanted_s: dict[int, float] = {}
         self._known: dict[int, str] = {}
         self._learned: dict[int, str] = {}
+        self.over_limit = ""
+        """What there was too much of to be read, in words."""
 
     @property
     def known(self) -> dict[int, str]:
@@ -75,11 +80,16 @@ class RoleReader:
         """Look for the roles that are wanted; those of threads that just start come later."""
         if not self._wanted_s:
             return
+        until_s = time.monotonic() + _TURN_S
         try:
             threads = self._threads.by_tid()
+        except LimitExceeded as error:
+            self.over_limit, threads = str(error), {}
         except (TornRead, OSError):
             threads = {}
         for tid, wanted_s in list(self._wanted_s.items()):
+            if time.monotonic() > until_s:
+                break
             frames = self._frames(threads[tid]) if tid in threads else []
             role = thread_role(frames, is_main_thread=False) or self._learned.get(tid)
             if role is None:

@@ -1,6 +1,5 @@
 """One traced process: what is known of it, and whether its figures can be trusted."""
 
-import contextlib
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,8 +19,9 @@ from gilscope.gil.dead_threads import DeadThreads
 from gilscope.gil.frame_walk import frame_walk
 from gilscope.gil.lock_memory import LockMemory
 from gilscope.gil.losses import Loss
-from gilscope.gil.memory import TornRead
+from gilscope.gil.memory import LimitExceeded, TornRead
 from gilscope.gil.plan import Plan
+from gilscope.gil.reading_allowance import ReadingAllowance
 from gilscope.gil.role_reader import RoleReader
 from gilscope.gil.runtime import Runtime, read_gils
 from gilscope.gil.window import Window
@@ -44,6 +44,9 @@ __all__ = ["Traced"]
 
 _UNLISTED_S = 5.0
 """So long the GILs of a process may be unreadable, as they are while it starts."""
+
+_NO_GIL_S = 10.0
+"""So long a process may be without one where nothing is counted before it has one."""
 
 _FEW = 3
 _MISSED_SHARE = 0.001
@@ -86,6 +89,10 @@ class Traced:
     renewals: int = 0
     """How often it was attached again because its probes had gone."""
 
+    reading: ReadingAllowance = field(default_factory=ReadingAllowance)
+    """What reading its memory may cost the agent."""
+    over_limit: str = ""
+    """What there was too much of to be read, in words."""
     unlisted_since_s: float = 0.0
     """Since when threads wait for locks while no GIL of the process can be read; 0: not so."""
 
@@ -153,7 +160,7 @@ class Traced:
     def refresh_gils(self) -> list[int]:
         """Look for new locks, and return the addresses of those that were found."""
         known = set(self.gils)
-        with contextlib.suppress(TornRead, OSError):
+        try:
             for gil in read_gils(self.runtime):
                 # A program may make interpreters without end. Where one that is not listed has its
                 # own lock, waits for that are counted as those of an interpreter that has ended.
@@ -162,6 +169,10 @@ class Traced:
                 # An interpreter may get the memory of one that has ended. Their lock keeps its
                 # name: what was counted never moves to another label.
                 self.gils.setdefault(gil.cond, gil)
+        except LimitExceeded as error:
+            self.over_limit = str(error)
+        except (TornRead, OSError):
+            pass  # it is being made, or has gone
         return [cond for cond in self.gils if cond not in known]
 
     def learn_role(self, tid: int, record: Record) -> None:
@@ -188,7 +199,13 @@ class Traced:
             self.dead_threads.add(dead)
 
     def reason_to_distrust(self, process: RawProcess) -> str:
-        """Return why what the maps hold of this process cannot be right; empty: it can."""
+        """Return why what the maps hold of this process cannot be right; empty: it can.
+
+        Also where it cannot be told, or costs too much.
+        """
+        unreadable = self._unreadable()
+        if unreadable:
+            return unreadable
         invalid = sorted(
             loss.value
             for loss, count in process.lost.items()
@@ -205,6 +222,20 @@ class Traced:
             self.refresh_gils()
             return self._judge_strangers(unknown_gils(process, self.gils))
         return ""
+
+    def _unreadable(self) -> str:
+        if self.ended:
+            return ""
+        if self.reading.is_used_up:
+            return str(self.reading)
+        over_limit = self.over_limit or self.roles.over_limit
+        is_blind = self.target.process.method == "libc" and not self.gils
+        if not over_limit and is_blind:
+            # This method counts waits for the GILs that it knows, and nothing else.
+            seen_ns = time.monotonic_ns() - self.since_ns
+            if seen_ns > _NO_GIL_S * 1_000_000_000:
+                return f"no GIL of the process could be read for {_NO_GIL_S:g} s"
+        return over_limit
 
     def observation(
         self, process: RawProcess, now_ns: int, cost: TracingCost | None, *, is_final: bool = False

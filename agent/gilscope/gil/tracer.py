@@ -20,7 +20,7 @@ from gilscope.gil.traced import Traced
 from gilscope.gil.traced_processes import TracedProcesses
 from gilscope.model import Observation, Timeline
 from gilscope.process_access import while_alive
-from gilscope.target import Target, inspect
+from gilscope.target import Target, inspect, locate
 
 __all__ = ["Tracer"]
 
@@ -32,6 +32,9 @@ _FREE_CHILDREN_S = 0.05
 """Between two times at which probes are taken out of forked children."""
 _ASKED_AGAIN_S = 20.0
 """Who asks does that too, and is likely to ask again within this time."""
+
+
+_ANOTHER_RUNS = "another Python of the process runs than the one that was attached to"
 
 
 class Tracer:
@@ -133,7 +136,7 @@ class Tracer:
             self._readings.learn_stacks()
             self._full_mode.step()
             for traced in list(self._traced.values()):
-                with self._failing_alone(traced):
+                with self._failing_alone(traced), traced.reading.counted():
                     self._processes.look_after(traced)
             self._processes.end_dead()
             self._free_children()
@@ -170,7 +173,7 @@ class Tracer:
                 raw = self._readings.read()
             self._readings.note_timelines(raw)
             for traced in list(self._traced.values()):
-                with self._failing_alone(traced):
+                with self._failing_alone(traced), traced.reading.counted():
                     # Not left to the next tick: until it has its role, a thread's time is in no
                     # total.
                     traced.roles.read_wanted()
@@ -239,6 +242,8 @@ class Tracer:
             memory = undo.enter_context(open_memory(pid))
             target = inspect(pid, self.cache, method=method)
             undo.callback(target.close)
+            for file in (target.located.file, target.file):
+                memory.allow(file.mapping)
             with self._lock:
                 self._processes.begin(target, pidfd, memory)
             undo.pop_all()
@@ -278,6 +283,8 @@ class Tracer:
             elif not traced.gils:
                 # Python was not initialised yet, or was just about to be.
                 self._processes.learn_gils(traced)
+                if not traced.gils and self._runs_another(traced):
+                    return _ANOTHER_RUNS
             else:
                 self._full_mode.learn_locks(traced)
         reason = traced.invalid or traced.reason_to_distrust(process)
@@ -295,7 +302,10 @@ class Tracer:
 
     def _fail(self, traced: Traced, reason: str) -> None:
         self._processes.distrust(traced, reason)
-        if traced.target.process.method == "sites" and self._method is None:
+        if reason == _ANOTHER_RUNS:
+            with contextlib.suppress(GilscopeError, OSError):
+                self._attach(traced.pid, self._method)
+        elif traced.target.process.method == "sites" and self._method is None:
             with contextlib.suppress(GilscopeError, OSError):
                 self._attach(traced.pid, "libc")
 
@@ -328,6 +338,16 @@ class Tracer:
             return
         self._traced[traced.pid].renewals = traced.renewals + 1
 
+    def _runs_another(self, traced: Traced) -> bool:
+        """Return whether the process has come to run another Python than the one attached to."""
+        known = traced.target.located
+        try:
+            found = locate(traced.pid)
+        except (GilscopeError, OSError):
+            return False
+        same = (found.file.identity, found.load_bias) == (known.file.identity, known.load_bias)
+        return not same
+
     def _probe_returns(self, pid: int) -> None:
         traced = self._traced.get(pid)
         if traced is None or traced.ended:
@@ -337,7 +357,7 @@ class Tracer:
 
     def _probe_return(self, traced: Traced, site: ReturnSite) -> None:
         try:
-            with hook_for(traced.pid, traced.memory, site) as hook:
+            with hook_for(traced.pid, site) as hook:
                 self.probe.add_hooks(traced.pid, [hook])
         except (FileNotFoundError, ProcessLookupError):
             return  # the process has just ended

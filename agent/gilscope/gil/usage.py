@@ -7,7 +7,8 @@ from gilscope.gil.interpreter import Interpreter
 from gilscope.gil.memory import TornRead
 from gilscope.gil.runtime import read_gils, runtime_of
 from gilscope.gil.thread_finder import ThreadFinder
-from gilscope.procmem import ProcessMemory
+from gilscope.guarded_memory import GuardedMemory
+from gilscope.procfs import Mapping
 
 __all__ = ["Usage", "usage_of"]
 
@@ -22,10 +23,13 @@ class Usage(IntEnum):
     """Threads of the process, which the kernel knows too."""
 
 
-def usage_of(pid: int, interpreter: Interpreter, load_bias: int) -> Usage:
-    """Return whether process *pid* runs *interpreter*, loaded *load_bias* above its addresses."""
+def usage_of(pid: int, interpreter: Interpreter, file: Mapping, load_bias: int) -> Usage:
+    """Return whether process *pid* runs *interpreter*, loaded *load_bias* above its addresses.
+
+    *file* is a mapping of the file that holds it.
+    """
     try:
-        with ProcessMemory(pid) as memory:
+        with GuardedMemory(pid, [file]) as memory:
             runtime = runtime_of(memory, interpreter, load_bias)
             if not read_gils(runtime):
                 return Usage.NONE

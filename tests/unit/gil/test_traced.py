@@ -50,6 +50,7 @@ def _lock(holding: Holding | None = None, held_ns: int = 0, holds: int = 0) -> R
 class _Roles:
     def __init__(self) -> None:
         self.known = {7: "worker", 8: "worker", 9: "other"}
+        self.over_limit = ""
 
     def final(self, tid: int) -> str:
         return self.known.get(tid, "unknown")
@@ -412,4 +413,49 @@ def test_what_is_not_believed_is_not_shown() -> None:
         observation.totals.gils,
         observation.totals.lost_events,
         observation.totals.observed_ns,
+    )
+
+
+# What cannot be read.
+
+
+def test_the_libc_method_without_a_gil_sees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    It counts waits for the GILs that it knows: zeros would be no figures.
+    """
+    traced = _traced()
+    traced.target.process.method = "libc"  # type: ignore[misc]
+    now_ns = traced.since_ns + 9 * _S
+    monkeypatch.setattr("gilscope.gil.traced.time.monotonic_ns", lambda: now_ns)
+    assert "" == traced.reason_to_distrust(RawProcess())
+    traced.gils.clear()
+    assert "" == traced.reason_to_distrust(RawProcess())
+
+    now_ns += 2 * _S
+
+    assert "no GIL of the process could be read for 10 s" == traced.reason_to_distrust(RawProcess())
+
+
+def test_a_process_that_tells_of_too_much_is_not_believed() -> None:
+    """
+    What there is too much of is said.
+    """
+    traced = _traced()
+    traced.over_limit = "its memory tells of more than 256 interpreters"
+    assert traced.over_limit == traced.reason_to_distrust(RawProcess())
+    traced.over_limit = ""
+    cast("_Roles", traced.roles).over_limit = "its memory tells of more than 16384 threads"
+
+    assert traced.roles.over_limit == traced.reason_to_distrust(RawProcess())
+
+
+def test_a_process_that_takes_too_long_to_read_is_not_followed() -> None:
+    """
+    Others would wait meanwhile.
+    """
+    traced = _traced()
+    traced.reading.spend(6.0, 0.0)
+
+    assert "reading its memory takes more of gilscope's time than 5 s at once and 5% in the " in (
+        traced.reason_to_distrust(RawProcess())
     )

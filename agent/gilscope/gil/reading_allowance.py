@@ -1,0 +1,47 @@
+"""Bounds the agent's own CPU time that reading the memory of one process may cost."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+
+__all__ = ["ReadingAllowance"]
+
+_MOST_S = 5.0
+_PER_S = 0.05
+
+
+class ReadingAllowance:
+    """So much at once, and a twentieth of the time in the long run.
+
+    A process decides itself how much there is to read of it. One that has more than that is not
+    worth being followed: others are kept waiting meanwhile.
+    """
+
+    def __init__(self, now_s: float | None = None) -> None:
+        self._left_s = _MOST_S
+        self._at_s = time.monotonic() if now_s is None else now_s
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether reading has cost more than it may."""
+        return self._left_s < 0
+
+    def spend(self, cpu_s: float, now_s: float) -> None:
+        """Take note that until *now_s*, on the monotonic clock, *cpu_s* more were used."""
+        self._left_s = min(_MOST_S, self._left_s + (now_s - self._at_s) * _PER_S) - cpu_s
+        self._at_s = now_s
+
+    @contextlib.contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count the CPU time of this thread in the block."""
+        begin_s = time.thread_time()
+        try:
+            yield
+        finally:
+            self.spend(time.thread_time() - begin_s, time.monotonic())
+
+    def __str__(self) -> str:
+        return (
+            f"reading its memory takes more of gilscope's time than {_MOST_S:g} s at once "
+            f"and {_PER_S:.0%} in the long run"
+        )
