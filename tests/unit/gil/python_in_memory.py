@@ -59,6 +59,15 @@ class PythonInMemory:
         start = address - _BASE
         self._content[start : start + len(content)] = content
 
+    @property
+    def used(self) -> int:
+        """The first address behind all that there is."""
+        return _BASE + self._used
+
+    def holds(self, address: int, size: int) -> bool:
+        """Return whether there are *size* bytes at *address*."""
+        return _BASE <= address <= self.used - size
+
     def put_int(self, address: int, value: int, size: int = 8) -> None:
         """Write an integer of *size* bytes."""
         self.put(address, (value & (1 << 8 * size) - 1).to_bytes(size, "little"))
