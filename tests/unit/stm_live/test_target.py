@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from gilscope import procfs
+from gilscope.mapped_file import MappedFile, open_mapped
 from gilscope.procfs import Mapping
 from gilscope.stm_live import target as target_module
 from gilscope.stm_live.model import Library
 from gilscope.stm_live.target import inspect_stm
-from gilscope.target import MappedFile, open_mapped
 
 _SOURCE = "_ctypes"
 """In the name of a library that is there already."""

@@ -15,6 +15,7 @@ import pytest
 from gilscope.gil.calibration import TrapCosts
 from gilscope.gil.governor import Budget, Grant, Usage
 from gilscope.procfs import Mapping
+from gilscope.regular_file import HeldFile
 from gilscope.stm_live import windows as windows_module
 from gilscope.stm_live.model import Library, Method
 from gilscope.stm_live.plan import StmPlan
@@ -125,7 +126,7 @@ def _target() -> StmTarget:
         0, 4096, executable=True, offset=0, path="/lib/it", inode=status.st_ino, is_deleted=False
     )
     process = stm_observation(Library.LIBITM, Method.RESTARTS).process
-    file = MappedFile(mapping, __file__, (status.st_dev, status.st_ino))
+    file = MappedFile(mapping, __file__, HeldFile(os.open(__file__, os.O_RDONLY)))
     return StmTarget(process, file, StmSites(process.library, process.method, (), ()), 0)
 
 
