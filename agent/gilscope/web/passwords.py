@@ -15,6 +15,8 @@ __all__ = ["Passwords"]
 
 _MOST_BYTES = 72
 """What bcrypt looks at, of a password."""
+_COST, _SALT = slice(4, 6), slice(7, 29)
+"""Where they are in a hash."""
 _MOST_REFUSED = 100
 _MOST_WAITING = 8
 
@@ -30,7 +32,7 @@ class Passwords:
         self._key = secrets.token_bytes(32)
         self._admitted: set[bytes] = set()
         self._refused: dict[bytes, None] = {}
-        self._slowest = max(self._hashes.values(), key=lambda hashed: hashed[4:6])
+        self._slowest = max(self._hashes.values(), key=_cost)
         self._turn = threading.Lock()
         self._queue = threading.Semaphore(_MOST_WAITING)
 
@@ -63,6 +65,7 @@ class Passwords:
         # Who guesses names is not told by the time whether there is such a user.
         hashed = self._hashes.get(name, self._slowest)
         is_right = bcrypt.checkpw(password[:_MOST_BYTES], hashed)
+        self._spend_the_rest(_cost(hashed))
         if is_right and name in self._hashes:
             self._admitted.add(mark)
             return True
@@ -70,3 +73,15 @@ class Passwords:
         if len(self._refused) > _MOST_REFUSED:
             del self._refused[next(iter(self._refused))]
         return False
+
+    def _spend_the_rest(self, cost: int) -> None:
+        """Compute as long as the slowest hash takes, less what one of *cost* has taken.
+
+        Each step of the cost doubles the time, and 2**c + 2**c + 2**(c + 1) + ... is 2**most.
+        """
+        for step in range(cost, _cost(self._slowest)):
+            bcrypt.hashpw(b"", b"$2b$%02d$%s" % (step, self._slowest[_SALT]))
+
+
+def _cost(hashed: bytes) -> int:
+    return int(hashed[_COST])

@@ -157,3 +157,30 @@ def _thread(users: Passwords, guess: str) -> threading.Thread:
     thread = threading.Thread(target=users.admits, args=(guess,))
     thread.start()
     return thread
+
+
+def test_each_guess_takes_the_same_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The rounds of all checks add up to those of the slowest hash, whoever is asked for.
+    """
+    passwords = Passwords({"fast": _hash("a", 4), "slow": _hash("b", 7)})
+    rounds: list[int] = []
+    check, make = bcrypt.checkpw, bcrypt.hashpw
+
+    def checked(password: bytes, hashed: bytes) -> bool:
+        rounds.append(2 ** int(hashed[4:6]))
+        return check(password, hashed)
+
+    def made(password: bytes, salt: bytes) -> bytes:
+        rounds.append(2 ** int(salt[4:6]))
+        return make(password, salt)
+
+    monkeypatch.setattr(bcrypt, "checkpw", checked)
+    monkeypatch.setattr(bcrypt, "hashpw", made)
+    sums = []
+    for name in ("fast", "slow", "nobody"):
+        rounds.clear()
+        assert not passwords.admits(_header(name, "guess"))
+        sums.append(sum(rounds))
+
+    assert [2**7] * 3 == sums
