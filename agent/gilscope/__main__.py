@@ -2,7 +2,7 @@
 
 import sys
 
-from gilscope.cli import main
+from gilscope.entry import main
 
 if __name__ == "__main__":
     sys.exit(main())

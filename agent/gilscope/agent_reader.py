@@ -15,6 +15,7 @@ from gilscope.kernel.statistics import (
     map_statistics,
     program_statistics,
 )
+from gilscope.log_output import lost_lines
 from gilscope.own_memory import OwnMemory, read_own_memory
 
 __all__ = ["AgentReader"]
@@ -72,6 +73,7 @@ class AgentReader:
             tables=tuple(_tables(self.tracer.probe, memory.maps)),
             program_runs=_runs(programs) if self._shows_runs() else (),
             bpf_misses=_misses(programs.values()),
+            log_lines_lost=lost_lines(),
         )
 
     def _keeper_cpu_ns(self) -> int:

@@ -50,3 +50,5 @@ class AgentState:
     """Empty while the kernel keeps no statistics."""
     bpf_misses: int | None
     """Runs that the kernel left out; None: it is too old to count them."""
+    log_lines_lost: int = 0
+    """What standard error did not take."""

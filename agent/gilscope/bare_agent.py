@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, field
 
 from gilscope.agent_state import AgentState
+from gilscope.log_output import lost_lines
 from gilscope.model import Observation, Refusal
 from gilscope.own_memory import read_own_memory
 from gilscope.stm_live.model import StmObservation
@@ -45,4 +46,5 @@ class BareAgent:
             tables=(),
             program_runs=(),
             bpf_misses=None,
+            log_lines_lost=lost_lines(),
         )

@@ -1,16 +1,20 @@
 """The command line: chooses a command, prints failures, returns the exit code."""
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
+import traceback
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import gilscope
+from gilscope import ending
 from gilscope.commands import doctor, export, record, serve, stm, top
 from gilscope.doctor.refusals import explained
-from gilscope.errors import GilscopeError
+from gilscope.errors import GilscopeError, NotPython
+from gilscope.shortage import explained_shortage
 
 __all__ = ["COMMANDS", "build_parser", "main"]
 
@@ -29,6 +33,11 @@ exit codes:
 
 _SHELL_BASE = 128
 """A shell's exit code for a program that signal N has ended is this and N."""
+_UNEXPECTED = 1
+_LAST_PID = 1 << 22
+"""No kernel gives a process a higher number."""
+_WITH_SIGNALS_OF_ITS_OWN = {"stm"}
+"""`stm follow` reports on what it has read, and `stm report` ends by the default action."""
 
 
 class Command(Protocol):
@@ -79,18 +88,17 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that *argv* names and return its exit code."""
-    arguments = build_parser().parse_args(argv)
+    pids: tuple[int, ...] = ()
     try:
-        return COMMANDS[arguments.name].run(arguments)
+        arguments = build_parser().parse_args(argv)
+        pids = _named_pids(arguments)
+        with _watched(arguments.name):
+            _require_possible(pids)
+            return COMMANDS[arguments.name].run(arguments)
     except GilscopeError as refusal:
-        error = explained(refusal, _named_pids(arguments))
-        print(f"error: {error}", file=sys.stderr)
-        if error.remedy:
-            print(error.remedy, file=sys.stderr)
-        return error.exit_code
+        return _refused(refusal, pids)
     except BrokenPipeError:
         # The reader of our output has gone: nothing is left to do, and nothing to say.
-        sys.stderr.close()
         return 0
     except KeyboardInterrupt:
         # Whoever waits for gilscope, a shell for example, is to see what has ended it.
@@ -98,9 +106,48 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.kill(os.getpid(), signal.SIGINT)
         # Process 1 of a container is not ended by that.
         return _SHELL_BASE + signal.SIGINT
+    except Exception as error:  # noqa: BLE001 - see below
+        shortage = explained_shortage(error)
+        if shortage is not None:
+            return _refused(shortage, ())
+        # What comes here is a defect, and whoever mends it needs to know where.
+        print(
+            f"error: {type(error).__name__}: {error}\n"
+            "This is a defect of gilscope: please report it with the lines below.\n"
+            f"{''.join(traceback.format_exception(error))}",
+            end="",
+            file=sys.stderr,
+        )
+        return _UNEXPECTED
+
+
+@contextlib.contextmanager
+def _watched(name: str) -> Iterator[None]:
+    if name in _WITH_SIGNALS_OF_ITS_OWN:
+        yield
+    else:
+        with ending.watch():
+            yield
+
+
+def _refused(refusal: GilscopeError, pids: Sequence[int]) -> int:
+    try:
+        error = explained(refusal, pids)
+    except (OSError, RuntimeError, MemoryError):
+        error = refusal  # whatever keeps the cause from being found out has its part in it
+    print(f"error: {error}", file=sys.stderr)
+    if error.remedy:
+        print(error.remedy, file=sys.stderr)
+    return error.exit_code
 
 
 def _named_pids(arguments: argparse.Namespace) -> tuple[int, ...]:
     # `record` takes one, other commands take several, some take none.
     named = getattr(arguments, "pid", None)
     return (named,) if isinstance(named, int) else tuple(named or ())
+
+
+def _require_possible(pids: Sequence[int]) -> None:
+    for pid in pids:
+        if not 0 < pid <= _LAST_PID:
+            raise NotPython(f"there is no process {pid}: pids go from 1 to {_LAST_PID}")

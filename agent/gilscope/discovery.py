@@ -23,7 +23,7 @@ from gilscope.process_name import process_name
 from gilscope.stm_live.model import Library, StmObservation
 from gilscope.stm_live.tracer import StmTracer
 
-__all__ = ["Choice", "Discovery", "choose_all", "choose_matching", "choose_pids"]
+__all__ = ["Choice", "Discovery", "Kinship", "choose_all", "choose_matching", "choose_pids"]
 
 Choice = Callable[[int, "Kinship"], bool]
 """Whether a process is wanted, by its pid and what is known of its ancestors."""

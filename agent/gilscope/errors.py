@@ -4,11 +4,13 @@ from gilscope.printable import printable_lines
 
 __all__ = [
     "CannotListen",
+    "CannotWrite",
     "FilesDiffer",
     "GilCodeNotFound",
     "GilscopeError",
     "InvalidWebConfig",
     "KernelOrBccMissing",
+    "LimitReached",
     "NoGil",
     "NoProcesses",
     "NotAnStmLog",
@@ -69,6 +71,12 @@ class KernelOrBccMissing(GilscopeError):
     remedy = "`gilscope doctor` says what is missing and the command that installs it."
 
 
+class LimitReached(KernelOrBccMissing):
+    """A limit of resources is too low: memory, open files, or threads."""
+
+    remedy = "Raise the limit (ulimit -a shows all of them), or that of the service or container."
+
+
 class NoGil(GilscopeError):
     """A free-threaded build: there is no GIL to wait for."""
 
@@ -88,6 +96,12 @@ class CannotListen(GilscopeError):
 
     exit_code = 9
     remedy = "Choose another address with --listen HOST:PORT."
+
+
+class CannotWrite(GilscopeError):
+    """Standard output takes nothing any more."""
+
+    exit_code = 1
 
 
 class NotAnStmLog(GilscopeError):

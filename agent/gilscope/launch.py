@@ -12,8 +12,9 @@ import signal
 from collections.abc import Sequence
 from typing import NoReturn
 
+from gilscope import ending
 from gilscope.elf import ElfError
-from gilscope.errors import NotPython
+from gilscope.errors import NotPermitted, NotPython
 from gilscope.mapped_file import open_program
 from gilscope.target import locate
 
@@ -89,17 +90,22 @@ class HeldCommand:
             with contextlib.suppress(NotPython):
                 locate(self.pid)
                 return True
-            _ptrace(_SYSCALL, self.pid, forwarded)
+            self._resume(_SYSCALL, forwarded)
             forwarded = _signal_of(self._wait_for_stop())
 
     def _run_to_exec(self) -> None:
         forwarded = 0
         while True:
-            _ptrace(_CONT, self.pid, forwarded)
+            self._resume(_CONT, forwarded)
             status = self._wait_for_stop()
             if status >> 8 == _EXEC_STOP:
                 return
             forwarded = _signal_of(status)
+
+    def _resume(self, request: int, forwarded: int) -> None:
+        # One that was killed while it was held is no tracee any more; its end is waited for next.
+        with contextlib.suppress(ProcessLookupError):
+            _ptrace(request, self.pid, forwarded)
 
     def _wait_for_stop(self) -> int:
         _, status = os.waitpid(self.pid, 0)
@@ -134,10 +140,17 @@ def _start_seized(argv: Sequence[str]) -> int:
     try:
         _ptrace(_SEIZE, pid, _OPTION_SYSGOOD | _OPTION_EXEC)
         os.write(let_go, b".")
-    except OSError:
+    except OSError as error:
         os.close(let_go)
         os.close(failure)
         os.waitpid(pid, 0)
+        if isinstance(error, (ProcessLookupError, BrokenPipeError)):
+            raise NotPython("the command was killed before it had run") from error
+        if isinstance(error, PermissionError):
+            raise NotPermitted(
+                f"the kernel forbids to hold a command by ptrace ({error.strerror})",
+                remedy="Start it by itself and trace it with -p PID.",
+            ) from error
         raise
     os.close(let_go)
     with os.fdopen(failure, "rb") as pipe:
@@ -153,6 +166,7 @@ def _become(argv: Sequence[str], go: int, fail: int) -> NoReturn:
         if os.read(go, 1):
             os.closerange(3, fail)
             os.closerange(fail + 1, os.sysconf("SC_OPEN_MAX"))
+            signal.pthread_sigmask(signal.SIG_SETMASK, ending.inherited_mask())
             for number in _IGNORED_BY_PYTHON:
                 signal.signal(number, signal.SIG_DFL)
             os.execvp(argv[0], list(argv))  # noqa: S606 - the user gave words, not a line

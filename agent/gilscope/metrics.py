@@ -452,6 +452,12 @@ AGENT_SAMPLING = Family(
     "CPU time of the agent that went into looking at locks between windows.",
     "Part of gilscope_agent_cpu_seconds_total; the price of held time.",
 )
+AGENT_LOG_LINES_LOST = Family(
+    "gilscope_agent_log_lines_lost_total",
+    "counter",
+    "Lines of the agent's log that standard error did not take.",
+    "Above 0, whoever reads the log is too slow or has gone, or the disk is full.",
+)
 BUILD_INFO = Family(
     "gilscope_build_info",
     "gauge",

@@ -14,13 +14,21 @@ from gilscope.reports.page_blame import MOST_PAIRS
 from gilscope.stm.site_series import SiteBook
 from gilscope.watched import Watched
 from gilscope.web.guard import OPEN, Guard
-from gilscope.web.listener import Address, Answer, Listener
+from gilscope.web.listener import Address, Answer, Listener, Route
 
-__all__ = ["Address", "Pulse", "Server", "parse_address"]
+__all__ = ["Address", "Health", "Pulse", "Server", "parse_address"]
 
 _STALE_S = 10.0
+_PAGE_STALE_S = 20.0
+_PATIENCE_S = 0.5
+_PATHS = ("/", "/live", "/healthz", "/metrics")
 _LAST_PORT = 65535
 _TEXT = {"Content-Type": "text/plain; charset=utf-8"}
+_STARTING: Answer = (
+    http.HTTPStatus.SERVICE_UNAVAILABLE,
+    {**_TEXT, "Retry-After": "1"},
+    b"starting: the probes are being loaded, or put into the processes that are there\n",
+)
 _HTML = {
     "Content-Type": "text/html; charset=utf-8",
     "Content-Security-Policy": page.POLICY,
@@ -30,9 +38,14 @@ _HTML = {
 
 
 class Pulse:
-    """Tells whether the loop that looks after the targets is alive."""
+    """Tells whether a loop is alive."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, work: str = "looks after the traced processes", stale_s: float = _STALE_S
+    ) -> None:
+        """Begin for the loop that does *work*, and comes round within *stale_s* if it is alive."""
+        self._work = work
+        self._stale_s = stale_s
         self._beat_s = time.monotonic()
 
     def beat(self) -> None:
@@ -42,7 +55,28 @@ class Pulse:
     @property
     def is_alive(self) -> bool:
         """Whether it came round lately."""
-        return time.monotonic() - self._beat_s < _STALE_S
+        return time.monotonic() - self._beat_s < self._stale_s
+
+    @property
+    def complaint(self) -> str:
+        """Return what is wrong, in words; empty: nothing."""
+        return "" if self.is_alive else f"the loop that {self._work} has stopped\n"
+
+
+class Health:
+    """Tells whether all loops that do work are alive."""
+
+    def __init__(self, *pulses: "Pulse | Health") -> None:
+        self._pulses = list(pulses)
+
+    def watch(self, pulse: "Pulse | Health") -> None:
+        """Include the loop of *pulse*."""
+        self._pulses.append(pulse)
+
+    @property
+    def complaint(self) -> str:
+        """Return what is wrong, a line for each loop; empty: nothing."""
+        return "".join(pulse.complaint for pulse in self._pulses)
 
 
 def parse_address(text: str) -> Address:
@@ -69,20 +103,32 @@ class Server:
         """
         self._listener = Listener(address, guard)
         self._page_every_s = page_every_s
+        self._stopped = threading.Event()
+        self._looking: threading.Thread | None = None
+        self._routes: dict[str, Route] = dict.fromkeys(_PATHS, lambda _: _STARTING)
 
     @property
     def url(self) -> str:
         """Where it listens."""
         return self._listener.url
 
-    def run(
+    def answer(self) -> None:
+        """Answer until `stop` is called from another thread: 503 until there is a source."""
+        try:
+            self._listener.run(self._routes)
+        finally:
+            self._stopped.set()
+            if self._looking is not None:
+                self._looking.join(_PATIENCE_S)
+
+    def show(
         self,
         source: Source,
-        pulse: Pulse,
+        health: Pulse | Health,
         pairs: int = DEFAULT_PAIRS,
         logs: Logs | None = None,
     ) -> None:
-        """Serve *source* and *logs* until `stop` is called from another thread.
+        """Serve *source* and *logs* from now on.
 
         At most *pairs* pairs of each process, and places of each log, have series of their own.
         """
@@ -90,21 +136,28 @@ class Server:
         book = BlameBook(pairs)
         collector = AgentCollector(watched, book, watched.logs, SiteBook(pairs))
         view = _View(watched, collector, book, logs is not None, self._page_every_s)
-        stopped = threading.Event()
-        looking = threading.Thread(target=watched.keep_up, args=(book, stopped), daemon=True)
-        looking.start()
-        try:
-            self._listener.run(
-                {
-                    "/": lambda _: view.page(),
-                    "/live": lambda _: view.fragment(),
-                    "/healthz": lambda _: _health(pulse),
-                    "/metrics": lambda accept: _metrics(collector, accept),
-                }
-            )
-        finally:
-            stopped.set()
-            looking.join()
+        looking = Pulse("keeps the curves of the page", _PAGE_STALE_S)
+        self._looking = threading.Thread(
+            target=watched.keep_up, args=(book, self._stopped, looking.beat), daemon=True
+        )
+        self._looking.start()
+        self._routes |= {
+            "/": lambda _: view.page(),
+            "/live": lambda _: view.fragment(),
+            "/healthz": lambda _: _health(Health(health, looking)),
+            "/metrics": lambda accept: _metrics(collector, accept),
+        }
+
+    def run(
+        self,
+        source: Source,
+        health: Pulse | Health,
+        pairs: int = DEFAULT_PAIRS,
+        logs: Logs | None = None,
+    ) -> None:
+        """Do both: `show` and `answer`."""
+        self.show(source, health, pairs, logs)
+        self.answer()
 
     def stop(self) -> None:
         """End `run`, which may come later."""
@@ -120,11 +173,11 @@ def _metrics(collector: AgentCollector, accept: str) -> Answer:
     return http.HTTPStatus.OK, {"Content-Type": kind}, encode(collector.collect(), kind)
 
 
-def _health(pulse: Pulse) -> Answer:
-    if pulse.is_alive:
+def _health(health: Health) -> Answer:
+    complaint = health.complaint
+    if not complaint:
         return http.HTTPStatus.OK, _TEXT, b"ok\n"
-    body = b"the loop that looks after the traced processes has stopped\n"
-    return http.HTTPStatus.SERVICE_UNAVAILABLE, _TEXT, body
+    return http.HTTPStatus.SERVICE_UNAVAILABLE, _TEXT, complaint.encode()
 
 
 @dataclass(frozen=True, slots=True)

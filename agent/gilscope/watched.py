@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from gilscope.agent_state import AgentState
 from gilscope.blame_book import BlameBook
@@ -19,6 +19,7 @@ _log = logging.getLogger(__name__)
 
 _S = 1_000_000_000
 _UNWATCHED_NS = 10 * _S
+_BEAT_S = 6.0
 _UNKNOWN = -1
 _MOST_LAG = 0.05
 """Of a log's size; what has more to be read is behind."""
@@ -112,9 +113,18 @@ class Watched:
             for log in logs
         }
 
-    def keep_up(self, book: BlameBook, stopped: threading.Event) -> None:
-        """Look by itself, for *book* as well, whenever nobody else does, until *stopped* is set."""
-        while not stopped.wait(self._due_ns() / _S):
+    def keep_up(
+        self,
+        book: BlameBook,
+        stopped: threading.Event,
+        beat: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Look by itself, for *book* as well, whenever nobody else does, until *stopped* is set.
+
+        *beat* is called again and again.
+        """
+        while not stopped.wait(min(self._due_ns() / _S, _BEAT_S)):
+            beat()
             if self._due_ns() > 0:
                 continue  # somebody has looked meanwhile
             try:

@@ -73,6 +73,10 @@ class Terminal:
         """Type *keys*."""
         os.write(self._master, keys.encode())
 
+    def type_bytes(self, keys: bytes) -> None:
+        """Type what need not be text."""
+        os.write(self._master, keys)
+
     def resize(self, columns: int, lines: int) -> None:
         """Give the terminal another size, and tell the command so."""
         self.screen.resize(lines, columns)

@@ -244,3 +244,30 @@ def test_process_that_does_not_exist() -> None:
         assert 3 == terminal.exit_code()
         assert f"error: there is no process {gone.pid}" in terminal.text
         assert b"\x1b[?1049h" not in terminal.output
+
+
+def test_byte_that_is_no_text_is_no_key() -> None:
+    """
+    What a Latin-1 terminal sends for an umlaut is passed over, and the next key is taken.
+    """
+    with _convoy_in_view() as (terminal, _):
+        terminal.type_bytes(b"\xe9j\xff\xfek")
+        terminal.press("p")
+        terminal.shows("PAUSED")
+        terminal.press("q")
+
+        assert 0 == terminal.exit_code()
+        assert b"Traceback" not in terminal.output
+
+
+def test_terminal_that_goes_away_without_a_signal_ends_it() -> None:
+    """
+    With SIGHUP ignored, as by nohup, it ends all the same and keeps no processor busy.
+    """
+    with started([_PYTHON], "convoy.py") as workload:
+        line = f"trap '' HUP; exec {sys.executable} -m gilscope top -p {workload.pid}"
+        with in_terminal(program=("sh", "-c", line)) as terminal:
+            terminal.shows("convoy.py")
+            terminal.hang_up()
+
+            assert 0 == terminal.exit_code()

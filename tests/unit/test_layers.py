@@ -23,6 +23,7 @@ _IO_MODULES = {
     "cache_folder",
     "descriptors",
     "discovery",
+    "ending",
     "cpu_time",
     "gil.blame_tables",
     "gil.calibration",
@@ -57,6 +58,7 @@ _IO_MODULES = {
     "gil.window",
     "guarded_memory",
     "launch",
+    "log_output",
     "mapped_file",
     "own_memory",
     "process_access",
@@ -67,7 +69,9 @@ _IO_MODULES = {
     "procfs",
     "procmem",
     "regular_file",
+    "shortage",
     "source_lines",
+    "standard_streams",
     "stm.follow",
     "stm.followed_file",
     "stm.inotify",
@@ -102,6 +106,7 @@ _LAYER_OF_PACKAGE = {
     "watched": _SERVING,
     "commands": _COMMANDS,
     "cli": _CLI,
+    "entry": _CLI,
     "__main__": _CLI,
 }
 

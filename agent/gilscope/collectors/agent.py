@@ -122,6 +122,7 @@ def agent_families(state: AgentState) -> Iterator[Series]:
     yield _one(metrics.AGENT_PRIVATE, state.private_bytes)
     yield _one(metrics.AGENT_CPU, state.cpu_ns / NS_PER_S)
     yield _one(metrics.AGENT_SAMPLING, state.sampling_cpu_ns / NS_PER_S)
+    yield _one(metrics.AGENT_LOG_LINES_LOST, state.log_lines_lost)
 
 
 def _program_families(state: AgentState) -> Iterator[Series]:

@@ -3,7 +3,10 @@
 import argparse
 import sys
 
+from gilscope.commands.numbers import pid_number
+from gilscope.diagnosis import Diagnosis, first_failure
 from gilscope.doctor.examination import examine
+from gilscope.printable import printable
 from gilscope.reports import doctor_json, doctor_text
 
 __all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
@@ -22,7 +25,11 @@ examples:
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
-        "-p", "--pid", type=int, metavar="PID", help="also look at process PID; nothing is attached"
+        "-p",
+        "--pid",
+        type=pid_number,
+        metavar="PID",
+        help="also look at process PID; nothing is attached",
     )
     parser.add_argument(
         "--all", action="store_true", help="also list every Python on this host, a line each"
@@ -42,7 +49,17 @@ def run(arguments: argparse.Namespace) -> int:
         report = doctor_text.render(diagnosis, colour=sys.stdout.isatty())
     sys.stdout.write(report)
     sys.stdout.flush()
+    if diagnosis.exit_code and arguments.format == "text" and not sys.stdout.isatty():
+        # Who sends the report elsewhere still sees why the exit code is what it is.
+        print(f"error: {_first_failure(diagnosis)}", file=sys.stderr)
     return diagnosis.exit_code
+
+
+def _first_failure(diagnosis: Diagnosis) -> str:
+    failure = first_failure(diagnosis.checks)
+    if failure is None and diagnosis.process is not None:
+        failure = first_failure(diagnosis.process.checks)
+    return "" if failure is None else printable(failure.found)
 
 
 class _Waiting:

@@ -1,11 +1,16 @@
 """``gilscope export``: writes the dashboards, rules and tables of the installed version."""
 
 import argparse
+import errno
 import sys
 from collections.abc import Callable, Mapping
+from operator import methodcaller
 from pathlib import Path
 
+from gilscope import ending
+from gilscope.atomic_output import write_atomically
 from gilscope.errors import FilesDiffer
+from gilscope.printable import printable
 from gilscope.reports import metric_table
 from gilscope.shipped import dashboards, kubernetes, provisioning, rules
 
@@ -73,12 +78,16 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.runbooks is not None:
         files = {name: _linked(text, arguments.runbooks) for name, text in files.items()}
     try:
-        written = _write(arguments.folder, files, force=arguments.force)
+        with ending.told() as stopped:
+            written = _write(arguments.folder, files, force=arguments.force)
+            stopped.end()
     except (FileExistsError, NotADirectoryError) as error:
-        print(f"error: {error.filename} is in the way: it is not a folder", file=sys.stderr)
+        name = printable(str(error.filename))
+        print(f"error: {name} is in the way: it is not a folder", file=sys.stderr)
         return _UNEXPECTED
     except OSError as error:
-        print(f"error: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
+        name = printable(str(error.filename or arguments.folder))
+        print(f"error: cannot write {name}: {error.strerror}", file=sys.stderr)
         return _UNEXPECTED
     for name in files:
         print(arguments.folder / name)
@@ -94,7 +103,7 @@ def _linked(text: str, address: str) -> str:
 def _write(folder: Path, files: Mapping[str, str], *, force: bool) -> int:
     """Write what is not there already, and return how many files that were."""
     contents = {folder / name: text.encode() for name, text in files.items()}
-    found = {path: path.read_bytes() for path in contents if path.exists()}
+    found = {path: _content(path) for path in contents if path.exists()}
     differing = [path for path, content in found.items() if content != contents[path]]
     if differing and not force:
         names = ", ".join(map(str, differing))
@@ -102,5 +111,12 @@ def _write(folder: Path, files: Mapping[str, str], *, force: bool) -> int:
     missing = [path for path, content in contents.items() if found.get(path) != content]
     for path in missing:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(contents[path])
+        write_atomically(path, methodcaller("write", contents[path]))
     return len(missing)
+
+
+def _content(path: Path) -> bytes:
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        # A pipe would be waited for.
+        raise OSError(errno.EINVAL, "it is there, and is no file", str(path))
+    return path.read_bytes()

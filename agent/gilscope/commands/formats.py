@@ -1,15 +1,18 @@
 """The forms in which a recording is reported, and where each report goes."""
 
 import argparse
-import io
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from operator import methodcaller
 from pathlib import Path
 from typing import Protocol, cast
 
+from gilscope.atomic_output import check_writable, write_atomically
+from gilscope.errors import CannotWrite
 from gilscope.model import Recording
+from gilscope.printable import printable
 from gilscope.reports import text
 
 __all__ = [
@@ -120,13 +123,18 @@ def write_rendered(outputs: Sequence[Output], render: Callable[[Output], str]) -
             if output.file is None and isinstance(error, BrokenPipeError):
                 raise
             succeeded = False
-            place = "standard output" if output.file is None else output.file
-            reason = error.strerror if isinstance(error, OSError) else repr(error)
+            place = "standard output" if output.file is None else printable(str(output.file))
             print(
-                f"error: cannot write the {output.form} report to {place}: {reason}",
+                f"error: cannot write the {output.form} report to {place}: {_reason(error)}",
                 file=sys.stderr,
             )
     return succeeded
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, CannotWrite):
+        return str(error.__cause__.strerror if isinstance(error.__cause__, OSError) else error)
+    return str(error.strerror) if isinstance(error, OSError) else repr(error)
 
 
 def _output(text: str) -> Output:
@@ -141,20 +149,24 @@ def _output(text: str) -> Output:
 def _writable(text: str) -> Path:
     # Said now, and not when the recording that cannot be repeated is over.
     try:
-        with Path(text).open("a"):
-            return Path(text)
+        check_writable(text)
     except OSError as error:
-        raise argparse.ArgumentTypeError(f"cannot write {text}: {error.strerror}") from error
+        raise argparse.ArgumentTypeError(
+            f"cannot write {printable(text)}: {error.strerror}"
+        ) from error
+    return Path(text)
 
 
 def _write(output: Output, report: str) -> None:
     if output.file is not None:
-        output.file.write_text(report, encoding="utf-8")
+        write_atomically(output.file, methodcaller("write", report.encode("utf-8")))
         return
-    # Names and bars may be more than the terminal's encoding knows.
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
-    sys.stdout.write(report)
+    if output.form == "text":
+        sys.stdout.write(report)
+    else:
+        # What programs read has one encoding, whatever that of the terminal is.
+        sys.stdout.flush()
+        sys.stdout.buffer.write(report.encode("utf-8"))
     sys.stdout.flush()
 
 

@@ -2,15 +2,14 @@
 
 import argparse
 import contextlib
-import math
 import os
 import platform
 import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from types import FrameType
 
+from gilscope import ending
 from gilscope.commands.formats import (
     Output,
     add_format_options,
@@ -19,6 +18,7 @@ from gilscope.commands.formats import (
     wants_timeline,
     write_reports,
 )
+from gilscope.commands.numbers import pid_number, seconds_between
 from gilscope.commands.options import (
     add_method_option,
     add_mode_option,
@@ -37,7 +37,7 @@ from gilscope.gil.tracer import Tracer
 from gilscope.gil.trap_costs import measure_trap_costs
 from gilscope.launch import HeldCommand
 from gilscope.looks import Looks
-from gilscope.model import Frame, Mode, Observation, ProcessTotals, Recording
+from gilscope.model import Frame, Mode, Observation, Process, ProcessTotals, Recording
 from gilscope.printable import printable
 from gilscope.source_lines import SourceLines
 from gilscope.target import inspect
@@ -56,6 +56,11 @@ examples:
 """
 
 _TICK_S = 0.05
+_SECONDS = seconds_between(0.001, 1e9)
+_REPORT_S = 10.0
+"""So long the report may take that a signal has asked for."""
+_COMMAND_S = 10.0
+"""So long the command may take to end after a signal that may not have reached it."""
 _UNEXPECTED = 1
 _USAGE = 2
 _COMMAND_NOT_EXECUTABLE = 126
@@ -65,10 +70,10 @@ _COMMAND_NOT_FOUND = 127
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
-        "-p", "--pid", type=int, metavar="PID", help="trace the running process PID"
+        "-p", "--pid", type=pid_number, metavar="PID", help="trace the running process PID"
     )
     parser.add_argument(
-        "-d", "--duration", type=_seconds, metavar="SECONDS", help="end after SECONDS"
+        "-d", "--duration", type=_SECONDS, metavar="SECONDS", help="end after SECONDS"
     )
     add_mode_option(parser, Mode.CONTENTION, Mode.FULL)
     add_stacks_option(parser)
@@ -77,13 +82,6 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "command", nargs="*", metavar="-- COMMAND", help="a command to start and trace"
     )
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a time to wait for")
-    return seconds
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -97,10 +95,9 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"error: {error}", file=sys.stderr)
         return _USAGE
     allow_many()
-    with _stop_on_signals() as stopped:
-        if arguments.command:
-            return _record_command(arguments, outputs, stopped)
-        return _record_running(arguments, outputs, stopped)
+    if arguments.command:
+        return _record_command(arguments, outputs)
+    return _record_running(arguments, outputs)
 
 
 def _tracer(arguments: argparse.Namespace, probe: GilProbe, cache: SiteCache) -> Tracer:
@@ -111,45 +108,7 @@ def _tracer(arguments: argparse.Namespace, probe: GilProbe, cache: SiteCache) ->
     return Tracer(probe, cache, method=chosen_method(arguments), plan=plan)
 
 
-class _Stop:
-    """Set by Ctrl-C or SIGTERM: end the recording and report."""
-
-    number: int | None = None
-    waits_for: int | None = None
-    """A command that is not Python yet, and that gilscope could wait for without end."""
-
-    @property
-    def is_set(self) -> bool:
-        """Whether a signal has come."""
-        return self.number is not None
-
-
-@contextlib.contextmanager
-def _stop_on_signals() -> Iterator[_Stop]:
-    stop = _Stop()
-
-    def handle(number: int, _frame: FrameType | None) -> None:
-        stop.number = number
-        if number == signal.SIGTERM and stop.waits_for is not None:
-            os.kill(stop.waits_for, number)
-
-    # A signal that was ignored when gilscope started stays ignored, as for any background job.
-    wanted = [
-        number
-        for number in (signal.SIGINT, signal.SIGTERM)
-        if signal.getsignal(number) is not signal.SIG_IGN
-    ]
-    before = {number: signal.signal(number, handle) for number in wanted}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _record_running(
-    arguments: argparse.Namespace, outputs: Sequence[Output], stopped: _Stop
-) -> int:
+def _record_running(arguments: argparse.Namespace, outputs: Sequence[Output]) -> int:
     require_processes(named=True)
     loading = begin_loading(timeline=wants_timeline(outputs))
     cache = SiteCache(default_folder())
@@ -165,48 +124,77 @@ def _record_running(
             raise
         with GilProbe(loading) as probe:
             costs = measure_trap_costs(probe)
-        return record_transactions(arguments, outputs, found, costs, lambda: stopped.is_set)
+        return record_transactions(arguments, outputs, found, costs)
     except BaseException:
         loading.cancel()
         raise
-    with GilProbe(loading) as probe:
-        tracer = _tracer(arguments, probe, cache)
-        recording = _record(arguments, tracer, arguments.pid, stopped)
-        # Taking the probes out takes a moment; nobody has to wait for it with the report.
-        succeeded = write_reports(outputs, recording)
-        tracer.close()
-    return 0 if succeeded else _UNEXPECTED
+    probe = GilProbe(loading)
+    # Until its end the probes are taken out in order, whatever signal comes.
+    with ending.told() as stopped:
+        with probe:
+            tracer = _tracer(arguments, probe, cache)
+            process = tracer.attach(arguments.pid).process
+            if not stopped.is_set:
+                recording = _record(arguments, tracer, process, stopped)
+                # Taking the probes out takes a moment; nobody has to wait for it with the report.
+                succeeded = write_reports(outputs, recording)
+                tracer.close()
+                return 0 if succeeded else _UNEXPECTED
+        stopped.end()
+    return _UNEXPECTED
 
 
-def _record_command(
-    arguments: argparse.Namespace, outputs: Sequence[Output], stopped: _Stop
-) -> int:
+def _record_command(arguments: argparse.Namespace, outputs: Sequence[Output]) -> int:
     # Without working probes the command is not even started.
-    with GilProbe(begin_loading(timeline=wants_timeline(outputs))) as probe:
-        tracer = _tracer(arguments, probe, SiteCache(default_folder()))
-        try:
-            command = HeldCommand(arguments.command)
-        except OSError as error:
-            print(f"error: cannot start {arguments.command[0]}: {error.strerror}", file=sys.stderr)
-            is_there = not isinstance(error, FileNotFoundError)
-            return _COMMAND_NOT_EXECUTABLE if is_there else _COMMAND_NOT_FOUND
-        try:
-            stopped.waits_for = command.pid
-            command.run_to_interpreter()
-            stopped.waits_for = None
-            recording = _record(arguments, tracer, command.pid, stopped, command)
-        except GilscopeError:
-            # The user's program is not at fault: let it run on, then say what went wrong.
-            command.release()
-            command.wait()
-            raise
-        succeeded = write_reports(outputs, recording)
-        tracer.close()
-    _end_command(command, stopped, has_ended=recording.observation.ended)
-    return command.wait() or (0 if succeeded else _UNEXPECTED)
+    probe = GilProbe(begin_loading(timeline=wants_timeline(outputs)))
+    waits_for: list[int] = []
+    with ending.told(lambda number: _pass_on(number, waits_for)) as stopped:
+        with probe:
+            tracer = _tracer(arguments, probe, SiteCache(default_folder()))
+            stopped.end()
+            try:
+                command = HeldCommand(arguments.command)
+            except OSError as error:
+                return _not_started(arguments.command[0], error)
+            try:
+                # It is not Python yet, and gilscope could wait for it without end.
+                waits_for.append(command.pid)
+                command.run_to_interpreter()
+                process = tracer.attach(command.pid).process
+                waits_for.clear()
+                recording = _record(arguments, tracer, process, stopped, command)
+            except GilscopeError:
+                # The user's program is not at fault: let it run on, then say what went wrong.
+                command.release()
+                _wait_for(command, stopped)
+                raise
+            succeeded = write_reports(outputs, recording)
+            tracer.close()
+        _end_command(command, stopped, has_ended=recording.observation.ended)
+        return _wait_for(command, stopped) or (0 if succeeded else _UNEXPECTED)
 
 
-def _end_command(command: HeldCommand, stopped: _Stop, *, has_ended: bool) -> None:
+def _not_started(name: str, error: OSError) -> int:
+    print(f"error: cannot start {printable(name)}: {error.strerror}", file=sys.stderr)
+    is_there = not isinstance(error, FileNotFoundError)
+    return _COMMAND_NOT_EXECUTABLE if is_there else _COMMAND_NOT_FOUND
+
+
+def _pass_on(number: int, waits_for: Sequence[int]) -> None:
+    # Ctrl-C has reached it by itself.
+    if number == signal.SIGTERM:
+        for pid in waits_for:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+
+def _wait_for(command: HeldCommand, stopped: ending.Told) -> int:
+    # It may take its time to clean up, and Ctrl-C has certainly reached it.
+    stopped.allow(_COMMAND_S, from_terminal_s=None)
+    return command.wait()
+
+
+def _end_command(command: HeldCommand, stopped: ending.Told, *, has_ended: bool) -> None:
     # Ctrl-C has reached the command too, and it may take its time to clean up. Any other end is
     # gilscope's alone.
     if not has_ended and stopped.number != signal.SIGINT:
@@ -217,11 +205,11 @@ def _end_command(command: HeldCommand, stopped: _Stop, *, has_ended: bool) -> No
 def _record(
     arguments: argparse.Namespace,
     tracer: Tracer,
-    pid: int,
-    stopped: _Stop,
+    process: Process,
+    stopped: ending.Told,
     command: HeldCommand | None = None,
 ) -> Recording:
-    process = tracer.attach(pid).process
+    pid = process.pid
     with SourceLines(pid) as sources:
         began_ns = time.monotonic_ns()
         if command is not None:
@@ -233,6 +221,7 @@ def _record(
         )
         looks = Looks(began_ns) if wants_looks(arguments.outputs or ()) else None
         observation = _observe_until_end(tracer, began_ns, arguments.duration, stopped, looks)
+        stopped.allow(_REPORT_S)
         at_ns = observation.totals.at_ns
         return Recording(
             observation,
@@ -259,7 +248,7 @@ def _observe_until_end(
     tracer: Tracer,
     began_ns: int,
     duration_s: float | None,
-    stopped: _Stop,
+    stopped: ending.Told,
     looks: Looks | None,
 ) -> Observation:
     deadline_ns = None if duration_s is None else began_ns + int(duration_s * 1e9)

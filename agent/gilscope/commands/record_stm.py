@@ -1,11 +1,12 @@
 """What ``gilscope record -p PID`` does with a process that is no Python but runs transactions."""
 
 import argparse
+import contextlib
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from gilscope import procfs
+from gilscope import ending, procfs
 from gilscope.commands.formats import Output, write_rendered
 from gilscope.errors import GilscopeError
 from gilscope.gil.calibration import TrapCosts
@@ -20,6 +21,8 @@ from gilscope.stm_live.words import LIBRARY_WORDS
 __all__ = ["found_transactions", "record_transactions"]
 
 _TICK_S = 0.05
+_REPORT_S = 10.0
+"""So long the report may take that a signal has asked for."""
 _FORMS = ("text", "json")
 _UNEXPECTED, _USAGE = 1, 2
 
@@ -43,7 +46,6 @@ def record_transactions(
     outputs: Sequence[Output],
     target: StmTarget,
     costs: TrapCosts,
-    is_stopped: Callable[[], bool],
 ) -> int:
     """Record *target* as *arguments* say and return the exit code; raises GilscopeError.
 
@@ -57,12 +59,13 @@ def record_transactions(
         )
         return _USAGE
     tracer = StmTracer(plan=StmPlan(costs))
-    try:
+    with contextlib.closing(tracer):
         tracer.attach(target)
-        recording = _record(arguments, tracer, target, is_stopped)
-        succeeded = write_rendered(outputs, lambda output: _rendered(output, recording))
-    finally:
-        tracer.close()
+        with ending.told() as stopped:
+            recording = _record(arguments, tracer, target, stopped)
+            stopped.allow(_REPORT_S)
+            succeeded = write_rendered(outputs, lambda output: _rendered(output, recording))
+            tracer.close()
     return 0 if succeeded else _UNEXPECTED
 
 
@@ -70,7 +73,7 @@ def _record(
     arguments: argparse.Namespace,
     tracer: StmTracer,
     target: StmTarget,
-    is_stopped: Callable[[], bool],
+    stopped: ending.Told,
 ) -> StmRecording:
     began_ns = time.monotonic_ns()
     process = target.process
@@ -81,7 +84,7 @@ def _record(
     )
     duration_s = arguments.duration
     deadline_ns = None if duration_s is None else began_ns + int(duration_s * 1e9)
-    while not is_stopped() and tracer.pids:
+    while not stopped.is_set and tracer.pids:
         left_s = _TICK_S
         if deadline_ns is not None:
             left_s = min(left_s, (deadline_ns - time.monotonic_ns()) / 1e9)

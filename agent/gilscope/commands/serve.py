@@ -1,16 +1,19 @@
 """``gilscope serve``: traces processes for as long as it runs and exposes the figures over HTTP."""
 
 import argparse
+import contextlib
 import logging
-import signal
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from gilscope import ending
 from gilscope.allocation import share_one_arena
 from gilscope.blame_book import DEFAULT_PAIRS
 from gilscope.collectors.agent import Logs
+from gilscope.commands.numbers import whole_number
 from gilscope.commands.options import (
     add_method_option,
     add_mode_option,
@@ -26,7 +29,7 @@ from gilscope.commands.targets import (
     has_targets,
 )
 from gilscope.descriptors import allow_many
-from gilscope.discovery import Discovery
+from gilscope.discovery import Choice, Discovery, Kinship
 from gilscope.doctor.refusals import require_processes
 from gilscope.errors import InvalidWebConfig, NotPython, UnsupportedPython
 from gilscope.gil.full_mode import ObservationPlan
@@ -37,8 +40,9 @@ from gilscope.gil.site_cache import SiteCache, default_folder
 from gilscope.gil.tracer import Tracer
 from gilscope.gil.trap_costs import measure_trap_costs
 from gilscope.log_lines import LogLines
+from gilscope.log_output import use_log_output
 from gilscope.model import Mode
-from gilscope.serve import Address, Pulse, Server, parse_address
+from gilscope.serve import Address, Health, Pulse, Server, parse_address
 from gilscope.stm_live.plan import StmPlan
 from gilscope.stm_live.tracer import StmTracer
 from gilscope.web.guard import OPEN, Guard
@@ -61,7 +65,13 @@ _TICK_S = 0.4
 _HELD_ERROR = 0.018
 """A bit less than two points, which the rate of a minute is to be right to."""
 _PERCENT = 100
-_PATIENCE_S = 5.0
+_FIRST_TICK_S = 0.02
+_FIRST_SEARCH_S = 10.0
+"""So long it is waited for the processes that are there at the start."""
+_PATIENCE_S = 0.5
+_CLOSING_S = 10.0
+"""So long it may take to take probes out, after everything else has ended in time."""
+_MOST_PAIRS = 1_000_000
 _log = logging.getLogger(__name__)
 
 
@@ -111,7 +121,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--pairs",
-        type=_number,
+        type=whole_number(_MOST_PAIRS),
         default=DEFAULT_PAIRS,
         metavar="N",
         help="how many pairs of waiter and holder have series of their own, in each process, and "
@@ -127,31 +137,53 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM and return the exit code; raises GilscopeError."""
     if not has_targets(arguments) and not arguments.stm_log:
         arguments.complain("one of the arguments -p/--pid --match --all --stm-log is required")
+    use_log_output()
     lines = logging.StreamHandler()
     lines.setFormatter(LogLines())
     logging.basicConfig(level=logging.INFO, handlers=[lines])
+    # What cannot be logged is counted, and not complained about.
+    logging.raiseExceptions = False
     allow_many()
     share_one_arena()
-    stopped = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopped.set())
     server = Server(arguments.listen, _guard(arguments.web_config_file))
     try:
-        if not has_targets(arguments):
-            serve_logs(arguments, server, stopped)
-            return 0
-        if not arguments.stm_log:
-            require_processes(named=bool(arguments.pid))
-        with GilProbe(begin_loading(discover=True)) as probe:
-            if not arguments.stm_log:
-                _serve(arguments, server, probe, stopped)
-                return 0
-            following = Pulse()
-            with followed(arguments.stm_log, following.beat) as follower:
-                _serve(arguments, server, probe, stopped, _Logs(follower.logs, following))
+        _run(arguments, server)
     finally:
         server.close()
     return 0
+
+
+def _run(arguments: argparse.Namespace, server: Server) -> None:
+    stopped = threading.Event()
+    if not has_targets(arguments):
+        with ending.told(lambda _: stopped.set()):
+            serve_logs(arguments, server, stopped)
+        return
+    with _answering(server):
+        if not arguments.stm_log:
+            require_processes(named=bool(arguments.pid))
+        probe = GilProbe(begin_loading(discover=True))
+        # Until its end the probes are taken out in order, whatever signal comes.
+        with ending.told(lambda _: stopped.set()) as told, probe:
+            if not arguments.stm_log:
+                _serve(arguments, server, probe, stopped)
+            else:
+                following = Pulse("reads the STM logs")
+                with followed(arguments.stm_log, following.beat) as follower:
+                    _serve(arguments, server, probe, stopped, _Logs(follower.logs, following))
+            told.allow(_CLOSING_S)
+
+
+@contextlib.contextmanager
+def _answering(server: Server) -> Iterator[None]:
+    """Answer requests inside of the block."""
+    http = threading.Thread(target=server.answer, name="http", daemon=True)
+    http.start()
+    try:
+        yield
+    finally:
+        server.stop()
+        http.join(_PATIENCE_S)
 
 
 def _serve(
@@ -184,30 +216,35 @@ def _serve(
             tracer.attach(pid)
         except (NotPython, UnsupportedPython) as error:
             transactions.attach(found_transactions(pid, error))
-    discovery = Discovery(tracer, chosen_targets(arguments), pids, probe.bcc_version)
+    caring, searching = Pulse(), Pulse("looks for processes")
+    wanted = _noted(chosen_targets(arguments), searching.beat)
+    discovery = Discovery(tracer, wanted, pids, probe.bcc_version)
     discovery.include(transactions, has_all=arguments.transactions)
-    _attempt(discovery.look)
-    pulse = Pulse()
-    # Both may take their time, and windows of full mode must end on time whatever they do.
-    serving = (discovery, pulse, arguments.pairs, logs and logs.of_now)
-    http = threading.Thread(target=server.run, args=serving, daemon=True)
-    search = threading.Thread(target=_search, args=(discovery, stopped), daemon=True)
-    http.start()
+    health = Health(caring, searching)
+    if logs is not None:
+        health.watch(logs.pulse)
+    search = _Search(discovery, searching.beat, stopped)
     search.start()
-    print(f"Serving {server.url}metrics. Ctrl-C to end.", file=sys.stderr, flush=True)
     try:
+        # All of this goes on while somebody looks for processes, which may take its time: windows
+        # of full mode must end on time whatever it does.
+        show_at_s = time.monotonic() + _FIRST_SEARCH_S
+        is_shown = False
         while not stopped.is_set():
-            tracer.wait(_TICK_S)
-            if not _attempt(lambda: _tick(tracer, transactions, discovery)):
+            if not is_shown and (search.has_looked.is_set() or time.monotonic() > show_at_s):
+                is_shown = True
+                server.show(
+                    discovery, health, arguments.pairs, None if logs is None else logs.of_now
+                )
+                print(f"Serving {server.url}metrics. Ctrl-C to end.", file=sys.stderr, flush=True)
+            tracer.wait(_TICK_S if is_shown else _FIRST_TICK_S)
+            if _attempt(lambda: _tick(tracer, transactions, discovery)):
+                caring.beat()
+            else:
                 stopped.wait(_TICK_S)  # what is due may stay due for ever
-            elif search.is_alive() and (logs is None or logs.pulse.is_alive):
-                pulse.beat()
     finally:
         stopped.set()
-        discovery.wake()
-        search.join(_PATIENCE_S)
-        server.stop()
-        http.join(_PATIENCE_S)
+        search.end()
         tracer.close()
         transactions.close()
 
@@ -217,11 +254,42 @@ def _tick(tracer: Tracer, transactions: StmTracer, discovery: Discovery) -> None
     discovery.heed(tracer.tick())
 
 
-def _search(discovery: Discovery, stopped: threading.Event) -> None:
-    while not stopped.is_set():
-        discovery.wait()
-        if not _attempt(discovery.look):
-            stopped.wait(_TICK_S)  # likewise
+def _noted(choice: Choice, note: Callable[[], None]) -> Choice:
+    """Return *choice*, which also calls *note* for each process that it is asked about."""
+
+    def is_wanted(pid: int, kinship: Kinship) -> bool:
+        note()
+        return choice(pid, kinship)
+
+    return is_wanted
+
+
+class _Search:
+    """The thread that looks for processes."""
+
+    def __init__(
+        self, discovery: Discovery, beat: Callable[[], None], stopped: threading.Event
+    ) -> None:
+        self._discovery, self._beat, self._stopped = discovery, beat, stopped
+        self._thread = threading.Thread(target=self._run, name="search", daemon=True)
+        self.has_looked = threading.Event()
+        """Set when all processes that were there at the start have been looked at."""
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def end(self) -> None:
+        self._discovery.wake()
+        self._thread.join(_PATIENCE_S)
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            if _attempt(self._discovery.look):
+                self._beat()
+            else:
+                self._stopped.wait(_TICK_S)  # likewise
+            self.has_looked.set()
+            self._discovery.wait()
 
 
 def _guard(path: str | None) -> Guard:
@@ -265,9 +333,3 @@ def _share(text: str) -> float:
     if not 0 < share <= 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a budget such as 1% or 0.01")
     return share
-
-
-def _number(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 upwards")
-    return int(text)

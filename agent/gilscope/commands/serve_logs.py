@@ -14,7 +14,7 @@ from gilscope.stm.follow import Follower
 __all__ = ["followed", "serve_logs"]
 
 _TURN_S = 1.0
-_PATIENCE_S = 5.0
+_PATIENCE_S = 0.5
 _log = logging.getLogger(__name__)
 
 
@@ -48,7 +48,7 @@ def _follow(follower: Follower, is_over: threading.Event, beat: Callable[[], Non
 
 def serve_logs(arguments: argparse.Namespace, server: Server, stopped: threading.Event) -> None:
     """Serve nothing but logs until *stopped* is set."""
-    pulse = Pulse()
+    pulse = Pulse("reads the STM logs")
     with followed(arguments.stm_log, pulse.beat) as follower:
         serving = (BareAgent(), pulse, arguments.pairs, follower.logs)
         http = threading.Thread(target=server.run, args=serving, daemon=True)

@@ -3,6 +3,7 @@
 import argparse
 import re
 
+from gilscope.commands.numbers import pid_number
 from gilscope.discovery import Choice, choose_all, choose_matching, choose_pids
 
 __all__ = ["add_target_options", "add_transactions_option", "chosen_targets", "has_targets"]
@@ -14,7 +15,7 @@ def add_target_options(parser: argparse.ArgumentParser, *, has_default: bool) ->
     targets.add_argument(
         "-p",
         "--pid",
-        type=int,
+        type=pid_number,
         action="append",
         metavar="PID",
         help="trace process PID and its children; may be given several times",
@@ -60,5 +61,5 @@ def chosen_targets(arguments: argparse.Namespace) -> Choice:
 def _pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError, MemoryError) as error:
         raise argparse.ArgumentTypeError(f"not a regular expression: {error}") from error

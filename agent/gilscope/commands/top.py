@@ -3,12 +3,15 @@
 import argparse
 import contextlib
 import logging
-import math
 import os
 import sys
+import termios
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
+from gilscope import ending
+from gilscope.commands.numbers import seconds_between
 from gilscope.commands.options import (
     add_method_option,
     add_mode_option,
@@ -29,6 +32,9 @@ from gilscope.log_lines import LogLines
 from gilscope.model import Frame, Mode
 from gilscope.source_lines import SourceLines
 
+if TYPE_CHECKING:
+    from gilscope.top.app import TopApp
+
 __all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
 
 SUMMARY = "show in the terminal, live, which Python processes wait for the GIL and because of whom"
@@ -42,8 +48,12 @@ examples:
 """
 
 _TICK_S = 0.25
-_PATIENCE_S = 5.0
-_LEAST_INTERVAL_S = 0.1
+_PATIENCE_S = 0.5
+_CLOSING_S = 10.0
+"""So long it may take to take probes out, after the view has ended in time."""
+_LEAST_INTERVAL_S, _MOST_INTERVAL_S = 0.1, 3600.0
+_PLAIN_SCREEN = b"\x1b[?2004l\x1b[?7h\x1b[?1004l\x1b[?1049l\x1b[?25h"
+"""Pasting, wrapping, focus, screen and cursor as they are outside of the view."""
 _USAGE = 2
 _MOST_PROBLEMS = 100
 _DUMB = {"", "dumb", "unknown"}
@@ -56,7 +66,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_target_options(parser, has_default=True)
     parser.add_argument(
         "--interval",
-        type=_interval,
+        type=seconds_between(_LEAST_INTERVAL_S, _MOST_INTERVAL_S),
         default="1",
         metavar="SECONDS",
         help="time between two looks, at least 0.1 (default: 1)",
@@ -80,14 +90,55 @@ def run(arguments: argparse.Namespace) -> int:
     require_processes(named=bool(arguments.pid))
     allow_many()
     print("Loading the probes.", file=sys.stderr)
-    try:
-        with _problems_kept() as problems, GilProbe(begin_loading(discover=True)) as probe:
-            return _show(arguments, probe, problems)
-    except KeyboardInterrupt:
-        return 0  # before the view was there, or after it
+    probe = GilProbe(begin_loading(discover=True))
+    view = _View()
+    # Until its end the probes are taken out in order, whatever signal comes.
+    with (
+        ending.told(lambda _: view.end(), last_act=_terminal_restored()) as stopped,
+        _problems_kept() as problems,
+        probe,
+    ):
+        code = _show(arguments, probe, problems, view)
+        stopped.allow(_CLOSING_S)
+    return code
 
 
-def _show(arguments: argparse.Namespace, probe: GilProbe, problems: "_Problems") -> int:
+class _View:
+    """What is to end when a signal comes."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._is_over = False
+        self._app: TopApp | None = None
+
+    def begin(self, app: "TopApp") -> bool:
+        """Let *app* be it; return whether it is still wanted."""
+        with self._turn:
+            self._app = app
+            return not self._is_over
+
+    def end(self) -> None:
+        """End it, or do not let it begin. Any thread may call this."""
+        with self._turn:
+            self._is_over = True
+            if self._app is not None:
+                self._app.end_soon()
+
+
+def _terminal_restored() -> Callable[[], None]:
+    """Return what brings the terminal back into the state that it is in now."""
+    attributes = termios.tcgetattr(sys.stdin.fileno())
+
+    def restore() -> None:
+        termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, attributes)
+        os.write(sys.stderr.fileno(), _PLAIN_SCREEN)
+
+    return restore
+
+
+def _show(
+    arguments: argparse.Namespace, probe: GilProbe, problems: "_Problems", view: _View
+) -> int:
     # It brings all of textual with it, which no other command is to pay for. Its extension of the
     # keyboard protocol, which old terminals print as text, is of no use here.
     os.environ.setdefault("TEXTUAL_DISABLE_KITTY_KEY", "1")
@@ -116,8 +167,9 @@ def _show(arguments: argparse.Namespace, probe: GilProbe, problems: "_Problems")
             read_sources=_sources,
             count_problems=lambda: problems.count,
         )
-        # Without the mouse, text can be marked and copied as in any other command's output.
-        app.run(mouse=False)
+        if view.begin(app):
+            # Without the mouse, text can be marked and copied as in any other command's output.
+            app.run(mouse=False)
     return app.return_code or 0
 
 
@@ -215,13 +267,3 @@ def _what_is_unfit() -> str:
     if terminal in _DUMB:
         return f"TERM is {terminal!r}, which cannot move its cursor"
     return ""
-
-
-def _interval(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not _LEAST_INTERVAL_S <= seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0.1 on")
-    return seconds

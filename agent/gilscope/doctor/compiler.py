@@ -103,7 +103,8 @@ def _ask(python: str) -> BccImport:
             # -I, as when it is used: nothing of PYTHONPATH may pose as BCC.
             [python, "-I", "-c", _IMPORT_BCC],
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="backslashreplace",
             timeout=_TIMEOUT_S,
             check=False,
         )

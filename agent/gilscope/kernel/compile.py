@@ -17,12 +17,16 @@ maps and of a file in memory that holds the instructions of one program after th
 is null where that is impossible.
 """
 
+import contextlib
 import ctypes
 import json
 import os
+import select
+import signal
 import socket
 import struct
 import sys
+import threading
 from typing import Any
 
 __all__ = ["main"]
@@ -69,7 +73,8 @@ def _load(request: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
     try:
         import bcc  # noqa: PLC0415 - whether that works is the question
     except (ImportError, OSError) as error:  # OSError: its own library is missing
-        return {"error": "no-bcc", "message": str(error)}, []
+        is_there = not isinstance(error, ModuleNotFoundError)
+        return {"error": "no-bcc", "message": str(error), "is_there": is_there}, []
     if not hasattr(bcc, "BPF"):
         return {"error": "not-bcc", "message": bcc.__file__}, []
     kinds = {
@@ -137,11 +142,31 @@ def _maps_in(instructions: bytes) -> set[int]:
     }
 
 
+def _end_with(channel: socket.socket) -> None:
+    """End this process when nobody waits for its answer any more."""
+
+    def wait() -> None:
+        poll = select.poll()
+        poll.register(channel, 0)
+        poll.poll()
+        os._exit(1)
+
+    # Without a thread it compiles to the end, for nobody.
+    with contextlib.suppress(RuntimeError):
+        threading.Thread(target=wait, daemon=True).start()
+
+
 def main() -> int:
     """Serve the one request and return the exit code."""
+    # The agent keeps them from its own threads.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
     channel = socket.socket(fileno=int(sys.argv[1]))
+    _end_with(channel)
     request = json.load(sys.stdin)
-    answer, descriptors = _load(request)
+    try:
+        answer, descriptors = _load(request)
+    except MemoryError:
+        answer, descriptors = {"error": "memory", "message": "memory is short"}, []
     socket.send_fds(channel, [json.dumps(answer).encode()], descriptors)
     return 1 if "error" in answer else 0
 

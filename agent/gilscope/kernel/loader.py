@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from gilscope.assets import asset
-from gilscope.errors import KernelOrBccMissing, NotPermitted
+from gilscope.errors import KernelOrBccMissing, LimitReached, NotPermitted
 from gilscope.kernel import syscalls
 from gilscope.kernel.compiled import Compiled
 from gilscope.kernel.headers import find_headers
@@ -27,6 +27,7 @@ from gilscope.kernel.program_loading import compiled_from_answer, load_compiled
 from gilscope.kernel.ring import Ring
 from gilscope.kernel.source import flatten
 from gilscope.kernel.table import RecordLayout, Table
+from gilscope.shortage import low_limits
 
 __all__ = ["Loaded", "Loading", "Request"]
 
@@ -85,7 +86,7 @@ class Loading:
         """Begin to compile and load *request*; None as *cache*: whatever is remembered."""
         probes = asset("probes")
         message = {
-            "text": flatten(request.probe, lambda name: (probes / name).read_text()),
+            "text": flatten(request.probe, lambda name: (probes / name).read_text("utf-8")),
             "cflags": [f"-D{name}={value}" for name, value in request.defines.items()],
             "programs": dict(request.programs),
             "tables": list(request.tables),
@@ -172,7 +173,8 @@ class _Child:
                 stderr=subprocess.PIPE,
                 pass_fds=[theirs.fileno()],
                 env=_environment(),
-                text=True,
+                encoding="utf-8",
+                errors="backslashreplace",
                 # Ctrl-C is for gilscope; the compiler ends when nobody wants its answer.
                 start_new_session=True,
             )
@@ -225,16 +227,9 @@ def _environment() -> dict[str, str]:
 
 def _failure(answer: Mapping[str, Any], complaints: str) -> Exception:
     kind, message = answer["error"], answer["message"]
-    if kind == "no-bcc":
-        return KernelOrBccMissing(
-            f"no Python here can import BCC ({message})",
-            remedy="Install it: apt install python3-bpfcc",
-        )
-    if kind == "not-bcc":
-        return KernelOrBccMissing(
-            f"the Python module 'bcc' in {message} is not BCC, the BPF compiler",
-            remedy="Remove that package (pip uninstall bcc) and: apt install python3-bpfcc",
-        )
+    limits = low_limits()
+    if kind in ("no-bcc", "not-bcc"):
+        return _absence(answer, limits)
     detail = complaints.strip()
     # BCC makes the maps while it compiles, and calls it a failure to compile when it may not.
     if _is_refused(answer):
@@ -246,9 +241,27 @@ def _failure(answer: Mapping[str, Any], complaints: str) -> Exception:
             remedy="Install those of this kernel (apt install linux-headers-$(uname -r)), or name "
             "one complete tree of any version in BCC_KERNEL_SOURCE.",
         )
+    what = f"BCC could not {'load' if kind == 'load' else 'compile'} the probes: {message}"
+    if limits:
+        # BCC does not say what it has run out of.
+        return LimitReached(f"{what}; limits of this process are low: {limits}")
+    return KernelOrBccMissing(what + (f"\n{detail}" if detail else ""))
+
+
+def _absence(answer: Mapping[str, Any], limits: str) -> Exception:
+    message = answer["message"]
+    if answer["error"] == "not-bcc":
+        return KernelOrBccMissing(
+            f"the Python module 'bcc' in {message} is not BCC, the BPF compiler",
+            remedy="Remove that package (pip uninstall bcc) and: apt install python3-bpfcc",
+        )
+    if answer.get("is_there") and limits:
+        return LimitReached(
+            f"BCC cannot be loaded: {message}; limits of this process are low: {limits}"
+        )
     return KernelOrBccMissing(
-        f"BCC could not {'load' if kind == 'load' else 'compile'} the probes: {message}"
-        + (f"\n{detail}" if detail else "")
+        f"no Python here can import BCC ({message})",
+        remedy="Install it: apt install python3-bpfcc",
     )
 
 

@@ -46,7 +46,7 @@ def program_key(
     parts = [
         _FORMAT,
         version,
-        _COMPILER.read_text(),
+        _COMPILER.read_text("utf-8"),
         system.release,
         system.version,
         system.machine,

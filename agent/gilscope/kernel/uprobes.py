@@ -183,7 +183,7 @@ def _refusal(error: OSError, pid: int, path: str, offsets: Sequence[int]) -> Exc
     if error.errno == errno.EMFILE:
         return KernelOrBccMissing(
             f"no room for the probes of process {pid}: gilscope may have only "
-            f"{most_descriptors()} files open",
+            f"{most_descriptors()} files open (RLIMIT_NOFILE)",
             remedy="Raise the limit: ulimit -Hn, or LimitNOFILE= in a systemd unit.",
         )
     shown = ", ".join(f"{offset:#x}" for offset in offsets)

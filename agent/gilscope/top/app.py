@@ -1,18 +1,21 @@
 """The live view: a textual application that looks at a source now and then and shows it."""
 
 import asyncio
+import contextlib
 import logging
-import signal
 from collections.abc import Callable
 from typing import ClassVar
 
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.driver import Driver
+from textual.drivers.linux_driver import LinuxDriver
 
 from gilscope.top.look import NOTHING, Source, look
 from gilscope.top.main_screen import MainScreen
 from gilscope.top.pairs_pane import ReadSources
 from gilscope.top.summary import Settings
+from gilscope.top.terminal_driver import TerminalDriver
 
 __all__ = ["TopApp"]
 
@@ -20,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class TopApp(App[None]):
-    """Shows a source until q, Ctrl-C, SIGINT or SIGTERM."""
+    """Shows a source until q, Ctrl-C or `end_soon`."""
 
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -45,15 +48,30 @@ class TopApp(App[None]):
         self.theme = "ansi-dark"
         self._source = source
         self._interval_s = settings.interval_s
+        self._event_loop: asyncio.AbstractEventLoop | None = None
+        self._is_ending = False
         self._main = MainScreen(settings, read_sources, count_problems)
 
     def on_mount(self) -> None:
         """Begin to look."""
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self.exit)
+        self._event_loop = asyncio.get_running_loop()
         self.push_screen(self._main)
         self.run_worker(self._watch())
+        if self._is_ending:
+            self.exit()
+
+    def end_soon(self) -> None:
+        """End the view, also one that has not begun. Any thread may call this."""
+        self._is_ending = True
+        loop = self._event_loop
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self.exit)
+
+    def get_driver_class(self) -> type[Driver]:
+        """Return what reads the keys: textual's own, mended."""
+        driver = super().get_driver_class()
+        return TerminalDriver if driver is LinuxDriver else driver
 
     async def _watch(self) -> None:
         seen = NOTHING

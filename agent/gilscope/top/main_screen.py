@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
 from textual.widgets import Footer, Input, Static
 
 from gilscope.model import Refusal
@@ -19,6 +18,7 @@ from gilscope.top.process_table import RowKey, heading, matches, rows
 from gilscope.top.rates import ProcessRates
 from gilscope.top.rows_widget import Rows
 from gilscope.top.screens import TextScreen, text_of
+from gilscope.top.steady_screen import SteadyScreen
 from gilscope.top.summary import Settings, totals_line, view_line
 
 __all__ = ["MainScreen"]
@@ -27,7 +27,7 @@ _Identity = tuple[int, int]
 """The pid of a process, and when it was attached."""
 
 
-class MainScreen(Screen[None]):
+class MainScreen(SteadyScreen):
     """Two tables, and the keys that say what is in them."""
 
     CSS = """

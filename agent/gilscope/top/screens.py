@@ -6,11 +6,11 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.screen import Screen
 from textual.widgets import Footer, Static
 
 from gilscope.top.lines import Line
 from gilscope.top.rows_widget import STYLES
+from gilscope.top.steady_screen import SteadyScreen
 
 __all__ = ["TextScreen", "text_of"]
 
@@ -25,7 +25,7 @@ def text_of(*lines: Line) -> Text:
     return text
 
 
-class TextScreen(Screen[None]):
+class TextScreen(SteadyScreen):
     """Lines that can be scrolled through."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

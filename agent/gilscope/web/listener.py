@@ -11,9 +11,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
 from gilscope.errors import CannotListen
+from gilscope.printable import printable
 from gilscope.web.busy import Busy
 from gilscope.web.connections import Connections
-from gilscope.web.guard import Guard, Rules
+from gilscope.web.guard import OPEN, Guard, Rules
+from gilscope.web.hosts import is_own_name, listens_on_loopback
 
 __all__ = ["Address", "Answer", "Listener", "Route"]
 
@@ -49,10 +51,14 @@ class Listener:
         kind = type("_Threads", (_Threads,), {"address_family": family})
         try:
             self._threads: _Threads = kind(address, _Handler)
-        except (OSError, OverflowError) as error:
+        except (OSError, OverflowError, TypeError, ValueError) as error:
+            # The last two: it cannot even be the name of a host.
             reason = getattr(error, "strerror", None) or str(error)
-            raise CannotListen(f"cannot listen on {host or '*'}:{port}: {reason}") from error
+            named = printable(host) or "*"
+            raise CannotListen(f"cannot listen on {named}:{port}: {reason}") from error
         self._threads.guard = guard
+        # Who has a password, or a certificate, is no browser that was led here.
+        self._threads.own_name = host if guard is OPEN and listens_on_loopback(host) else None
         self._stopped = os.eventfd(0)
 
     @property
@@ -98,6 +104,8 @@ class _Threads(ThreadingHTTPServer):
     """So long `handle_request` waits for one: it is called when there is one."""
     routes: Mapping[str, Route]
     guard: Guard
+    own_name: str | None
+    """The host that requests must name, or another one of the loopback; None: any."""
 
     def __init__(self, address: Address, handler: type[BaseHTTPRequestHandler]) -> None:
         super().__init__(address, handler)
@@ -146,6 +154,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.request.close()
 
     def do_GET(self) -> None:
+        own_name = self.server.own_name
+        if own_name is not None and not is_own_name(self.headers.get("Host"), own_name):
+            self._send(http.HTTPStatus.MISDIRECTED_REQUEST, _PLAIN, _OTHER_HOST)
+            return
         try:
             admitted = self._rules.admits(self.headers.get("Authorization", ""))
         except Busy:
@@ -197,6 +209,7 @@ def _let_read(connection: socket.socket) -> None:
 
 
 _PLAIN = {"Content-Type": _TEXT}
+_OTHER_HOST = b"this server listens on the loopback, and answers to no other name; use 127.0.0.1\n"
 _LATER = {**_PLAIN, "Retry-After": "1"}
 _CHALLENGE = {**_PLAIN, "WWW-Authenticate": 'Basic realm="gilscope", charset="UTF-8"'}
 

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 from textual.app import App
+from textual.events import Resize
 from textual.filter import NoColor
+from textual.geometry import Size
 
 from gilscope.model import Tally
 from gilscope.top.app import TopApp
@@ -162,3 +164,22 @@ def test_no_colour_is_used_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch)
         assert any(isinstance(each, NoColor) for each in filters)
 
     run(act, BUSY)
+
+
+def test_two_sizes_at_once_come_to_rest() -> None:
+    """
+    A size that the terminal does not have any more is not taken, so that two do not alternate.
+    """
+    sizes: list[tuple[int, ...]] = []
+
+    async def act(view: View) -> None:
+        for size in (Size(500, 500), Size(1, 1), view.app.size):
+            view.app.screen.post_message(Resize(size, size))
+        await view.settle()
+        sizes.append(tuple(view.app.screen.size))
+        view.app.screen._screen_resized(Size(20, 5))  # noqa: SLF001 - what a late event does
+        sizes.append(tuple(view.app.screen.size))
+
+    run(act, IDLE)
+
+    assert [(80, 24), (80, 24)] == sizes

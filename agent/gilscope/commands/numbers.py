@@ -1,0 +1,46 @@
+"""Types of arguments: numbers that have bounds."""
+
+import argparse
+import math
+from collections.abc import Callable
+
+__all__ = ["pid_number", "seconds_between", "whole_number"]
+
+_MOST_DIGITS = 100
+
+
+def pid_number(text: str) -> int:
+    """Return the number that *text* is; whether there can be such a process is seen later."""
+    digits = text.removeprefix("-")
+    if not digits.isascii() or not digits.isdigit() or len(digits) > _MOST_DIGITS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not the number of a process")
+    return int(text)
+
+
+def whole_number(most: int) -> Callable[[str], int]:
+    """Return what reads a whole number from 0 to *most*."""
+
+    def read(text: str) -> int:
+        is_number = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+        if not is_number or int(text) > most:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to {most}")
+        return int(text)
+
+    return read
+
+
+def seconds_between(least: float, most: float) -> Callable[[str], float]:
+    """Return what reads a number of seconds from *least* to *most*."""
+
+    def read(text: str) -> float:
+        try:
+            seconds = float(text)
+        except ValueError:
+            seconds = math.nan
+        if not least <= seconds <= most:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a number of seconds from {least:g} to {most:.12g}"
+            )
+        return seconds
+
+    return read
