@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gilscope import procfs
 from live.builds import build
 from live.gilscope_command import eventually, gilscope, gilscope_started
 from live.reports import assert_consistent
@@ -67,8 +68,9 @@ def _exec() -> str:
 
 
 def _children(pid: int) -> list[int]:
-    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    return [int(child) for child in text.split()]
+    """Return the commands that were started, without the process that holds the probes."""
+    children = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+    return [child for child in children if procfs.read_status(child).name != "gilscope-keeper"]
 
 
 def _state(pid: int) -> str:
