@@ -30,7 +30,6 @@
 #define MAX_LOSSES (16 * MAX_TARGETS)
 
 #include "shared.bpf.h"
-#include <uapi/linux/sched.h>
 
 // struct _gil_runtime_state seen from its member `cond`, the same in CPython 3.7 to 3.15 on x86-64:
 //   interval -32, last_holder -24, locked -16, switch_number -8, cond 0, mutex +48, switch_cond +88

@@ -4,6 +4,7 @@
 
 #include <uapi/linux/bpf.h>
 #include <uapi/linux/ptrace.h>
+#include <uapi/linux/sched.h>
 
 #ifndef MAX_LOSSES
 #error "the size of lost_events must be given"

@@ -111,10 +111,10 @@ BPF_F_TABLE("hash", struct transaction_key, struct transaction, transactions, MA
 BPF_F_TABLE("hash", u32, struct thread, threads, MAX_THREADS, TABLE_FLAGS);
 BPF_F_TABLE("hash", struct reason_key, u64, reasons, MAX_REASONS, TABLE_FLAGS);
 
-// The process whose window has ended by itself.
+// A process whose window has ended by itself, or which has a child with a copy of its memory.
 struct notice {
     u32 tgid;
-    u32 padding;
+    u32 is_fork;
 };
 
 // struct notice

@@ -33,6 +33,17 @@ int on_thread_exit(void *ctx)
     return 0;
 }
 
+// raw tracepoint task_newtask, with the new task and the flags of clone: a child has a copy of its
+// parent's memory and of the breakpoints in it, unless it shares the memory.
+int on_fork(u64 *ctx)
+{
+    struct notice notice = {.tgid = current_ids() >> 32, .is_fork = 1};
+
+    if (!(ctx[1] & CLONE_VM) && targets.lookup(&notice.tgid))
+        notices.ringbuf_output(&notice, sizeof(notice), BPF_RB_FORCE_WAKEUP);
+    return 0;
+}
+
 // raw tracepoint sched_process_exec: the new program may run into the same probes.
 int on_exec(void *ctx)
 {

@@ -11,6 +11,7 @@ __all__ = [
     "ProcessStatus",
     "in_initial_pid_namespace",
     "is_alive",
+    "is_ending",
     "list_pids",
     "list_tids",
     "maps_mention",
@@ -25,6 +26,9 @@ __all__ = [
 ]
 
 _PROC = Path("/proc")
+
+_EXITING = 4
+"""PF_EXITING of the kernel."""
 
 _INITIAL_PID_NAMESPACE = 0xEFFFFFFC
 """The inode of the first pid namespace of a host: PROC_PID_INIT_INO of the kernel."""
@@ -191,6 +195,17 @@ def is_alive(pid: int) -> bool:
         return read_status(pid).state not in {"Z", "X"}
     except (OSError, KeyError):
         return False
+
+
+def is_ending(pid: int) -> bool:
+    """Return whether *pid* has ended or is on its way out, which may take the kernel a while."""
+    try:
+        stat = (_PROC / str(pid) / "stat").read_text(errors="surrogateescape")
+    except OSError:
+        return True
+    # The name may hold anything; behind it come state, parent, group, session, terminal and its
+    # group, and the flags.
+    return bool(int(stat.rpartition(")")[2].split()[6]) & _EXITING)
 
 
 def read_command_line(pid: int) -> tuple[str, ...]:

@@ -16,9 +16,9 @@ def stm_target(pid: int) -> StmTarget:
     return target
 
 
-def breakpoints(target: StmTarget) -> int:
-    """Return at how many of the places of *target* its process has a breakpoint now."""
-    pid, path = target.process.pid, target.file.mapping.path
+def breakpoints(target: StmTarget, pid: int | None = None) -> int:
+    """Return at how many of its places *target*, or its fork *pid*, has a breakpoint now."""
+    pid, path = pid or target.process.pid, target.file.mapping.path
     code = [each for each in procfs.read_maps(pid) if each.executable and each.path == path]
     found = []
     with ProcessMemory(pid) as memory:

@@ -94,7 +94,8 @@ def test_no_breakpoint_stays_when_the_agent_is_killed_between_windows(tmp_path: 
         target = inspect(workload.pid, SiteCache(tmp_path))
         points = (*target.acquires, *target.releases)
         offsets = [str(point.offset) for point in points]
-        command = [sys.executable, "-c", _EDGES, str(workload.pid), target.file.path, *offsets]
+        path = target.file.path.replace("/self/", f"/{os.getpid()}/")
+        command = [sys.executable, "-c", _EDGES, str(workload.pid), path, *offsets]
         for _ in range(12):
             with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment()) as agent:
                 assert agent.stdout is not None

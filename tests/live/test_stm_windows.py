@@ -15,6 +15,7 @@ from gilscope.kernel.features import kernel_features
 from gilscope.kernel.uprobes import Hook
 from gilscope.stm_live.model import Method
 from gilscope.stm_live.probe import StmProbe
+from gilscope.stm_live.target import StmTarget
 from gilscope.stm_live.tracer import StmTracer
 from gilscope.stm_live.window import StmWindow, TrapPrices
 from live.breakpoints import breakpoints, stm_target
@@ -34,8 +35,13 @@ def probe() -> Iterator[StmProbe]:
         yield loaded
 
 
+_held: list[StmTarget] = []
+"""As a tracer holds them: their files have to stay open for as long as probes may be put in."""
+
+
 def _window(probe: StmProbe, program: StmProgram) -> StmWindow:
     target = stm_target(program.pid)
+    _held.append(target)
     hooks = [Hook(hook.program, target.file.path, hook.offset) for hook in target.sites.hooks]
     return probe.window(
         program.pid, hooks, knows_events=target.process.method is Method.EVENTS, stepped=()
@@ -138,14 +144,14 @@ def test_a_window_ends_by_itself_at_its_allowance(probe: StmProbe, tmp_path: Pat
         window = _window(probe, program)
         window.open(_PRICES, 60 * _PRICES.trap_ns)
         program.tell()
-        pids = probe.ended_windows()
+        pids = probe.take_notices().ended_windows
         has_used_up = window.has_used_up
         wait(window.close())
         raw = probe.read()[program.pid]
         observed_ns = window.observed_ns(raw.at_ns)
         assert 0 == program.finish()
 
-    assert ([program.pid], True) == (pids, has_used_up)
+    assert (frozenset({program.pid}), True) == (pids, has_used_up)
     # A round has 12 traps. The last of 5 rounds ends with a cancel, and its commits are before it.
     assert (15, 4) == (raw.totals["commits"], raw.totals["cancels"])
     assert 1200 == raw.totals["traps"]

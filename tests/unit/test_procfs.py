@@ -1,6 +1,7 @@
 """Parsers of /proc."""
 
 import os
+import subprocess
 
 import pytest
 
@@ -118,3 +119,16 @@ def test_own_process_is_read() -> None:
     assert pid in procfs.list_tids(pid)
     assert pid == procfs.read_status(pid).tgid
     assert any(mapping.executable for mapping in procfs.read_maps(pid))
+
+
+def test_a_process_that_has_ended_is_ending() -> None:
+    """
+    Also while its parent has not taken note of it; one that lives is not.
+    """
+    with subprocess.Popen(["sleep", "60"]) as process:
+        assert not procfs.is_ending(process.pid)
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert procfs.is_ending(process.pid)
+        process.wait()
+    assert procfs.is_ending(process.pid)

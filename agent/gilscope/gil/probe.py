@@ -14,13 +14,12 @@ from gilscope.gil.model import CallerRule
 from gilscope.gil.notices import Notice, take_notices
 from gilscope.gil.plan import Plan
 from gilscope.gil.quotas import Quota, Quotas
-from gilscope.gil.request import GIL_TRACEPOINTS, NEXT_PROGRAMS, begin_loading
+from gilscope.gil.request import NEXT_PROGRAMS, begin_loading
 from gilscope.gil.return_sites import ReturnSite
 from gilscope.gil.slots import Slots
 from gilscope.gil.window import LockReader, Window, WindowKernel, WindowSites
 from gilscope.kernel.entry import Entry
 from gilscope.kernel.features import Features, kernel_features
-from gilscope.kernel.keeper import Keeper, WindowTable
 from gilscope.kernel.loader import Loading
 from gilscope.kernel.probe import Probe, ProcessTables
 from gilscope.kernel.ring import Ring
@@ -57,6 +56,8 @@ _TABLES = ProcessTables(
 class GilProbe(Probe):
     """All BPF programs and maps of the GIL."""
 
+    window_table = "windows"
+
     def __init__(
         self,
         loading: Loading | None = None,
@@ -88,7 +89,7 @@ class GilProbe(Probe):
             self.tables, self._loaded.rings["stacks"], slow_drop_ns, self._quotas
         )
         self._counts = CountTables(self.tables, self.blame)
-        self._attach_tracepoints(GIL_TRACEPOINTS)
+        self._attach_tracepoints()
 
     @property
     def notice_ring(self) -> Ring:
@@ -237,38 +238,6 @@ class GilProbe(Probe):
     def walking_ns(self, pid: int) -> int:
         """Return the time for which these probes have read stacks in *pid* so far."""
         return self._of_target(pid, "walking_ns")
-
-    @property
-    def lapses(self) -> int:
-        """How often all windows were closed because the agent was silent for too long."""
-        return self._uprobes.lapses
-
-    def leave_to_the_attached(self, hooks: Sequence[Hook]) -> None:
-        """Let the kernel take *hooks* out of every process that is not attached to them.
-
-        Raises as `attach` does.
-        """
-        self._uprobes.leave_to_the_attached(hooks)
-
-    @property
-    def keeper_pid(self) -> int | None:
-        """The process that holds the probes; None while there is none."""
-        return self._uprobes.keeper_pid
-
-    @property
-    def keeper_losses(self) -> int:
-        """How often all probes have gone because the process that holds them had ended."""
-        return self._uprobes.losses
-
-    def beat(self) -> None:
-        """Say that the agent is alive: without that windows are closed."""
-        self._uprobes.beat()
-
-    def _start_keeper(self) -> Keeper:
-        windows = self._table("windows")
-        return Keeper(
-            WindowTable(windows.fileno(), windows.value_size, windows.offset_of("until_ns"))
-        )
 
     def _of_target(self, pid: int, field: str) -> int:
         if (pid, field) not in self._entries:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from gilscope.gil.losses import defines
 from gilscope.kernel.features import (
-    TRACEPOINTS,
     Features,
     kernel_features,
     namespace_macros,
@@ -13,9 +12,8 @@ from gilscope.kernel.features import (
 from gilscope.kernel.loader import Loading, Request
 from gilscope.kernel.table import RecordLayout
 
-__all__ = ["GIL_TRACEPOINTS", "NEXT_PROGRAMS", "STACK_DEPTH", "Limits", "begin_loading"]
+__all__ = ["NEXT_PROGRAMS", "STACK_DEPTH", "Limits", "begin_loading"]
 
-GIL_TRACEPOINTS = {**TRACEPOINTS, "on_fork": "task_newtask"}
 
 _UPROBES = (
     "on_acquire",
@@ -160,7 +158,7 @@ def _request(
     return Request(
         probe="gil.bpf.c",
         defines=macros,
-        programs=program_kinds((*_UPROBES, *NEXT_PROGRAMS), features, GIL_TRACEPOINTS),
+        programs=program_kinds((*_UPROBES, *NEXT_PROGRAMS), features),
         tables=(
             "targets",
             "gils",

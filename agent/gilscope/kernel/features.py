@@ -13,8 +13,12 @@ __all__ = ["TRACEPOINTS", "Features", "kernel_features", "namespace_macros", "pr
 
 _BPF_F_NO_PREALLOC = 1
 
-TRACEPOINTS = {"on_thread_exit": "sched_process_exit", "on_exec": "sched_process_exec"}
-"""By the program that every probe has for each, the ends of threads and of programs."""
+TRACEPOINTS = {
+    "on_thread_exit": "sched_process_exit",
+    "on_exec": "sched_process_exec",
+    "on_fork": "task_newtask",
+}
+"""By the program that every probe has for each: ends of threads and of programs, and children."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +65,9 @@ def namespace_macros() -> dict[str, int]:
     }
 
 
-def program_kinds(
-    uprobes: Iterable[str], features: Features, tracepoints: Iterable[str] = TRACEPOINTS
-) -> dict[str, str]:
-    """Return as what each program is loaded: *uprobes*, and those of *tracepoints*, by name."""
+def program_kinds(uprobes: Iterable[str], features: Features) -> dict[str, str]:
+    """Return as what each program is loaded: *uprobes*, and those of `TRACEPOINTS`, by name."""
     return {
         **dict.fromkeys(uprobes, "uprobe_multi" if features.uprobe_links else "uprobe"),
-        **dict.fromkeys(tracepoints, "raw_tracepoint"),
+        **dict.fromkeys(TRACEPOINTS, "raw_tracepoint"),
     }

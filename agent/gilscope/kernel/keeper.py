@@ -14,6 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+from gilscope import procfs
 from gilscope.descriptors import RESERVED, most_descriptors
 from gilscope.errors import KernelOrBccMissing
 
@@ -99,8 +100,12 @@ class Keeper:
 
     @property
     def is_lost(self) -> bool:
-        """Whether it has ended by itself, and all probes with it."""
-        return self._is_lost
+        """Whether it has ended by itself, or is about to, and all probes with it."""
+        return self._is_lost or procfs.is_ending(self.pid)
+
+    def await_end(self) -> None:
+        """Wait until it has ended, and no probe of it is left."""
+        self._reader.join()
 
     def open(self, place: Place) -> int:
         """Put probes in place and return the number that holds them there; raises OSError.

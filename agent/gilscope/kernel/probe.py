@@ -10,7 +10,7 @@ from typing import Self
 from gilscope.errors import KernelOrBccMissing, NotPermitted
 from gilscope.kernel import syscalls
 from gilscope.kernel.features import TRACEPOINTS, Features
-from gilscope.kernel.keeper import Keeper
+from gilscope.kernel.keeper import Keeper, WindowTable
 from gilscope.kernel.loader import Loading
 from gilscope.kernel.table import Table
 from gilscope.kernel.uprobes import Hook, Uprobes
@@ -36,6 +36,10 @@ class Probe:
     Closing it, or the death of the agent, takes every probe out of every process: a process of its
     own holds them.
     """
+
+    window_table = ""
+    """The table with the ends of windows (``until_ns``), by what probes of windows have as cookie;
+    empty: there is none."""
 
     def __init__(self, loading: Loading, features: Features, tables: ProcessTables) -> None:
         """Take over what *loading* has begun for *features*.
@@ -88,6 +92,32 @@ class Probe:
         self._take_out(pid)
         self._table("targets").delete({"value": pid})
 
+    def leave_to_the_attached(self, hooks: Sequence[Hook]) -> None:
+        """Let the kernel take *hooks* out of every process that is not attached to them.
+
+        Raises as `Uprobes.open` does.
+        """
+        self._uprobes.leave_to_the_attached(hooks)
+
+    @property
+    def keeper_pid(self) -> int | None:
+        """The process that holds the probes; None while there is none."""
+        return self._uprobes.keeper_pid
+
+    @property
+    def keeper_losses(self) -> int:
+        """How often all probes have gone because the process that holds them had ended."""
+        return self._uprobes.losses
+
+    @property
+    def lapses(self) -> int:
+        """How often all windows were closed because the agent was silent for too long."""
+        return self._uprobes.lapses
+
+    def beat(self) -> None:
+        """Say that the agent is alive: without that windows are closed."""
+        self._uprobes.beat()
+
     def await_closing(self, pid: int, closing: Sequence[Future[None]]) -> None:
         """Attach to *pid* again only when *closing* is done."""
         self._closing[pid] += closing
@@ -107,9 +137,9 @@ class Probe:
         """Remove the record of a dead thread that has been counted; return whether it was there."""
         return self._table("threads").delete({"value": tid})
 
-    def _attach_tracepoints(self, tracepoints: Mapping[str, str] = TRACEPOINTS) -> None:
-        """Run programs at *tracepoints*, by name of the program; raises as the constructor does."""
-        for program, tracepoint in tracepoints.items():
+    def _attach_tracepoints(self) -> None:
+        """Learn of ends and of children; raises as the constructor does."""
+        for program, tracepoint in TRACEPOINTS.items():
             self._links.append(self._open_tracepoint(tracepoint, program))
 
     def _open_tracepoint(self, tracepoint: str, program: str) -> int:
@@ -143,7 +173,10 @@ class Probe:
         self._hooks[pid] += self._uprobes.open(pid, hooks, cookie)
 
     def _start_keeper(self) -> Keeper:
-        return Keeper()
+        if not self.window_table:
+            return Keeper()
+        table = self._table(self.window_table)
+        return Keeper(WindowTable(table.fileno(), table.value_size, table.offset_of("until_ns")))
 
     def _take_out(self, pid: int) -> None:
         for other in [

@@ -145,6 +145,8 @@ class Uprobes:
     def _running(self) -> Keeper:
         with self._lock:
             if self._keeper is not None and self._keeper.is_lost:
+                # Until then both would see what happens.
+                self._keeper.await_end()
                 self._earlier_lapses += self._keeper.lapses
                 self._earlier_losses += 1
                 self._windows.clear()

@@ -3,9 +3,9 @@
 import time
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from gilscope.kernel.features import Features, kernel_features
-from gilscope.kernel.keeper import Keeper, WindowTable
 from gilscope.kernel.loader import Loading
 from gilscope.kernel.probe import Probe, ProcessTables
 from gilscope.kernel.ring import Ring
@@ -16,7 +16,7 @@ from gilscope.stm_live.losses import StmLoss
 from gilscope.stm_live.request import begin_loading
 from gilscope.stm_live.window import StmKernel, StmWindow
 
-__all__ = ["StmProbe"]
+__all__ = ["Notices", "StmProbe"]
 
 _TABLES = ProcessTables(
     by_part_of_key=("transactions", "reasons", "lost_events"),
@@ -25,8 +25,20 @@ _TABLES = ProcessTables(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Notices:
+    """Processes that something is to be done about."""
+
+    ended_windows: frozenset[int]
+    """Whose windows have used up their allowance."""
+    forked: frozenset[int]
+    """That have a child with a copy of their memory."""
+
+
 class StmProbe(Probe):
     """All BPF programs and maps of transactions."""
+
+    window_table = "targets"
 
     def __init__(self, loading: Loading | None = None, *, features: Features | None = None) -> None:
         """Take over what `begin_loading` has begun for *features*, or begin now.
@@ -39,7 +51,7 @@ class StmProbe(Probe):
 
     @property
     def notice_ring(self) -> Ring:
-        """Becomes readable when a window has used up its allowance."""
+        """Becomes readable when a window has used up its allowance, or a process has forked."""
         return self._loaded.rings["notices"]
 
     def window(
@@ -60,24 +72,13 @@ class StmProbe(Probe):
         self._table("totals").put({"value": pid}, {})
         return StmWindow(pid, hooks, kernel, knows_events=knows_events, stepped=stepped)
 
-    @property
-    def keeper_losses(self) -> int:
-        """How often all probes have gone because the process that holds them had ended."""
-        return self._uprobes.losses
-
-    def beat(self) -> None:
-        """Say that the agent is alive: without that windows are closed."""
-        self._uprobes.beat()
-
-    def _start_keeper(self) -> Keeper:
-        targets = self._table("targets")
-        return Keeper(
-            WindowTable(targets.fileno(), targets.value_size, targets.offset_of("until_ns"))
+    def take_notices(self) -> Notices:
+        """Take and return what the probes have noticed since the last call."""
+        notices = list(self.notice_ring.drain())
+        return Notices(
+            frozenset(notice["tgid"] for notice in notices if not notice["is_fork"]),
+            frozenset(notice["tgid"] for notice in notices if notice["is_fork"]),
         )
-
-    def ended_windows(self) -> list[int]:
-        """Take and return the processes whose windows have used up their allowance."""
-        return [notice["tgid"] for notice in self.notice_ring.drain()]
 
     def read(self) -> dict[int, RawStm]:
         """Return what the maps hold of all processes now, by pid."""

@@ -22,7 +22,7 @@ PROGRAMS = (
 )
 """Those that sit in traced processes. The order is the number that they are compiled with."""
 
-_NOTICE = RecordLayout(8, [("tgid", 0, "I", 0), ("padding", 4, "I", 0)])
+_NOTICE = RecordLayout(8, [("tgid", 0, "I", 0), ("is_fork", 4, "I", 0)])
 
 
 @dataclass(frozen=True, slots=True)

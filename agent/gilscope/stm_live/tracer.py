@@ -1,6 +1,7 @@
 """Traces the transactions of processes: attaches the probes and says what they have counted."""
 
 import contextlib
+import logging
 import os
 import select
 import threading
@@ -9,7 +10,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from gilscope import procfs
-from gilscope.errors import NotPython
+from gilscope.breakpoints import addresses_of, first_missing
+from gilscope.errors import GilscopeError, NotPython
 from gilscope.gil.handles import open_pidfd
 from gilscope.gil.instructions import is_emulated
 from gilscope.kernel.uprobes import Hook
@@ -25,6 +27,8 @@ from gilscope.stm_live.windows import StmWindows
 
 __all__ = ["StmTracer"]
 
+_log = logging.getLogger(__name__)
+
 _SETTLE_S = 5.0
 _INSTRUCTION = 2
 """Bytes that tell whether the kernel emulates it."""
@@ -37,6 +41,8 @@ class _Traced:
     pidfd: int
     window: StmWindow
     since_ns: int
+    addresses: tuple[int, ...]
+    """Where its probes are in its memory, while its window is open."""
     dead: list[StmThread] = field(default_factory=list)
     """The threads that have ended."""
     ended_s: float | None = None
@@ -124,7 +130,13 @@ class StmTracer:
                     f"process {pid} changed while it was being attached",
                     remedy="It may be replacing its program, or beginning to log: try again.",
                 )
-            self._traced[pid] = _Traced(target, memory, pidfd, window, time.monotonic_ns())
+            addresses = addresses_of(
+                target.file.mapping,
+                procfs.read_maps(pid),
+                [hook.offset for hook in target.sites.hooks],
+            )
+            since_ns = time.monotonic_ns()
+            self._traced[pid] = _Traced(target, memory, pidfd, window, since_ns, addresses)
             self._ends.register(pidfd, select.EPOLLIN)
             self._pid_of[pidfd] = pid
             undo.pop_all()
@@ -156,6 +168,8 @@ class StmTracer:
                     traced.invalid = "the process that held its probes has ended"
                     self._end(traced.target.process.pid)
             self._known_losses = losses
+            if self._probe is not None:
+                self._hear(self._probe)
             if time.monotonic() >= self._settle_at_s:
                 # Dead threads leave the tables, also if nobody asks.
                 self.observe()
@@ -166,6 +180,8 @@ class StmTracer:
             if self._probe is None:
                 return []
             self._settle_at_s = time.monotonic() + _SETTLE_S
+            for traced in self._traced.values():
+                self._believe_or_end(traced)
             raw = self._probe.read()
             return [
                 self._observation(traced, raw[pid])
@@ -199,8 +215,20 @@ class StmTracer:
         with self._lock:
             if self._probe is not None:
                 self._probe.beat()
-                self._probe.ended_windows()
+                self._hear(self._probe)
                 self._windows.step()
+
+    def _hear(self, probe: StmProbe) -> None:
+        """Take what the probes have noticed: windows that have ended, and children."""
+        for pid in probe.take_notices().forked:
+            traced = self._traced.get(pid)
+            if traced is None or not traced.window.is_open:
+                continue
+            try:
+                # The child has the breakpoints in its copy of the memory, and is not traced.
+                probe.leave_to_the_attached(traced.window.hooks)
+            except (GilscopeError, OSError) as error:
+                _log.debug("forks of process %d keep its probes for now: %s", pid, error)
 
     def _window(self, probe: StmProbe, target: StmTarget, memory: ProcessMemory) -> StmWindow:
         hooks = [Hook(hook.program, target.file.path, hook.offset) for hook in target.sites.hooks]
@@ -249,6 +277,19 @@ class StmTracer:
             return
         if event != traced.target.sites.event_function and traced.sees_events:
             traced.invalid = "the program has ended its log, which is where its events came from"
+            self._end(traced.target.process.pid)
+
+    def _believe_or_end(self, traced: _Traced) -> None:
+        """Look whether the probes are still in the code: without them nothing seems to happen."""
+        window = traced.window
+        if traced.ended_s is not None or not window.is_open or window.has_used_up:
+            return
+        try:
+            missing = first_missing(traced.memory, traced.addresses)
+        except OSError:
+            return  # it runs another program by now
+        if missing is not None:
+            traced.invalid = f"its probe at {missing:#x} has gone: something writes over its code"
             self._end(traced.target.process.pid)
 
     def _end(self, pid: int) -> None:

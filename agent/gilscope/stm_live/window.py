@@ -86,6 +86,11 @@ class StmWindow:
         return self._is_open
 
     @property
+    def hooks(self) -> tuple[Hook, ...]:
+        """What the process has while it is open."""
+        return self._hooks
+
+    @property
     def is_whole(self) -> bool:
         """Whether the process is observed all the time."""
         return self._bounds.is_whole

@@ -9,9 +9,9 @@ import pytest
 from gilscope.assets import asset
 from gilscope.gil import request
 from gilscope.gil.losses import Loss
-from gilscope.gil.request import GIL_TRACEPOINTS, Limits
+from gilscope.gil.request import Limits
 from gilscope.kernel import features
-from gilscope.kernel.features import Features
+from gilscope.kernel.features import TRACEPOINTS, Features
 from gilscope.kernel.loader import Request
 
 _GROWING = Features(uprobe_links=False, tables_may_grow=True)
@@ -76,12 +76,12 @@ def test_programs_are_loaded_for_the_way_they_are_placed(
     """
     defines = _defines(asked, features=Features(uprobe_links=has_links))
     (made,) = asked
-    kinds = {name: found for name, found in made.programs.items() if name not in GIL_TRACEPOINTS}
+    kinds = {name: found for name, found in made.programs.items() if name not in TRACEPOINTS}
 
     assert has_links == ("HAS_COOKIES" in defines)
     assert {kind} == set(kinds.values())
     assert {"on_acquire", "on_release", "on_wait", "on_wait_return"} <= set(kinds)
-    assert {"raw_tracepoint"} == {made.programs[name] for name in GIL_TRACEPOINTS}
+    assert {"raw_tracepoint"} == {made.programs[name] for name in TRACEPOINTS}
 
 
 def test_tables_are_filled_beforehand_where_they_must_not_grow(asked: list[Request]) -> None:

@@ -13,7 +13,7 @@ import pytest
 from gilscope import procfs
 from gilscope.errors import KernelOrBccMissing, NotPermitted
 from gilscope.kernel import syscalls
-from gilscope.kernel.features import Features
+from gilscope.kernel.features import TRACEPOINTS, Features
 from gilscope.kernel.loader import Loaded, Loading
 from gilscope.kernel.probe import Probe, ProcessTables
 from gilscope.kernel.uprobes import Hook
@@ -61,7 +61,7 @@ class _Loading:
         self.tables = {name: _Table() for name in ("targets", "edges", "lost_events", "totals")} | {
             name: _Table() for name in _TABLES.by_thread
         }
-        self.programs = {name: _descriptor() for name in ("on_wait", "on_thread_exit", "on_exec")}
+        self.programs = {name: _descriptor() for name in ("on_wait", *TRACEPOINTS)}
 
     def finish(self) -> Loaded:
         return Loaded(self.programs, cast("Any", self.tables), {}, "0.0")
@@ -266,5 +266,5 @@ def test_closing_gives_up_everything(monkeypatch: pytest.MonkeyPatch, loading: _
     with _OneProbe(cast("Loading", loading), Features(uprobe_links=True), _TABLES) as made:
         made.begin()
         made.attach(_PID)
-        assert 2 == len(held)
+        assert len(TRACEPOINTS) == len(held)
     assert before == _open_descriptors()

@@ -67,6 +67,9 @@ class _Keeper:
     def end(self) -> None:
         self.has_ended = True
 
+    def await_end(self) -> None:
+        assert self.is_lost
+
 
 def _done() -> Future[None]:
     future: Future[None] = Future()
