@@ -1,5 +1,7 @@
 # How many seconds `make demo` and `make stack` go on; empty: until Ctrl-C. Of `make fuzz`: for each.
 SECONDS ?=
+# Faults that `make test-faults` plays; empty: all of them.
+FAULTS ?=
 # What builds the image: docker, podman or buildah.
 BUILDER ?= docker
 
@@ -7,10 +9,11 @@ python := .venv/bin/python
 # A process for each processor; the tests of one file share what they prepare.
 side_by_side := --numprocesses=auto --dist=loadfile
 version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init__.py)
-c_files := $(wildcard $(foreach folder,probes agent/held_sampler agent/keeper agent/stm_log tests/stm,$(folder)/*.c $(folder)/*.h))
+c_folders := probes agent/held_sampler agent/keeper agent/stm_log tests/stm tests/faults/programs
+c_files := $(wildcard $(foreach folder,$(c_folders),$(folder)/*.c $(folder)/*.h))
 
-.PHONY: help setup interpreters demo stack test unit check check-manifests format image fuzz bench \
-    bench-stm docs clean
+.PHONY: help setup interpreters demo stack test test-faults unit check check-manifests format \
+    image fuzz bench bench-stm docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -33,6 +36,9 @@ test: interpreters check ## Run the checks and every test (as root: the live one
 	    $(python) -m pytest -m "not live or beside_others" $(side_by_side); first=$$?; \
 	    wait $$image; \
 	    $(python) -m pytest -m "live and not beside_others" && exit $$first
+
+test-faults: interpreters ## Play every fault of the matrix, or those in FAULTS (as root: an hour)
+	@nice $(python) tests/faults/run.py $(FAULTS)
 
 unit: setup ## Run the tests that need no root and no network
 	@$(python) -m pytest tests/unit $(side_by_side)
