@@ -1,4 +1,5 @@
 # How many seconds `make demo` and `make stack` go on; empty: until Ctrl-C. Of `make fuzz`: for each.
+# Of `make soak`: empty is two hours.
 SECONDS ?=
 # Faults that `make test-faults` plays; empty: all of them.
 FAULTS ?=
@@ -12,7 +13,7 @@ version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init_
 c_folders := probes agent/held_sampler agent/keeper agent/stm_log tests/stm tests/faults/programs
 c_files := $(wildcard $(foreach folder,$(c_folders),$(folder)/*.c $(folder)/*.h))
 
-.PHONY: help setup interpreters demo stack test test-faults unit check check-manifests format \
+.PHONY: help setup interpreters demo stack test test-faults soak unit check check-manifests format \
     image fuzz bench bench-stm docs clean
 
 help: ## Show this list
@@ -39,6 +40,9 @@ test: interpreters check ## Run the checks and every test (as root: the live one
 
 test-faults: interpreters ## Play every fault of the matrix, or those in FAULTS (as root: an hour)
 	@nice $(python) tests/faults/run.py $(FAULTS)
+
+soak: interpreters ## Wear one agent out for two hours, or for SECONDS, and see whether it grows (as root)
+	@nice $(python) tests/faults/soak.py $(if $(SECONDS),--seconds $(SECONDS))
 
 unit: setup ## Run the tests that need no root and no network
 	@$(python) -m pytest tests/unit $(side_by_side)
