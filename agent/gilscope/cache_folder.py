@@ -18,14 +18,16 @@ _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 def default_folder() -> Path:
     """Return where this user's caches live."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    if base:
-        return Path(base) / "gilscope"
-    try:
-        return Path.home() / ".cache" / "gilscope"
-    except RuntimeError:
-        # This user has no home: a container's, or a service's.
-        return Path("/var/cache/gilscope")
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    # A relative one is no folder of the user's, says the specification, but one of wherever he is.
+    if base.is_absolute():
+        return base / "gilscope"
+    with contextlib.suppress(RuntimeError):
+        home = Path.home()
+        if home.is_absolute() and home.is_dir():
+            return home / ".cache" / "gilscope"
+    # This user has no home: a container's, or a service's.
+    return Path("/var/cache/gilscope")
 
 
 def open_trusted(folder: Path) -> int:

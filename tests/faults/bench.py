@@ -278,5 +278,6 @@ def wait_s_of(report: Mapping[str, Any]) -> float:
 def new_folder() -> Path:
     """Return a new folder that everybody may enter."""
     folder = Path(tempfile.mkdtemp(prefix="gilscope-fault-"))
-    os.chmod(folder, 0o777)  # noqa: PTH101, S103 - targets of other users write there
+    # Targets of other users write there; what is another's they cannot replace.
+    os.chmod(folder, 0o1777)  # noqa: PTH101, S103 - see above
     return folder

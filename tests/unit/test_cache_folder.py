@@ -38,15 +38,30 @@ def _give_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
 
 
-def test_the_folder_is_that_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_is_that_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """
     That of XDG_CACHE_HOME, else the one in the home directory.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
     assert Path("/somewhere/gilscope") == default_folder()
     monkeypatch.setenv("XDG_CACHE_HOME", "")
-    monkeypatch.setenv("HOME", "/home/somebody")
-    assert Path("/home/somebody/.cache/gilscope") == default_folder()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert tmp_path / ".cache" / "gilscope" == default_folder()
+
+
+@pytest.mark.parametrize("home", ["/no/home", "relative"])
+def test_no_folder_is_made_where_nobody_lives(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, home: str
+) -> None:
+    """
+    A home that is not there is not made, and a relative path means nothing.
+    """
+    (tmp_path / "relative").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", home)
+
+    assert Path("/var/cache/gilscope") == default_folder()
 
 
 def test_what_is_returned_is_the_folder(folder: Path) -> None:
