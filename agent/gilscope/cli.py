@@ -7,13 +7,14 @@ import signal
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 import gilscope
 from gilscope import ending
 from gilscope.commands import doctor, export, record, serve, stm, top
 from gilscope.doctor.refusals import explained
 from gilscope.errors import GilscopeError, NotPython
+from gilscope.printable import printable
 from gilscope.shortage import explained_shortage
 
 __all__ = ["COMMANDS", "build_parser", "main"]
@@ -63,9 +64,17 @@ COMMANDS: dict[str, Command] = {
 }
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with arguments without printing what a terminal obeys."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with the usage and *message*."""
+        super().error(printable(message))
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="gilscope",
         description=_DESCRIPTION,
         epilog=_EXIT_CODES,

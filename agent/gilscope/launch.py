@@ -7,6 +7,7 @@ them, and is let go as soon as the probes are in place. Should gilscope die, the
 
 import contextlib
 import ctypes
+import errno
 import os
 import signal
 from collections.abc import Sequence
@@ -127,6 +128,9 @@ def _signal_of(status: int) -> int:
 
 
 def _start_seized(argv: Sequence[str]) -> int:
+    if not argv[0]:
+        # Python would not even ask the kernel for a program without a name.
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     # With TRACEME the first stop would be a SIGTRAP, which kills the command if gilscope dies
     # meanwhile. So the child is seized before its exec, whose stop is then an event.
     go, let_go = os.pipe()

@@ -280,7 +280,20 @@ _VALUES = (
         "a{99999999999}",
         "(" * 999,
     ),
-    *("/nonexistent/x/y", "/", ":0x", "[::1", "..:0", "\udcff:0", "none", "text=", "=", "--", "-"),
+    *(
+        "/nonexistent/x/y",
+        "/",
+        ":0x",
+        "[::1",
+        "..:0",
+        "\udcff:0",
+        "none",
+        "text=",
+        "=",
+        "--",
+        "-",
+        "\x1b[31m",
+    ),
 )
 _OPTIONS = (
     *("-p", "--pid", "-d", "--duration", "--mode", "--method", "--format", "-o", "--output"),
@@ -313,6 +326,7 @@ def test_senseless_command_lines_are_refused_in_words(
 
         assert code in {None, 0, 2}, line
         assert code is None or said.err or said.out, line
+        assert "\x1b" not in said.err + said.out, line
         refused += code == 2
 
     assert refused > 300

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import logging
 import os
+import signal
 import sys
 import termios
 import threading
@@ -95,6 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     # Until its end the probes are taken out in order, whatever signal comes.
     with (
         ending.told(lambda _: view.end(), last_act=_terminal_restored()) as stopped,
+        _ended_by_hangup(view),
         _problems_kept() as problems,
         probe,
     ):
@@ -123,6 +125,20 @@ class _View:
             self._is_over = True
             if self._app is not None:
                 self._app.end_soon()
+
+
+@contextlib.contextmanager
+def _ended_by_hangup(view: _View) -> Iterator[None]:
+    """Have SIGHUP end *view* in order, unless it is ignored, as under nohup."""
+    # It may come while the terminal is still there, which is to be left as it was.
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGHUP, lambda *_: view.end())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def _terminal_restored() -> Callable[[], None]:
