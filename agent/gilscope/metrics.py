@@ -443,7 +443,8 @@ AGENT_PRIVATE = Family(
 AGENT_CPU = Family(
     "gilscope_agent_cpu_seconds_total",
     "counter",
-    "CPU time that the agent itself has used, in user space and in the kernel.",
+    "CPU time that the agent itself has used, in user space and in the kernel, and the process "
+    "that holds its probes.",
     "Its rate is the part of a core that the agent takes, tracing cost in the processes apart.",
 )
 AGENT_SAMPLING = Family(

@@ -9,6 +9,7 @@ import pytest
 
 from accuracy.truth import started
 from gilscope.agent_reader import AgentReader
+from gilscope.cpu_time import process_cpu_ns
 from gilscope.gil.probe import GilProbe
 from gilscope.gil.tracer import Tracer
 from gilscope.kernel.statistics import enable_run_statistics
@@ -120,15 +121,21 @@ def test_tables_show_what_is_in_them(tracer: Tracer, tmp_path: Path) -> None:
 
 def test_memory_and_time_are_the_agents_own(tracer: Tracer, tmp_path: Path) -> None:
     """
-    As /proc and the clock tell.
+    As /proc and the clock tell, of the agent and of the process that holds its probes.
     """
     reader = _reader(tracer, tmp_path / "setting", "0\n")
-    began_ns = time.process_time_ns()
-    state = reader.read()
-    ended_ns = time.process_time_ns()
+    with started([_PYTHON], "exact_count.py") as workload:
+        tracer.attach(workload.pid)
+        keeper_pid = tracer.probe.keeper_pid
+        assert keeper_pid is not None
+        began_ns = time.process_time_ns() + (process_cpu_ns(keeper_pid) or 0)
+        state = reader.read()
+        ended_ns = time.process_time_ns() + (process_cpu_ns(keeper_pid) or 0)
+        keeper = read_own_memory(Path(f"/proc/{keeper_pid}"))
+    resident_bytes = read_own_memory().resident_bytes + keeper.resident_bytes
 
     assert began_ns <= state.cpu_ns <= ended_ns
-    assert state.resident_bytes == pytest.approx(read_own_memory().resident_bytes, rel=0.1)
+    assert state.resident_bytes == pytest.approx(resident_bytes, rel=0.1)
     assert 0 < state.private_bytes <= state.resident_bytes
     assert state.bpf_misses is not None
     assert {"full", "stepped", "contention"} == set(state.trap_costs_ns)

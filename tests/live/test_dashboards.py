@@ -43,6 +43,8 @@ _PATIENCE_S = 30.0
 _LOG_BYTES = 4096
 _OF_CONTAINERS = "Containers, over the time range "
 """Nothing here is in one; see test_container_names.py."""
+_RARE = "Restarts of libitm a second, by reason "
+"""So rare that no window may see one: asked of a service that sees all of them."""
 _KNOWN = ("--seconds", "300", "--policy", "other")
 """For long, and without real-time priority, which would keep other tests from a processor."""
 _PYTHONS = ["convoy.py", "known_waits.py", "long_hold.py"]
@@ -74,7 +76,7 @@ class _Watched:
         answers = {
             name: self.ask(target, job="plain")
             for name, target in targets(dashboard)
-            if not name.startswith(_OF_CONTAINERS)
+            if not name.startswith((_OF_CONTAINERS, _RARE))
         }
         return [name for name, each in answers.items() if each.warnings or not each.values()]
 
@@ -157,6 +159,27 @@ def watched() -> Iterator[_Watched]:
         for dashboard in DASHBOARDS.values():
             found.remain_silent(dashboard)
         yield found
+
+
+def test_what_is_rare_has_an_answer_too(tmp_path: Path) -> None:
+    """
+    Where transactions are seen all the time, each restart is there with its reason.
+    """
+    (target,) = [target for name, target in targets(DASHBOARDS["stm"]) if name.startswith(_RARE)]
+    program = built(tmp_path, "itm", ITM["shared"])
+    with (
+        running(program, "4", "500", "fight") as itm,
+        serving(f"--pid={itm.pid}", "--mode", "full") as service,
+        prometheus(scraping(f"{service.host}:{service.port}", "plain")) as server,
+    ):
+        found = _Watched(server, itm.pid, "", [itm.tell])
+
+        def is_answered() -> bool:
+            itm.tell()
+            return bool(found.ask(target, job="plain").values())
+
+        eventually(is_answered)
+        assert [] == found.ask(target, job="plain").warnings
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)

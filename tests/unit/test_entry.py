@@ -341,7 +341,7 @@ def _parsed(line: Sequence[str]) -> object:
     return None
 
 
-@pytest.mark.parametrize("command", [["record"], ["serve", "--listen", "127.0.0.1:0"], ["doctor"]])
+@pytest.mark.parametrize("command", [["record"], ["serve", "--listen", "127.0.0.1:0"]])
 @pytest.mark.parametrize("pid", ["0", "-1", str(2**31), str(2**32 + 1), str(2**63), str(10**30)])
 def test_number_that_no_process_has(command: list[str], pid: str) -> None:
     """
@@ -351,6 +351,17 @@ def test_number_that_no_process_has(command: list[str], pid: str) -> None:
 
     assert (3, "") == (outcome.returncode, outcome.stdout)
     assert f"error: there is no process {pid}: pids go from 1 to 4194304" in outcome.stderr
+
+
+@pytest.mark.parametrize("pid", ["0", "-1", str(2**63), str(10**30)])
+def test_doctor_says_what_works_whatever_the_number_is(pid: str) -> None:
+    """
+    The machine is looked at all the same, and the process is not there.
+    """
+    outcome = _run(["doctor", "-p", pid])
+
+    assert f"there is no process {pid}\n" in outcome.stdout
+    assert "Traceback" not in outcome.stdout + outcome.stderr
 
 
 @pytest.mark.parametrize("host", ["\udcff:0", "é" * 70 + ":0", "..:0"])
