@@ -43,7 +43,7 @@ def while_alive(pid: int) -> Iterator[None]:
     except NotPython:
         raise
     except (OSError, GilscopeError) as error:
-        if not procfs.is_alive(pid):
+        if procfs.is_ending(pid):
             raise NotPython(f"process {pid} ended while gilscope looked at it") from error
         if isinstance(error, GilscopeError) or error.errno not in _CHANGING:
             raise
