@@ -168,7 +168,7 @@ def test_what_is_rare_has_an_answer_too(tmp_path: Path) -> None:
     (target,) = [target for name, target in targets(DASHBOARDS["stm"]) if name.startswith(_RARE)]
     program = built(tmp_path, "itm", ITM["shared"])
     with (
-        running(program, "4", "500", "fight") as itm,
+        running(program, "4", "500", "fight", ITM_DEFAULT_METHOD="ml_wt") as itm,
         serving(f"--pid={itm.pid}", "--mode", "full") as service,
         prometheus(scraping(f"{service.host}:{service.port}", "plain")) as server,
     ):
