@@ -1,17 +1,15 @@
-"""The few system calls that keep probes and maps alive without BCC: bpf, perf_event_open, ioctl.
+"""The few system calls that keep programs and maps alive without BCC.
 
 BCC compiles and loads the programs in a process of its own (see ``compile``) and hands over file
 descriptors; from then on these calls are all that is needed, so the compiler never stays resident.
-Layouts and numbers are those of <linux/bpf.h> and <linux/perf_event.h> on x86-64.
+Layouts and numbers are those of <linux/bpf.h> on x86-64.
 """
 
 import ctypes
 import errno
-import fcntl
 import os
 import struct
 from collections.abc import Sequence
-from pathlib import Path
 
 from gilscope.kernel.compiled import MapDefinition
 
@@ -29,14 +27,11 @@ __all__ = [
     "mount_id",
     "open_in_root",
     "open_raw_tracepoint",
-    "open_uprobe",
-    "open_uprobes",
     "set_file_ids",
     "set_groups",
 ]
 
 _SYS_BPF = 321
-_SYS_PERF_EVENT_OPEN = 298
 _SYS_SETGROUPS = 116
 _SYS_FSTATFS = 138
 _SYS_STATX = 332
@@ -53,23 +48,16 @@ _BPF_MAP_GET_NEXT_KEY = 4
 _BPF_PROG_LOAD = 5
 _BPF_RAW_TRACEPOINT_OPEN = 17
 _BPF_MAP_LOOKUP_BATCH = 24
-_BPF_LINK_CREATE = 28
-_BPF_TRACE_UPROBE_MULTI = 48
 
 _BPF_EXIST = 2
 
 _INSTRUCTION_SIZE = 8
 _OBJECT_NAME_SIZE = 15
 
-_PERF_EVENT_IOC_ENABLE = 0x2400
-_PERF_EVENT_IOC_SET_BPF = 0x40042408
-_PERF_FLAG_FD_CLOEXEC = 8
-_PERF_ATTR_SIZE = 112
 _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_IN_ROOT = 0x2, 0x4, 0x10
 _STATFS_SIZE = 120
 _AT_EMPTY_PATH, _AT_STATX_DONT_SYNC, _STATX_MNT_ID = 0x1000, 0x4000, 0x1000
 _STATX_SIZE, _STATX_MNT_ID_OFFSET = 256, 144
-_UPROBE_TYPE = Path("/sys/bus/event_source/devices/uprobe/type")
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
@@ -199,80 +187,6 @@ def open_raw_tracepoint(name: str, program_fd: int) -> int:
     return _bpf(
         _BPF_RAW_TRACEPOINT_OPEN, struct.pack("=QII", ctypes.addressof(held), program_fd, 0)
     )
-
-
-def open_uprobes(
-    path: str, offsets: Sequence[int], program_fd: int, pid: int, cookie: int = 0
-) -> int:
-    """Run *program_fd* at all *offsets* of *path* in process *pid*; return the link's descriptor.
-
-    The program finds *cookie* by bpf_get_attach_cookie.
-
-    One link is taken out in the time of one probe, where single probes take as many times 0.2 s.
-    The program must have been loaded for it (see ``compile``). Raises OSError.
-    """
-    held_path = ctypes.create_string_buffer(os.fsencode(path))
-    held_offsets = (ctypes.c_uint64 * len(offsets))(*offsets)
-    held_cookies = (ctypes.c_uint64 * len(offsets))(*[cookie] * len(offsets))
-    # union bpf_attr, link_create: prog_fd, target_fd, attach_type, flags, then uprobe_multi: path,
-    # offsets, ref_ctr_offsets, cookies, cnt, flags, pid.
-    return _bpf(
-        _BPF_LINK_CREATE,
-        struct.pack(
-            "=IIIIQQQQIIII",
-            program_fd,
-            0,
-            _BPF_TRACE_UPROBE_MULTI,
-            0,
-            ctypes.addressof(held_path),
-            ctypes.addressof(held_offsets),
-            0,
-            ctypes.addressof(held_cookies),
-            len(offsets),
-            0,
-            pid,
-            0,
-        ),
-    )
-
-
-def open_uprobe(path: str, offset: int, program_fd: int, pid: int) -> int:
-    """Run *program_fd* at file *offset* of *path* in process *pid*; return the probe's descriptor.
-
-    The breakpoint exists in the memory of that one process only, and only until the descriptor is
-    closed, which the kernel does for an agent that dies. Raises OSError.
-    """
-    held = ctypes.create_string_buffer(os.fsencode(path))
-    # struct perf_event_attr up to config2: type, size, config, sample_period, sample_type,
-    # read_format, flags, wakeup_events, bp_type, config1 = uprobe_path, config2 = probe_offset.
-    attributes = struct.pack(
-        "=IIQQQQQIIQQ",
-        int(_UPROBE_TYPE.read_text()),
-        _PERF_ATTR_SIZE,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        ctypes.addressof(held),
-        offset,
-    ).ljust(_PERF_ATTR_SIZE, b"\0")
-    buffer = ctypes.create_string_buffer(attributes, len(attributes))
-    fd = _checked(
-        _libc.syscall(
-            _SYS_PERF_EVENT_OPEN, buffer, pid, -1, -1, ctypes.c_ulong(_PERF_FLAG_FD_CLOEXEC)
-        ),
-        "perf_event_open",
-    )
-    try:
-        fcntl.ioctl(fd, _PERF_EVENT_IOC_SET_BPF, program_fd)
-        fcntl.ioctl(fd, _PERF_EVENT_IOC_ENABLE, 0)
-    except OSError:
-        os.close(fd)
-        raise
-    return fd
 
 
 def open_in_root(root_fd: int, path: bytes, flags: int, *, follows_links: bool = True) -> int:

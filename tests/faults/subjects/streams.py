@@ -1,6 +1,7 @@
 """Standard streams that are full, closed, stuck or gone, and environments that are odd."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -140,7 +141,7 @@ def _serves_on(bench: Bench, *wrapper: str) -> None:
     refused.write_text("import time\nprint('ready', flush=True)\ntime.sleep(60)\n")
     for _ in bench.times(3, 30):
         # What is refused is told on standard error.
-        line = [_OLD_PYTHON, str(refused)]
+        line = [_refused_python(), str(refused)]
         with subprocess.Popen(line, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             process.stdout.readline()
@@ -150,9 +151,10 @@ def _serves_on(bench: Bench, *wrapper: str) -> None:
     bench.counts_rightly(service, target)
 
 
-_OLD_PYTHON = "/root/.pyenv/versions/3.6.15/bin/python3.6"
-if not Path(_OLD_PYTHON).exists():
-    _OLD_PYTHON = sys.executable
+def _refused_python() -> str:
+    """Return a Python that is refused, or any where pyenv has none."""
+    root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    return next((str(path) for path in root.glob("3.6.*/bin/python3.6")), sys.executable)
 
 
 @fault("stderr_full", "stderr of serve is /dev/full: it goes on serving", half=True)
