@@ -129,16 +129,24 @@ class _View:
 
 @contextlib.contextmanager
 def _ended_by_hangup(view: _View) -> Iterator[None]:
-    """Have SIGHUP end *view* in order, unless it is ignored, as under nohup."""
+    """Have SIGHUP end *view* in order, and then the process, unless it is ignored, as by nohup."""
     # It may come while the terminal is still there, which is to be left as it was.
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_DFL:
         yield
         return
-    signal.signal(signal.SIGHUP, lambda *_: view.end())
+    has_come = threading.Event()
+
+    def end(*_: object) -> None:
+        has_come.set()
+        view.end()
+
+    signal.signal(signal.SIGHUP, end)
     try:
         yield
     finally:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        if has_come.is_set():
+            os.kill(os.getpid(), signal.SIGHUP)
 
 
 def _terminal_restored() -> Callable[[], None]:
