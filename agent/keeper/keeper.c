@@ -54,7 +54,6 @@ static size_t group_count, group_room;
 
 static struct {
     uint32_t lease_ms, value_size, until_offset;
-    int64_t clock_shift_ns;
     int windows_fd;
 } setup;
 
@@ -222,7 +221,7 @@ static void close_groups(const struct request *request)
 static void close_windows(void)
 {
     struct timespec now = now_monotonic();
-    uint64_t now_ns = now.tv_sec * 1000000000LL + now.tv_nsec + setup.clock_shift_ns;
+    uint64_t now_ns = now.tv_sec * 1000000000LL + now.tv_nsec;
 
     tell(REPLY_LAPSED, NO_REQUEST, 0);
     for (size_t i = 0; i < group_count; i++) {
@@ -276,7 +275,6 @@ static void carry_out(const struct request *request, int *fds)
         setup.lease_ms = request->setup.lease_ms;
         setup.value_size = request->setup.value_size;
         setup.until_offset = request->setup.until_offset;
-        setup.clock_shift_ns = request->setup.clock_shift_ns;
         setup.windows_fd = fds[0];
         fds[0] = -1;
         break;

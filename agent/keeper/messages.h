@@ -27,7 +27,6 @@ struct request {
             uint32_t value_size;   // of the table of windows; 0: there is none
             uint32_t until_offset; // of the end of a window, in it
             uint32_t padding;
-            int64_t clock_shift_ns; // the kernel's monotonic clock less the keeper's
         } setup;
         struct {
             int32_t pid;

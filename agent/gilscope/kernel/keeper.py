@@ -31,7 +31,7 @@ _SOCKET: Final = 3
 
 # `struct request` and `struct reply` of agent/keeper/messages.h.
 _HEADER: Final = struct.Struct("=II")
-_SETUP: Final = struct.Struct("=IIIIq")
+_SETUP: Final = struct.Struct("=III12x")
 _OPEN: Final = struct.Struct("=iiIIQ")
 _COUNT: Final = struct.Struct("=Q")
 _REPLY: Final = struct.Struct("=IIi")
@@ -93,7 +93,7 @@ class Keeper:
         self.lapses = 0
         """How often windows were closed because of the agent's silence."""
         size, offset = (0, 0) if table is None else (table.value_size, table.until_offset)
-        setup = _SETUP.pack(int(lease_s * _MS_PER_S), size, offset, 0, 0)
+        setup = _SETUP.pack(int(lease_s * _MS_PER_S), size, offset)
         self._send(_REQUEST_SETUP, 0, setup, (), [] if table is None else [table.fd])
         self._reader = threading.Thread(target=self._read, name="gilscope-keeper", daemon=True)
         self._reader.start()
