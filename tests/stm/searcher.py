@@ -72,7 +72,7 @@ def search(program: Path, seconds: int, *more: str) -> subprocess.CompletedProce
         *("-timeout=5", "-rss_limit_mb=512", "-print_final_stats=1"),
         *(*more, str(corpus)),
     ]
-    # What has been freed is kept from being used again: by itself half of the memory that may be used.
+    # What has been freed is kept from being used again: by default in half of all that may be used.
     environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1:quarantine_size_mb=32"}
     return subprocess.run(
         command, cwd=program.parent, env=environment, check=False, capture_output=True, text=True
