@@ -101,9 +101,11 @@ class GilProbe(Probe):
         """Becomes readable when the probes have met a stack for the first time."""
         return self._loaded.rings["stacks"]
 
-    def attach(self, pid: int, plan: Plan) -> None:
+    def attach(self, pid: int, plan: Plan) -> int:
         """Probe process *pid* by *plan*, all or nothing.
 
+        Return when the first probe was about to be placed, in monotonic nanoseconds: whatever is
+        counted has happened since.
         Raises NotPermitted, KernelOrBccMissing, or ProcessLookupError where the process has gone.
         """
         self._make_way(pid)
@@ -125,7 +127,9 @@ class GilProbe(Probe):
             python = {**plan.frame_walk, "attachment": self._attachments}
             self._table("pythons").put({"value": pid}, python)
         self._table("targets").put({"value": pid}, target)
+        since_ns = time.monotonic_ns()
         self._put_in_or_forget(pid, plan.hooks, slot)
+        return since_ns
 
     def add_hooks(self, pid: int, hooks: Sequence[Hook]) -> None:
         """Put more probes into *pid*; raises as attach does."""

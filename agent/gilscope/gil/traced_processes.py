@@ -163,9 +163,8 @@ class TracedProcesses:
 
     def _place_probes(self, traced: Traced) -> None:
         try:
-            self._probe.attach(traced.pid, traced.plan())
-            # Before anything that measures held time: that is a part of the time from here on.
-            traced.since_ns = time.monotonic_ns()
+            # No wait that is counted, and no held time, can be longer than the time from then on.
+            traced.since_ns = self._probe.attach(traced.pid, traced.plan())
             self.full_mode.begin(traced)
             if self.held_time is not None:
                 self.held_time.begin(traced)
