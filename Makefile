@@ -10,7 +10,7 @@ python := .venv/bin/python
 # A process for each processor; the tests of one file share what they prepare.
 side_by_side := --numprocesses=auto --dist=loadfile
 version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init__.py)
-c_folders := probes agent/held_sampler agent/keeper agent/stm_log tests/stm tests/faults/programs
+c_folders := probes agent/held_sampler agent/keeper agent/remote_memory agent/stm_log tests/stm tests/faults/programs
 c_files := $(wildcard $(foreach folder,$(c_folders),$(folder)/*.c $(folder)/*.h))
 
 .PHONY: help setup interpreters demo stack test test-faults soak unit check check-manifests format \
@@ -85,4 +85,4 @@ docs: setup ## Make the pages again that are made from code
 
 clean: ## Remove everything that the other targets made in this checkout
 	@umount --lazy .cache/containers/overlay 2>/dev/null || true
-	rm -rf .venv .cache build dist agent/gilscope/*/*.so agent/gilscope/kernel/_keeper
+	rm -rf .venv .cache build dist agent/gilscope/*.so agent/gilscope/*/*.so agent/gilscope/kernel/_keeper

@@ -12,8 +12,12 @@ from setuptools.command.build_ext import build_ext
 __all__ = ["ExtensionBuildHook", "compile_in_place"]
 
 _PACKAGES = Path(__file__).resolve().parent
-_SOURCES = {"gilscope.gil._held_sampler": "held_sampler", "gilscope.stm._native": "stm_log"}
-"""The folder beside the package that each module is made of."""
+_SOURCES = {
+    "gilscope._remote_memory": ("remote_memory/*.c",),
+    "gilscope.gil._held_sampler": ("held_sampler/*.c", "remote_memory/remote.c"),
+    "gilscope.stm._native": ("stm_log/*.c",),
+}
+"""What each module is made of, beside the package."""
 _KEEPER = _PACKAGES / "gilscope" / "kernel" / "_keeper"
 """The program that is made of ``keeper``."""
 _OLDEST_PYTHON = "0x030b0000"
@@ -40,7 +44,7 @@ def compile_in_place(*more_options: str) -> list[Path]:
     *more_options* are for the compiler.
     """
     options = [*_OPTIONS, *more_options]
-    extensions = [_extension(module, folder, options) for module, folder in _SOURCES.items()]
+    extensions = [_extension(module, options) for module in _SOURCES]
     command = build_ext(Distribution({"name": "gilscope", "ext_modules": extensions}))
     with TemporaryDirectory() as objects:
         command.build_lib = str(_PACKAGES)
@@ -62,10 +66,11 @@ def compile_in_place(*more_options: str) -> list[Path]:
     return [*modules, _KEEPER]
 
 
-def _extension(module: str, folder: str, options: list[str]) -> Extension:
+def _extension(module: str, options: list[str]) -> Extension:
     return Extension(
         module,
-        [str(path) for path in sorted((_PACKAGES / folder).glob("*.c"))],
+        [str(path) for glob in _SOURCES[module] for path in sorted(_PACKAGES.glob(glob))],
+        include_dirs=[str(_PACKAGES)],
         define_macros=[("Py_LIMITED_API", _OLDEST_PYTHON)],
         extra_compile_args=options,
         py_limited_api=True,

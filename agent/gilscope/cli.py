@@ -27,7 +27,7 @@ exit codes:
   0 done   1 unexpected   2 usage   3 no such process or not Python   4 GIL code not found
   5 not permitted   6 kernel or BCC missing   7 free-threaded: no GIL   8 unsupported Python
   9 cannot listen   10 not an STM log   11 web configuration   12 files differ
-  13 no process to be seen
+  13 no process to be seen   14 memory of the process does not answer
   (record -- COMMAND passes the command's own exit code on)
 """
 

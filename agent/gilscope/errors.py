@@ -11,6 +11,7 @@ __all__ = [
     "InvalidWebConfig",
     "KernelOrBccMissing",
     "LimitReached",
+    "MemoryUnanswered",
     "NoGil",
     "NoProcesses",
     "NotAnStmLog",
@@ -132,4 +133,14 @@ class NoProcesses(GilscopeError):
     remedy = (
         "Share the pid namespace of what is to be traced: docker run --pid container:TARGET ..., "
         "Kubernetes: shareProcessNamespace: true"
+    )
+
+
+class MemoryUnanswered(GilscopeError):
+    """A process has memory that does not answer, so it is left alone."""
+
+    exit_code = 14
+    remedy = (
+        "A page of it comes from a file system, a swap device or a program that hangs: `mount` and "
+        "`dmesg` tell which. Try again when that has been mended."
     )

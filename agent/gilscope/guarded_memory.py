@@ -47,6 +47,8 @@ class GuardedMemory(ProcessMemory):
         self._refresh()
 
     def _require(self, address: int, size: int) -> None:
+        if self._is_given_up:
+            super()._require(address, size)
         if self._find(address, size):
             return
         if self._may_refresh():

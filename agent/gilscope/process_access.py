@@ -5,9 +5,10 @@ import errno
 from collections.abc import Iterator
 
 from gilscope import procfs
-from gilscope.errors import GilscopeError, NotPermitted, NotPython
+from gilscope.errors import GilscopeError, MemoryUnanswered, NotPermitted, NotPython
+from gilscope.memory_reader import ReadUnanswered
 
-__all__ = ["readable", "while_alive"]
+__all__ = ["answering", "readable", "while_alive"]
 
 _CHANGING = (errno.ESRCH, errno.ENOENT, errno.EFAULT, errno.EIO)
 """What reading a process that is replacing its program ends in."""
@@ -36,11 +37,21 @@ def readable(pid: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def answering(pid: int) -> Iterator[None]:
+    """Raise MemoryUnanswered where memory of process *pid* does not answer."""
+    try:
+        yield
+    except ReadUnanswered as error:
+        raise MemoryUnanswered(f"the memory of process {pid} does not answer") from error
+
+
+@contextlib.contextmanager
 def while_alive(pid: int) -> Iterator[None]:
     """Raise NotPython for whatever fails because process *pid* ends or changes meanwhile."""
     try:
-        yield
-    except NotPython:
+        with answering(pid):
+            yield
+    except (NotPython, MemoryUnanswered):
         raise
     except (OSError, GilscopeError) as error:
         if procfs.is_ending(pid):

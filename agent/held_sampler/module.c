@@ -59,17 +59,16 @@ static void leave(struct held_sampler *sampler)
 
 static PyObject *add(struct sampler_object *self, PyObject *args)
 {
-    struct held_lock lock = {0};
     unsigned long long cond, open_since_ns;
     long long at_ns, covered_ns;
+    struct remote remote;
 
-    if (!PyArg_ParseTuple(args, "iKiL(LK)", &lock.pid, &cond, &lock.memory, &at_ns, &covered_ns,
-                          &open_since_ns))
+    if (!PyArg_ParseTuple(args, "iKiiL(LK)", &remote.pid, &cond, &remote.tid, &remote.memory,
+                          &at_ns, &covered_ns, &open_since_ns))
         return NULL;
-    lock.cond = cond;
-    lock.coverage = (struct held_coverage){covered_ns, open_since_ns};
     struct held_sampler *sampler = enter(self);
-    bool is_added = held_sampler_add(sampler, &lock, at_ns);
+    bool is_added = held_sampler_add(sampler, &remote, cond,
+                                     (struct held_coverage){covered_ns, open_since_ns}, at_ns);
     leave(sampler);
     return is_added ? Py_NewRef(Py_None) : PyErr_NoMemory();
 }
@@ -146,6 +145,15 @@ static PyObject *next_gap_ns(struct sampler_object *self, PyObject *Py_UNUSED(ig
     return PyLong_FromLongLong(gap_ns);
 }
 
+static PyObject *reading(struct sampler_object *self, PyObject *Py_UNUSED(ignored))
+{
+    struct held_sampler *sampler = &self->sampler;
+    int pid = __atomic_load_n(&sampler->reading_pid, __ATOMIC_ACQUIRE);
+
+    return Py_BuildValue("iK", pid,
+                         (unsigned long long)__atomic_load_n(&sampler->reads, __ATOMIC_RELAXED));
+}
+
 static PyObject *run(struct sampler_object *self, PyObject *Py_UNUSED(ignored))
 {
     Py_BEGIN_ALLOW_THREADS;
@@ -195,6 +203,7 @@ static PyMethodDef sampler_methods[] = {
     {"drop", (PyCFunction)drop, METH_VARARGS, "Forget the locks of a process."},
     {"look", (PyCFunction)look_at, METH_VARARGS, "Look at the locks of a process now."},
     {"figures", (PyCFunction)figures, METH_VARARGS, "Return what is known of a lock."},
+    {"reading", (PyCFunction)reading, METH_NOARGS, "Return whose memory is read, and which read."},
     {"next_gap_ns", (PyCFunction)next_gap_ns, METH_NOARGS, "Draw how long to sleep."},
     {"run", (PyCFunction)run, METH_NOARGS, "Look at everything until it is closed."},
     {"close", (PyCFunction)close_sampler, METH_NOARGS, "End the run."},

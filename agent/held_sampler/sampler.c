@@ -2,6 +2,7 @@
 
 #include "sampler.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -42,10 +43,21 @@ bool held_sampler_init(struct held_sampler *sampler, uint64_t seed, double cpu_s
     return !pthread_cond_init(&sampler->changed, &clock);
 }
 
+static void let_go(struct held_memory *memory)
+{
+    if (--memory->users)
+        return;
+    close(memory->remote.memory);
+    free(memory);
+}
+
 void held_sampler_free(struct held_sampler *sampler)
 {
+    for (size_t at = 0; at < sampler->count; at++)
+        let_go(sampler->locks[at].memory);
     free(sampler->locks);
     sampler->locks = NULL;
+    sampler->count = 0;
 }
 
 struct held_lock *held_sampler_find(struct held_sampler *sampler, int pid, uint64_t cond)
@@ -66,9 +78,27 @@ static int64_t observed_ns(const struct held_lock *lock, int64_t at_ns)
     return coverage->covered_ns + (is_inside ? at_ns - (int64_t)coverage->open_since_ns : 0);
 }
 
-bool held_sampler_add(struct held_sampler *sampler, const struct held_lock *lock, int64_t at_ns)
+static struct held_memory *memory_of(struct held_sampler *sampler, const struct remote *remote)
 {
-    if (held_sampler_find(sampler, lock->pid, lock->cond))
+    for (size_t at = 0; at < sampler->count; at++)
+        if (sampler->locks[at].pid == remote->pid)
+            return sampler->locks[at].memory;
+    struct held_memory *memory = malloc(sizeof(*memory));
+    if (!memory)
+        return NULL;
+    *memory = (struct held_memory){.remote = *remote};
+    memory->remote.memory = fcntl(remote->memory, F_DUPFD_CLOEXEC, 0);
+    if (memory->remote.memory < 0) {
+        free(memory);
+        return NULL;
+    }
+    return memory;
+}
+
+bool held_sampler_add(struct held_sampler *sampler, const struct remote *remote, uint64_t cond,
+                      struct held_coverage coverage, int64_t at_ns)
+{
+    if (held_sampler_find(sampler, remote->pid, cond))
         return true;
     if (sampler->count == sampler->room) {
         size_t room = sampler->room ? 2 * sampler->room : 8;
@@ -78,8 +108,17 @@ bool held_sampler_add(struct held_sampler *sampler, const struct held_lock *lock
         sampler->locks = locks;
         sampler->room = room;
     }
+    struct held_memory *memory = memory_of(sampler, remote);
+    if (!memory)
+        return false;
+    memory->users++;
     struct held_lock *added = &sampler->locks[sampler->count++];
-    *added = *lock;
+    *added = (struct held_lock){
+        .pid = remote->pid,
+        .memory = memory,
+        .cond = cond,
+        .coverage = coverage,
+    };
     held_estimate_begin(&added->estimate, at_ns, observed_ns(added, at_ns));
     // Without locks the thread sleeps until there is one; with some it wakes by itself.
     if (sampler->count == 1)
@@ -101,27 +140,86 @@ void held_sampler_drop(struct held_sampler *sampler, int pid)
     for (size_t at = 0; at < sampler->count; at++)
         if (sampler->locks[at].pid != pid)
             sampler->locks[kept++] = sampler->locks[at];
+        else
+            let_go(sampler->locks[at].memory);
     sampler->count = kept;
 }
 
-static void look(struct held_lock *lock, int64_t at_ns)
+// Returns the reads that are wanted at `at_ns`, of one process or, with 0, of all, in `count`.
+static struct held_read *wanted_reads(struct held_sampler *sampler, int pid, int64_t at_ns,
+                                      size_t *count)
 {
-    int32_t locked;
+    struct held_read *reads = sampler->count ? calloc(sampler->count, sizeof(*reads)) : NULL;
 
-    lock->is_covered = !held_estimate_wants_look(&lock->estimate, at_ns, observed_ns(lock, at_ns));
-    if (lock->is_covered)
-        return;
-    off_t address = (off_t)(lock->cond - LOCKED_BEFORE_COND);
-    if (pread(lock->memory, &locked, sizeof(locked), address) != sizeof(locked))
-        return; // the process has ended, or runs another program now
-    held_estimate_credit(&lock->estimate, at_ns, locked == 1);
+    *count = 0;
+    for (size_t at = 0; reads && at < sampler->count; at++) {
+        struct held_lock *lock = &sampler->locks[at];
+        if (pid && lock->pid != pid)
+            continue;
+        lock->is_covered =
+            !held_estimate_wants_look(&lock->estimate, at_ns, observed_ns(lock, at_ns));
+        if (lock->is_covered)
+            continue;
+        lock->memory->users++;
+        reads[(*count)++] = (struct held_read){lock->pid, lock->cond, lock->memory, false, 0};
+    }
+    return reads;
+}
+
+static void make(struct held_sampler *sampler, struct held_read *read)
+{
+    uint64_t address = read->cond - LOCKED_BEFORE_COND;
+
+    __atomic_add_fetch(&sampler->reads, 1, __ATOMIC_RELAXED);
+    // Fails where the process has ended, or runs another program now. Another thread may read by
+    // the same memory: what both may change is which thread of the process it is read through.
+    struct remote remote = read->memory->remote;
+    read->is_done = remote_read(&remote, address, &read->locked, sizeof(read->locked)) > 0;
+    read->memory->remote.tid = remote.tid;
+}
+
+// Takes over what has been read, of the locks that are still there.
+static void credit(struct held_sampler *sampler, struct held_read *reads, size_t count,
+                   int64_t at_ns)
+{
+    for (size_t at = 0; at < count; at++) {
+        struct held_read *read = &reads[at];
+        struct held_lock *lock = held_sampler_find(sampler, read->pid, read->cond);
+        // Meanwhile a later look may have been credited, or a window have covered the time.
+        if (read->is_done && lock && lock->memory == read->memory &&
+            held_estimate_wants_look(&lock->estimate, at_ns, observed_ns(lock, at_ns)))
+            held_estimate_credit(&lock->estimate, at_ns, read->locked == 1);
+        let_go(read->memory);
+    }
+    free(reads);
 }
 
 void held_sampler_look(struct held_sampler *sampler, int pid, int64_t at_ns)
 {
-    for (size_t at = 0; at < sampler->count; at++)
-        if (sampler->locks[at].pid == pid)
-            look(&sampler->locks[at], at_ns);
+    size_t count;
+    struct held_read *reads = wanted_reads(sampler, pid, at_ns, &count);
+
+    pthread_mutex_unlock(&sampler->mutex);
+    for (size_t at = 0; at < count; at++)
+        make(sampler, &reads[at]);
+    pthread_mutex_lock(&sampler->mutex);
+    credit(sampler, reads, count, at_ns);
+}
+
+// As above for all processes, in the thread that does nothing else; says where it is.
+static void look_at_all(struct held_sampler *sampler, int64_t at_ns)
+{
+    size_t count;
+    struct held_read *reads = wanted_reads(sampler, 0, at_ns, &count);
+
+    pthread_mutex_unlock(&sampler->mutex);
+    for (size_t at = 0; at < count; at++) {
+        __atomic_store_n(&sampler->reading_pid, reads[at].pid, __ATOMIC_RELEASE);
+        make(sampler, &reads[at]);
+    }
+    __atomic_store_n(&sampler->reading_pid, 0, __ATOMIC_RELEASE);
+    pthread_mutex_lock(&sampler->mutex);
+    credit(sampler, reads, count, at_ns);
 }
 
 // splitmix64, whose low bits are as good as its high ones.
@@ -204,8 +302,7 @@ void held_sampler_run(struct held_sampler *sampler)
         }
         // One time for all: the few microseconds between them are the same at every look.
         int64_t at_ns = read_clock(CLOCK_MONOTONIC);
-        for (size_t at = 0; at < sampler->count; at++)
-            look(&sampler->locks[at], at_ns);
+        look_at_all(sampler, at_ns);
         pay(sampler);
         sleep_until(sampler, at_ns + held_sampler_next_gap_ns(sampler));
     }

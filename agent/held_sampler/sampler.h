@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "estimate.h"
+#include "remote_memory/remote.h"
 
 // What windows have covered of a process: by those that are over, and since when one is open.
 struct held_coverage {
@@ -15,10 +16,16 @@ struct held_coverage {
     uint64_t open_since_ns;
 };
 
+// The memory of a process, with a descriptor of its own: it is read while nothing is guarded.
+struct held_memory {
+    struct remote remote;
+    // Locks and looks that have it.
+    int users;
+};
+
 struct held_lock {
     int pid;
-    // A descriptor of the memory of the process, which others open and close.
-    int memory;
+    struct held_memory *memory;
     // Of the condition variable beside it.
     uint64_t cond;
     struct held_coverage coverage;
@@ -27,8 +34,17 @@ struct held_lock {
     bool is_covered;
 };
 
+// A read that is wanted: of which lock, and what has come of it.
+struct held_read {
+    int pid;
+    uint64_t cond;
+    struct held_memory *memory;
+    bool is_done;
+    int32_t locked;
+};
+
 struct held_sampler {
-    // Guards all the rest. It is held while memory is read, and never for long.
+    // Guards all the rest. It is not held while memory is read, which may take for ever.
     pthread_mutex_t mutex;
     // Signalled when there is something to look at after all, and at the end.
     pthread_cond_t changed;
@@ -48,6 +64,9 @@ struct held_sampler {
     double cost_ns;
     // What the thread has used.
     int64_t cpu_ns;
+    // Whose memory the thread reads just now, 0: nobody's; and how many reads have begun at all.
+    int reading_pid;
+    uint64_t reads;
 };
 
 // False: there is no memory for it.
@@ -60,12 +79,14 @@ void held_sampler_free(struct held_sampler *sampler);
 // NULL: it is not known.
 struct held_lock *held_sampler_find(struct held_sampler *sampler, int pid, uint64_t cond);
 
-// A lock that is there already goes on as it is. False: there is no memory for it.
-bool held_sampler_add(struct held_sampler *sampler, const struct held_lock *lock, int64_t at_ns);
+// Begins with a lock at `cond` of the process that `remote` reads, whose descriptor is copied. One
+// that is there already goes on as it is. False: there is no memory, or no descriptor, for it.
+bool held_sampler_add(struct held_sampler *sampler, const struct remote *remote, uint64_t cond,
+                      struct held_coverage coverage, int64_t at_ns);
 void held_sampler_cover(struct held_sampler *sampler, int pid, struct held_coverage coverage);
 void held_sampler_drop(struct held_sampler *sampler, int pid);
 
-// Looks at the locks of one process at `at_ns`, which is now.
+// Looks at the locks of one process at `at_ns`, which is now. Lets go of the mutex while it reads.
 void held_sampler_look(struct held_sampler *sampler, int pid, int64_t at_ns);
 
 // How far apart wake-ups are in the mean: as far as the CPU time wants that they take, or farther

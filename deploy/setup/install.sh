@@ -94,8 +94,10 @@ make_venv() {
 build_extensions() {
     held_sampler=$root/agent/gilscope/gil/_held_sampler.abi3.so
     stm_log=$root/agent/gilscope/stm/_native.abi3.so
+    remote_memory=$root/agent/gilscope/_remote_memory.abi3.so
     keeper=$root/agent/gilscope/kernel/_keeper
-    if is_built held_sampler "$held_sampler" && is_built stm_log "$stm_log" &&
+    if is_built held_sampler "$held_sampler" && is_built remote_memory "$held_sampler" &&
+        is_built remote_memory "$remote_memory" && is_built stm_log "$stm_log" &&
         is_built keeper "$keeper"; then
         return 0
     fi

@@ -68,7 +68,9 @@ def test_the_wheel_ships_every_module(wheel: zipfile.ZipFile) -> None:
     assert set() == package - set(wheel.namelist())
 
 
-@pytest.mark.parametrize("module", ["gilscope.gil._held_sampler", "gilscope.stm._native"])
+@pytest.mark.parametrize(
+    "module", ["gilscope._remote_memory", "gilscope.gil._held_sampler", "gilscope.stm._native"]
+)
 def test_the_wheel_brings_what_is_compiled(
     wheel: zipfile.ZipFile, tmp_path: Path, module: str
 ) -> None:

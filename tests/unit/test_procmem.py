@@ -2,11 +2,16 @@
 
 import ctypes
 import errno
+import mmap
 import os
+import random
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from gilscope.guarded_memory import GuardedMemory
+from gilscope.procfs import read_maps
 from gilscope.procmem import ProcessMemory
 
 
@@ -31,31 +36,97 @@ def test_a_process_that_does_not_exist(tmp_path: Path) -> None:
         ProcessMemory(4711, proc=tmp_path)
 
 
-def test_a_memory_that_is_gone(tmp_path: Path) -> None:
-    """Where the kernel has nothing more to give, the error says that the process is gone."""
-    (tmp_path / "7").mkdir()
-    (tmp_path / "7" / "mem").write_bytes(b"")
-    with ProcessMemory(7, proc=tmp_path) as memory, pytest.raises(ProcessLookupError):
-        memory.read(0, 8)
+def _echo(child: "subprocess.Popen[bytes]") -> None:
+    """Return when *child*, a cat, runs."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    child.stdin.write(b"\n")
+    child.stdin.flush()
+    assert child.stdout.read(1)
 
 
-def test_a_cut_read(tmp_path: Path) -> None:
-    """A read that runs into a hole raises instead of returning less."""
-    (tmp_path / "7").mkdir()
-    (tmp_path / "7" / "mem").write_bytes(b"1234567")
-    with ProcessMemory(7, proc=tmp_path) as memory:
-        assert memory.read(0, 7) == b"1234567"
+def test_a_process_that_has_ended() -> None:
+    """
+    A read fails as it does without a process, also one at an address where nothing was mapped.
+    """
+    child = subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    _echo(child)
+    with ProcessMemory(child.pid) as memory:
+        address = read_maps(child.pid)[0].start
+        assert memory.read(address, 4) == b"\x7fELF"
+        assert memory.is_there
+        child.communicate()
+        assert not memory.is_there
+        for each in (address, 16):
+            with pytest.raises(ProcessLookupError):
+                memory.read(each, 4)
+
+
+def test_another_program_in_its_place() -> None:
+    """
+    It has the same number, and is not read.
+    """
+    command = ["/bin/sh", "-c", "echo; read line; exec cat"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert child.stdout.read(1)
+        with ProcessMemory(child.pid) as memory:
+            assert memory.read(read_maps(child.pid)[0].start, 4) == b"\x7fELF"
+            child.stdin.write(b"go on\n")
+            child.stdin.flush()
+            _echo(child)
+            with pytest.raises(ProcessLookupError):
+                memory.read(read_maps(child.pid)[0].start, 4)
+
+
+def test_a_read_that_runs_into_a_hole() -> None:
+    """
+    It raises instead of returning less.
+    """
+    with mmap.mmap(-1, 3 * mmap.PAGESIZE) as view, ProcessMemory(os.getpid()) as memory:
+        held = ctypes.c_char.from_buffer(view)
+        address = ctypes.addressof(held)
+        ctypes.CDLL(None).mprotect(
+            ctypes.c_void_p(address + mmap.PAGESIZE), ctypes.c_size_t(mmap.PAGESIZE), 0
+        )
+        view[mmap.PAGESIZE - 8 : mmap.PAGESIZE] = b"the edge"
+        edge = address + mmap.PAGESIZE
+        assert memory.read(edge - 8, 8) == b"the edge"
         with pytest.raises(OSError, match="Bad address") as caught:
-            memory.read(0, 8)
-    assert errno.EFAULT == caught.value.errno
+            memory.read(edge - 8, 9)
+        assert errno.EFAULT == caught.value.errno
+        del held
 
 
-def test_closing_gives_the_descriptor_back(tmp_path: Path) -> None:
-    """After closing, also twice, nothing can be read."""
-    (tmp_path / "7").mkdir()
-    (tmp_path / "7" / "mem").write_bytes(b"12345678")
-    memory = ProcessMemory(7, proc=tmp_path)
+def test_more_than_a_page_is_read_at_once() -> None:
+    """
+    As it is, to the last byte.
+    """
+    content = random.Random(4).randbytes(100_001)  # noqa: S311 - no secret
+    buffer = ctypes.create_string_buffer(content, len(content))
+    with ProcessMemory(os.getpid()) as memory:
+        assert memory.read(ctypes.addressof(buffer), len(content)) == content
+
+
+def test_closing_gives_the_descriptor_back() -> None:
+    """
+    After closing, also twice, nothing can be read.
+    """
+    memory = ProcessMemory(os.getpid())
     memory.close()
     memory.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
-        memory.read(0, 8)
+        memory.read(id(memory), 8)
+
+
+def test_memory_that_was_given_up() -> None:
+    """
+    Every read fails as if the process had gone, so that whoever reads ends.
+    """
+    for kind in (ProcessMemory, GuardedMemory):
+        with kind(os.getpid()) as memory:
+            assert memory.read(id(memory), 8)
+            memory.give_up()
+            with pytest.raises(ProcessLookupError):
+                memory.read(id(memory), 8)

@@ -1,7 +1,7 @@
 """Estimates how long GILs are held, by looking at them from outside at random times.
 
 Windows of full mode measure held time exactly. Between them the lock itself is looked at: one
-`pread` of the int `locked` in the memory of the process, which costs the process nothing. Each
+read of the int `locked` in the memory of the process, which costs the process nothing. Each
 look decides for the time since the last one, so what is credited is held time in the mean, whatever
 the lock does, as long as the times of looking have nothing to do with it. They are jittered,
 because a target may well do something every 10 ms.
@@ -29,8 +29,8 @@ it works: neither does a scrape delay its looks, nor do they delay a scrape.
 
 What it costs: on a virtual machine with 2 CPUs (Linux 6.18, x86-64) and load enough for ten, where
 nothing stays in a cache, a wake-up with 20 locks of 20 processes takes 100 to 160 µs of CPU time,
-of which some 30 are the sleep itself, some 25 the first read and 2 to 3 each further one; `pread`
-is cheaper than `process_vm_readv` by a sixth. A thread in Python took 240 to 350 by turns with it,
+of which some 30 are the sleep itself, some 25 the first read and 3 to 4 each further one (two
+system calls, see `agent/remote_memory`). A thread in Python took 240 to 350 by turns with it,
 and 60 to 100 where less else was going on. A process whose window has covered all the time since
 the last look is passed over.
 """
@@ -45,6 +45,7 @@ from typing import Protocol
 from gilscope.gil._held_sampler import Sampler
 from gilscope.gil.window import NEVER_OPEN, Coverage
 from gilscope.scheduling import wake_promptly
+from gilscope.waiting_thread import Waiting, waits_for_memory
 
 __all__ = ["CPU_SHARE", "HeldSampler", "MemoryFile"]
 
@@ -57,12 +58,22 @@ _DEVIATIONS = 1.96 * 1.04
 """From the mean, within which 95 % are, for gaps that vary."""
 _MINUTE_S = 60
 
+_PATIENCE_S = 2.0
+_MOST_LOST = 8
+
+_Figures = tuple[int, int, int, int]
+"""Held, sampled and unobserved nanoseconds, and looks."""
+
 
 class MemoryFile(Protocol):
     """The memory of a process as a file; `gilscope.procmem.ProcessMemory` provides it."""
 
+    @property
+    def thread_id(self) -> int:
+        """A thread of the process, through which the kernel finds its memory."""
+
     def fileno(self) -> int:
-        """Return the descriptor that ``pread`` takes with an address."""
+        """Return a descriptor of /proc/PID/mem."""
 
 
 class HeldSampler:
@@ -77,13 +88,22 @@ class HeldSampler:
         (95 %), 0.02 being two points; None: they are as many as *cpu_share* allows.
         """
         enough_looks = math.inf if error is None else (_DEVIATIONS / error) ** 2 / _MINUTE_S
-        self._native = Sampler(random.getrandbits(64), cpu_share, enough_looks)
+        self._random = random
+        self._rate = (cpu_share, enough_looks)
+        self._native = self._sampler()
         self._thread: threading.Thread | None = None
+        self._waiting = Waiting()
+        self._locks: dict[tuple[int, int], MemoryFile] = {}
+        self._coverages: dict[int, Coverage] = {}
+        self._carried: dict[tuple[int, int], _Figures] = {}
+        """What those have come to that have been replaced since."""
+        self._lost: list[threading.Thread] = []
+        self._lost_cpu_ns = 0
 
     @property
     def cpu_ns(self) -> int:
         """The CPU time that the thread has used."""
-        return self._native.cpu_ns
+        return self._lost_cpu_ns + self._native.cpu_ns
 
     @property
     def mean_gap_ns(self) -> float:
@@ -91,22 +111,31 @@ class HeldSampler:
         return self._native.mean_gap_ns
 
     def add(self, pid: int, cond: int, memory: MemoryFile, coverage: Coverage = NEVER_OPEN) -> None:
-        """Look at the lock at *cond* from now on; *memory* must stay open until `drop`.
+        """Look at the lock at *cond* from now on, in *memory*.
 
         *coverage* is that of the windows of *pid* now. A lock that is there already goes on as it
         is.
         """
-        self._native.add(pid, cond, memory.fileno(), time.monotonic_ns(), coverage)
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="held-sampler", daemon=True)
-            self._thread.start()
+        self._locks.setdefault((pid, cond), memory)
+        self._coverages.setdefault(pid, coverage)
+        self._native.add(
+            pid, cond, memory.thread_id, memory.fileno(), time.monotonic_ns(), coverage
+        )
+        if self._thread is None and not self._is_exhausted:
+            self._start()
 
     def cover(self, pid: int, coverage: Coverage) -> None:
         """Take note that a window of *pid* has just begun or ended."""
+        if pid in self._coverages:
+            self._coverages[pid] = coverage
         self._native.cover(pid, coverage)
 
     def drop(self, pid: int) -> None:
-        """Forget all locks of *pid*; its memory is not touched any more after that."""
+        """Forget all locks of *pid*. No look at them begins any more."""
+        self._coverages.pop(pid, None)
+        for key in [key for key in self._locks if key[0] == pid]:
+            del self._locks[key]
+            self._carried.pop(key, None)
         self._native.drop(pid)
 
     def look(self, pid: int) -> None:
@@ -118,32 +147,88 @@ class HeldSampler:
 
         It never falls, and never grows by more than time passes.
         """
-        return self._native.figures(pid, cond)[0]
+        return self._figures(pid, cond)[0]
 
     def sampled_ns(self, pid: int, cond: int) -> int:
         """Return the time outside of windows that `held_ns` is a part of; raises KeyError."""
-        return self._native.figures(pid, cond)[1]
+        return self._figures(pid, cond)[1]
 
     def unobserved_ns(self, pid: int, cond: int) -> int:
         """Return the time in which nobody looked, for the agent was stopped; raises KeyError."""
-        return self._native.figures(pid, cond)[2]
+        return self._figures(pid, cond)[2]
 
     def looks(self, pid: int, cond: int) -> int:
         """Return how many looks `sampled_ns` rests on; raises KeyError."""
-        return self._native.figures(pid, cond)[3]
+        return self._figures(pid, cond)[3]
+
+    def unanswered(self) -> int | None:
+        """Return the process whose memory the thread waits for in vain, None if there is none.
+
+        To be asked a few times a second. Looks at all others go on in a thread of their own.
+        """
+        pid, read = self._native.reading()
+        thread_id = 0 if self._thread is None else self._thread.native_id or 0
+        waits = pid != 0 and waits_for_memory(thread_id)
+        if self._waiting.note((pid, read), waits=waits) < _PATIENCE_S or not waits:
+            return None
+        self._replace(pid)
+        return pid
 
     def close(self) -> None:
         """Stop looking; what has been estimated can still be read."""
         self._native.close()
         if self._thread is not None:
-            self._thread.join()
+            # It may wait for memory that never comes; then it ends with the agent.
+            self._thread.join(_PATIENCE_S)
 
-    def _run(self) -> None:
+    def _figures(self, pid: int, cond: int) -> _Figures:
+        held_ns, sampled_ns, unobserved_ns, looks = self._native.figures(pid, cond)
+        carried = self._carried.get((pid, cond), (0, 0, 0, 0))
+        return (
+            carried[0] + held_ns,
+            carried[1] + sampled_ns,
+            carried[2] + unobserved_ns,
+            carried[3] + looks,
+        )
+
+    def _replace(self, hanging: int) -> None:
+        """Leave the thread that waits for memory of *hanging* to itself, and begin with another."""
+        native, locks, coverages = self._native, dict(self._locks), dict(self._coverages)
+        figures = {key: self._figures(*key) for key in locks if key[0] != hanging}
+        for pid in coverages:
+            self.drop(pid)
+        # It ends when the memory has answered.
+        native.close()
+        if self._thread is not None:
+            self._lost.append(self._thread)
+        self._lost_cpu_ns += native.cpu_ns
+        self._native, self._thread = self._sampler(), None
+        if self._is_exhausted:
+            _log.warning("held time is not sampled any more: too many processes do not answer")
+        for key, carried in figures.items():
+            self._carried[key] = carried
+            self.add(*key, locks[key], coverages[key[0]])
+
+    @property
+    def _is_exhausted(self) -> bool:
+        self._lost = [thread for thread in self._lost if thread.is_alive()]
+        return len(self._lost) > _MOST_LOST
+
+    def _sampler(self) -> Sampler:
+        return Sampler(self._random.getrandbits(64), *self._rate)
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(
+            target=self._run, args=(self._native,), name="held-sampler", daemon=True
+        )
+        self._thread.start()
+
+    def _run(self, native: Sampler) -> None:
         try:
             if not wake_promptly():
                 _log.info(
                     "CAP_SYS_NICE is missing: held time may be too low while all CPUs are busy"
                 )
-            self._native.run()
+            native.run()
         except Exception:  # noqa: BLE001 - whatever fails, the agent goes on
             _log.exception("held time is not sampled any more")

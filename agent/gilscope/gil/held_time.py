@@ -38,9 +38,16 @@ class HeldTime:
             coverage = NEVER_OPEN if traced.window is None else traced.window.coverage
             self._sampler.add(traced.pid, cond, traced.memory, coverage)
             traced.sampled_held_ns[cond] = 0
-        self._sampler.look(traced.pid)
+        traced.reads(lambda: self._sampler.look(traced.pid))
         for cond in traced.sampled_held_ns:
             traced.sampled_held_ns[cond] = self._sampler.held_ns(traced.pid, cond)
+
+    def unanswered(self) -> int | None:
+        """Return the process whose memory does not answer, None if there is none.
+
+        To be asked a few times a second.
+        """
+        return self._sampler.unanswered()
 
     def is_behind(self, traced: Traced) -> bool:
         """Return whether locks of *traced* are to be looked at that nobody looks at yet."""

@@ -1,4 +1,4 @@
-"""Bounds the agent's own CPU time that reading the memory of one process may cost."""
+"""Bounds the agent's own time that reading the memory of one process may cost."""
 
 import contextlib
 import time
@@ -30,6 +30,10 @@ class ReadingAllowance:
         """Take note that until *now_s*, on the monotonic clock, *cpu_s* more were used."""
         self._left_s = min(_MOST_S, self._left_s + (now_s - self._at_s) * _PER_S) - cpu_s
         self._at_s = now_s
+
+    def waited(self, wait_s: float) -> None:
+        """Take note that memory was waited for: whoever else is traced has waited, too."""
+        self.spend(wait_s, time.monotonic())
 
     @contextlib.contextmanager
     def counted(self) -> Iterator[None]:

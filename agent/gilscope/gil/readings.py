@@ -1,12 +1,16 @@
 """Reads what the probes have counted of all traced processes, so that its parts agree."""
 
+import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 
-from gilscope.gil.account import RawProcess, RawTotals
+from gilscope.gil.account import RawProcess, RawStack, RawTotals
+from gilscope.gil.blame import Blame
 from gilscope.gil.probe import GilProbe
 from gilscope.gil.timeline import Timelines
 from gilscope.gil.traced import Traced
+from gilscope.memory_reader import ReadUnanswered
 from gilscope.model import Timeline
 
 __all__ = ["Readings"]
@@ -29,12 +33,16 @@ class Readings:
     def learn_stacks(self) -> None:
         """Take over the stacks that the probes have met for the first time."""
         # Names are read at once: the code may be gone soon, and the process too.
+        new: dict[int, list[RawStack]] = {}
         for stack in self._probe.blame.new_stacks():
             self.stacks_at_s = time.monotonic()
-            traced = self._traced.get(stack.pid)
+            new.setdefault(stack.pid, []).append(stack)
+        for pid, stacks in new.items():
+            traced = self._traced.get(pid)
             if traced is not None and traced.blame is not None:
-                with traced.reading.counted():
-                    traced.blame.learn(stack)
+                # What does not answer is not traced any more from the next tick on.
+                with contextlib.suppress(ReadUnanswered):
+                    traced.reads(partial(_learn, traced.blame, stacks))
 
     def take_spans(self) -> None:
         """Take over the waits and holds that have been sent one by one."""
@@ -100,3 +108,8 @@ class Readings:
     def forget_timeline(self, pid: int) -> None:
         """Give up the waits and holds of *pid*."""
         self._timelines.forget(pid)
+
+
+def _learn(blame: Blame, stacks: Iterable[RawStack]) -> None:
+    for stack in stacks:
+        blame.learn(stack)

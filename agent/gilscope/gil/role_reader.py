@@ -51,6 +51,11 @@ class RoleReader:
         elif tid not in self._known:
             self._wanted_s.setdefault(tid, time.monotonic())
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether `read_wanted` has anything to do."""
+        return bool(self._wanted_s)
+
     def learn(self, tid: int, frames: Sequence[Frame]) -> None:
         """Take note of the outermost *frames* in which *tid* has waited, outermost first.
 

@@ -21,7 +21,7 @@ from gilscope.gil.lock_memory import LockMemory
 from gilscope.gil.losses import Loss
 from gilscope.gil.memory import LimitExceeded, TornRead
 from gilscope.gil.plan import Plan
-from gilscope.gil.reading_allowance import ReadingAllowance
+from gilscope.gil.process_reads import DirectReads, Reads
 from gilscope.gil.role_reader import RoleReader
 from gilscope.gil.runtime import Runtime, read_gils
 from gilscope.gil.window import Window
@@ -89,8 +89,8 @@ class Traced:
     renewals: int = 0
     """How often it was attached again because its probes had gone."""
 
-    reading: ReadingAllowance = field(default_factory=ReadingAllowance)
-    """What reading its memory may cost the agent."""
+    reads: Reads = field(default_factory=DirectReads)
+    """What its memory is read by."""
     over_limit: str = ""
     """What there was too much of to be read, in words."""
     unlisted_since_s: float = 0.0
@@ -108,24 +108,18 @@ class Traced:
 
     def runs_the_same(self) -> bool:
         """Return whether the process still runs the program that was attached."""
-        try:
-            self.memory.read(self.target.located.file.mapping.start, 1)
-        except OSError:
-            return False
-        return True
+        return self.memory.is_there
 
     def missing_breakpoint(self) -> int | None:
         """Return the address of a probe that is not in place any more, None if all are.
 
-        Raises OSError where the process runs another program.
+        Those of a window too while one is open. Raises OSError where the process runs another
+        program, or does not answer.
         """
-        return first_missing(self.memory, self.breakpoints)
-
-    def is_window_missing(self) -> bool:
-        """Return whether a window is open whose probes are not all in place; raises likewise."""
-        if self.window is None or not self.window.is_open or self.window.has_used_up:
-            return False
-        return first_missing(self.memory, self.window_breakpoints) is not None
+        addresses, window = self.breakpoints, self.window
+        if window is not None and window.is_open and not window.has_used_up:
+            addresses = (*addresses, *self.window_breakpoints)
+        return self.reads(lambda: first_missing(self.memory, addresses))
 
     def plan(self) -> Plan:
         """Return how to probe the contended path of the process."""
@@ -161,7 +155,7 @@ class Traced:
         """Look for new locks, and return the addresses of those that were found."""
         known = set(self.gils)
         try:
-            for gil in read_gils(self.runtime):
+            for gil in self.reads(lambda: read_gils(self.runtime)):
                 # A program may make interpreters without end. Where one that is not listed has its
                 # own lock, waits for that are counted as those of an interpreter that has ended.
                 if len(self.gils) >= _MOST_GILS:
@@ -226,8 +220,8 @@ class Traced:
     def _unreadable(self) -> str:
         if self.ended:
             return ""
-        if self.reading.is_used_up:
-            return str(self.reading)
+        if self.reads.stopped:
+            return self.reads.stopped
         over_limit = self.over_limit or self.roles.over_limit
         is_blind = self.target.process.method == "libc" and not self.gils
         if not over_limit and is_blind:

@@ -14,12 +14,14 @@ from gilscope.gil.full_mode import FullMode, ObservationPlan
 from gilscope.gil.held_time import HeldTime
 from gilscope.gil.lock_memory import LockMemory
 from gilscope.gil.probe import GilProbe
+from gilscope.gil.process_reads import ProcessReads
 from gilscope.gil.readings import Readings
 from gilscope.gil.role_reader import RoleReader
 from gilscope.gil.runtime import Runtime, runtime_of
 from gilscope.gil.thread_finder import ThreadFinder
 from gilscope.gil.traced import Traced
 from gilscope.gil.wakeups import Wakeups
+from gilscope.memory_reader import MemoryReader, ReadUnanswered
 from gilscope.model import Mode
 from gilscope.procmem import ProcessMemory
 from gilscope.target import Target
@@ -46,6 +48,7 @@ class TracedProcesses:
         self.full_mode = FullMode(probe, plan)
         self.readings = Readings(probe, self.by_pid)
         self.wakeups = Wakeups(probe)
+        self.reader = MemoryReader()
         # In full mode windows cover all the time, so nothing is left to be estimated.
         self.held_time = None if plan.mode is Mode.FULL else HeldTime(plan.held_error)
 
@@ -58,14 +61,17 @@ class TracedProcesses:
         with contextlib.ExitStack() as undo:
             self.end(pid)
             self.readings.forget_timeline(pid)
-            runtime = runtime_of(memory, target.located.interpreter, target.located.load_bias)
+            located = target.located
+            reads = ProcessReads(self.reader, pid, memory)
+            runtime = reads(lambda: runtime_of(memory, located.interpreter, located.load_bias))
             threads = ThreadFinder(pid, runtime)
             traced = Traced(
                 target=target,
                 memory=memory,
                 runtime=runtime,
                 roles=RoleReader(pid, runtime, threads),
-                locks=LockMemory(memory, threads),
+                locks=LockMemory(memory, threads, reads),
+                reads=reads,
                 blame=self._blame(runtime),
                 pidfd=pidfd,
                 since_ns=time.monotonic_ns(),
@@ -93,8 +99,11 @@ class TracedProcesses:
         if traced is None or traced.ended:
             return
         try:
-            self.look_at_locks(traced)
+            if not traced.reads.stopped:
+                self.look_at_locks(traced)
             self.readings.learn_stacks()
+        except ReadUnanswered:
+            pass  # it is not trusted any more, or has ended anyway
         except Exception:  # noqa: BLE001 - it must end all the same
             _log.exception("could not take a last look at process %d", pid)
         self._drop_samples(pid)
@@ -134,12 +143,23 @@ class TracedProcesses:
 
     def look_after(self, traced: Traced) -> None:
         """Name the threads of *traced* that are new, and find its new locks."""
-        traced.roles.read_wanted()
+        self.read_roles(traced)
         if not (traced.gils or traced.ended):
             # It was attached before its Python was initialised.
             self.learn_gils(traced)
         if self.held_time is not None and self.held_time.is_behind(traced):
             self.held_time.look(traced)
+
+    def give_up_unanswered(self) -> None:
+        """Let the process be read no more whose memory the lock's sampler waits for in vain."""
+        pid = None if self.held_time is None else self.held_time.unanswered()
+        if pid is not None and pid in self.by_pid:
+            self.by_pid[pid].reads.give_up()
+
+    def read_roles(self, traced: Traced) -> None:
+        """Name the threads of *traced* that are new; raises ReadUnanswered."""
+        if traced.roles.is_wanted:
+            traced.reads(traced.roles.read_wanted)
 
     def look_at_locks(self, traced: Traced) -> None:
         """Take over what is estimated of the held time of *traced*."""
@@ -155,6 +175,7 @@ class TracedProcesses:
         """Take the probes out of all processes."""
         for pid in list(self.by_pid):
             self.end(pid)
+        self.reader.close()
 
     def _blame(self, runtime: Runtime) -> Blame | None:
         if not self._reads_stacks:
@@ -178,9 +199,6 @@ class TracedProcesses:
         traced.breakpoints = addresses_of(
             file, mappings, [point.offset for point in target.hookpoints]
         )
-        traced.window_breakpoints = addresses_of(
-            file, mappings, [point.offset for point in (*target.acquires, *target.releases)]
-        )
         missing = traced.missing_breakpoint()
         if missing is not None or not traced.breakpoints:
             where = "" if missing is None else f" at {missing:#x}"
@@ -190,6 +208,9 @@ class TracedProcesses:
                 remedy="Its main thread may have ended, which the kernel's probes need, or it may "
                 "run another copy of that file. Restart the process.",
             )
+        traced.window_breakpoints = addresses_of(
+            file, mappings, [point.offset for point in (*target.acquires, *target.releases)]
+        )
 
     def free_children(self, pids: Iterable[int]) -> None:
         """Take the probes of *pids* out of the processes that they have forked.

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from gilscope.errors import GilscopeError
+from gilscope.errors import GilscopeError, MemoryUnanswered
 from gilscope.gil.account import RawProcess, RawTotals, has_exited, holders
 from gilscope.gil.calibration import TrapCosts
 from gilscope.gil.full_mode import CONTENTION, ObservationPlan
@@ -18,6 +18,7 @@ from gilscope.gil.return_sites import ReturnSite, hook_for
 from gilscope.gil.site_cache import SiteCache
 from gilscope.gil.traced import Traced
 from gilscope.gil.traced_processes import TracedProcesses
+from gilscope.memory_reader import ReadUnanswered
 from gilscope.model import Observation, Timeline
 from gilscope.process_access import while_alive
 from gilscope.target import Target, inspect, locate
@@ -135,8 +136,9 @@ class Tracer:
             self._readings.take_spans()
             self._readings.learn_stacks()
             self._full_mode.step()
+            self._processes.give_up_unanswered()
             for traced in list(self._traced.values()):
-                with self._failing_alone(traced), traced.reading.counted():
+                with self._failing_alone(traced):
                     self._processes.look_after(traced)
             self._processes.end_dead()
             self._free_children()
@@ -173,10 +175,10 @@ class Tracer:
                 raw = self._readings.read()
             self._readings.note_timelines(raw)
             for traced in list(self._traced.values()):
-                with self._failing_alone(traced), traced.reading.counted():
+                with self._failing_alone(traced):
                     # Not left to the next tick: until it has its role, a thread's time is in no
                     # total.
-                    traced.roles.read_wanted()
+                    self._processes.read_roles(traced)
             return [
                 traced.observation(
                     raw.processes.get(pid, RawProcess()),
@@ -224,16 +226,22 @@ class Tracer:
         """Let whatever fails cost *traced* its credit, and no other process anything."""
         try:
             yield
+        except ReadUnanswered:
+            pass  # that is seen next
         except Exception as error:  # noqa: BLE001 - whatever fails
             _log.exception("could not look after process %d", traced.pid)
             if not traced.invalid:
                 self._fail(traced, f"looking after it failed: {error!r}")
+        if traced.reads.stopped and not (traced.invalid or traced.ended):
+            self._fail(traced, traced.reads.stopped)
 
     def _learn_stacks(self) -> None:
         with self._lock:
             self._readings.learn_stacks()
 
     def _attach(self, pid: int, method: str | None) -> Target:
+        if self._processes.reader.is_exhausted:
+            raise MemoryUnanswered("the memory of so many processes hangs that no other is read")
         with while_alive(pid), contextlib.ExitStack() as undo:
             # Both stay bound to the program that runs now: whatever comes after it has the same
             # pid, but is not reached through them.
@@ -305,6 +313,8 @@ class Tracer:
         if reason == _ANOTHER_RUNS:
             with contextlib.suppress(GilscopeError, OSError):
                 self._attach(traced.pid, self._method)
+        elif traced.reads.stopped:
+            pass  # whichever way it is attached, it has to be read
         elif traced.target.process.method == "sites" and self._method is None:
             with contextlib.suppress(GilscopeError, OSError):
                 self._attach(traced.pid, "libc")
@@ -314,7 +324,7 @@ class Tracer:
         if traced.ended:
             return False
         try:
-            return traced.missing_breakpoint() is not None or traced.is_window_missing()
+            return traced.missing_breakpoint() is not None
         except OSError:
             return False  # it has ended, or replaced its program, of which there will be notice
 

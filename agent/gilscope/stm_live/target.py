@@ -42,6 +42,10 @@ class StmTarget:
     load_bias: int
     """Run-time address less the file's own."""
 
+    def close(self) -> None:
+        """Let go of the file."""
+        self.file.close()
+
     def event_function(self, memory: ProcessMemory) -> int | None:
         """Return what the process gives its events to now, as an address of the file.
 

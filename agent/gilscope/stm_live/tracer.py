@@ -14,7 +14,10 @@ from gilscope.breakpoints import addresses_of, first_missing
 from gilscope.errors import GilscopeError, NotPython
 from gilscope.gil.handles import open_pidfd
 from gilscope.gil.instructions import is_emulated
+from gilscope.gil.process_reads import ProcessReads, Reads
 from gilscope.kernel.uprobes import Hook
+from gilscope.memory_reader import MemoryReader
+from gilscope.process_access import answering
 from gilscope.procmem import ProcessMemory
 from gilscope.stm_live.account import RawStm, busiest_first, thread_of, totals_of
 from gilscope.stm_live.model import Library, Method, StmObservation, StmThread
@@ -43,6 +46,8 @@ class _Traced:
     since_ns: int
     addresses: tuple[int, ...]
     """Where its probes are in its memory, while its window is open."""
+    reads: Reads
+    """What its memory is read by."""
     dead: list[StmThread] = field(default_factory=list)
     """The threads that have ended."""
     ended_s: float | None = None
@@ -79,6 +84,7 @@ class StmTracer:
         self._pid_of: dict[int, int] = {}
         """By pidfd, of the processes that have not ended."""
         self._lock = threading.RLock()
+        self._reader = MemoryReader()
         self._settle_at_s = 0.0
         self._known_losses = 0
 
@@ -97,14 +103,18 @@ class StmTracer:
     def find(self, pid: int, libraries: Collection[Library] = tuple(Library)) -> StmTarget | None:
         """Return how to trace *pid*, None where it runs no transactions of any of *libraries*.
 
-        Raises as `inspect_stm` does.
+        Raises as `inspect_stm` does, and MemoryUnanswered.
         """
-        return inspect_stm(pid, libraries)
+        with answering(pid):
+            return self._reader.read(pid, lambda: inspect_stm(pid, libraries), discard=_let_go)
 
     def attach(self, target: StmTarget) -> None:
-        """Begin to trace *target*; raises NotPython, NotPermitted or KernelOrBccMissing."""
+        """Begin to trace *target*.
+
+        Raises NotPython, NotPermitted, MemoryUnanswered or KernelOrBccMissing.
+        """
         pid = target.process.pid
-        with self._lock, contextlib.ExitStack() as undo:
+        with self._lock, answering(pid), contextlib.ExitStack() as undo:
             self._end(pid)
             self._windows.forget(pid)
             probe = self._loaded()
@@ -114,7 +124,8 @@ class StmTracer:
                 pidfd = open_pidfd(pid)
                 undo.callback(os.close, pidfd)
                 memory = undo.enter_context(ProcessMemory(pid))
-                window = self._window(probe, target, memory)
+                reads = ProcessReads(self._reader, pid, memory)
+                window = self._window(probe, target, reads(lambda: _stepped(target, memory)))
                 undo.callback(probe.forget, pid)
                 undo.callback(probe.detach, pid)
                 undo.callback(lambda: probe.await_closing(pid, window.close()))
@@ -122,7 +133,7 @@ class StmTracer:
                 undo.callback(self._windows.forget, pid)
                 undo.callback(self._windows.end, pid)
                 # The memory is that of the program that runs now; the target was found before.
-                event = target.event_function(memory)
+                event = reads(lambda: target.event_function(memory))
             except (FileNotFoundError, ProcessLookupError) as error:
                 raise NotPython(f"process {pid} ended while it was being attached") from error
             if event != target.sites.event_function:
@@ -136,7 +147,7 @@ class StmTracer:
                 [hook.offset for hook in target.sites.hooks],
             )
             since_ns = time.monotonic_ns()
-            self._traced[pid] = _Traced(target, memory, pidfd, window, since_ns, addresses)
+            self._traced[pid] = _Traced(target, memory, pidfd, window, since_ns, addresses, reads)
             self._ends.register(pidfd, select.EPOLLIN)
             self._pid_of[pidfd] = pid
             undo.pop_all()
@@ -200,6 +211,7 @@ class StmTracer:
                 self._probe.close()
                 self._probe = None
             self._ends.close()
+        self._reader.close()
 
     def _loaded(self) -> StmProbe:
         if self._probe is None:
@@ -230,13 +242,13 @@ class StmTracer:
             except (GilscopeError, OSError) as error:
                 _log.debug("forks of process %d keep its probes for now: %s", pid, error)
 
-    def _window(self, probe: StmProbe, target: StmTarget, memory: ProcessMemory) -> StmWindow:
+    def _window(self, probe: StmProbe, target: StmTarget, stepped: set[str]) -> StmWindow:
         hooks = [Hook(hook.program, target.file.path, hook.offset) for hook in target.sites.hooks]
         return probe.window(
             target.process.pid,
             hooks,
             knows_events=target.process.method is Method.EVENTS,
-            stepped=_stepped(target, memory),
+            stepped=stepped,
         )
 
     def _observation(self, traced: _Traced, raw: RawStm) -> StmObservation:
@@ -270,9 +282,13 @@ class StmTracer:
     def _look_at(self, traced: _Traced) -> None:
         """Notice the end of the program, or of what the probes see."""
         try:
-            traced.memory.read(traced.target.file.mapping.start, 1)
-            event = traced.target.event_function(traced.memory)
+            event = traced.reads(lambda: traced.target.event_function(traced.memory))
         except OSError:
+            traced.invalid = traced.reads.stopped
+            self._end(traced.target.process.pid)
+            return
+        if traced.reads.stopped or not traced.memory.is_there:
+            traced.invalid = traced.reads.stopped
             self._end(traced.target.process.pid)
             return
         if event != traced.target.sites.event_function and traced.sees_events:
@@ -285,9 +301,9 @@ class StmTracer:
         if traced.ended_s is not None or not window.is_open or window.has_used_up:
             return
         try:
-            missing = first_missing(traced.memory, traced.addresses)
+            missing = traced.reads(lambda: first_missing(traced.memory, traced.addresses))
         except OSError:
-            return  # it runs another program by now
+            return  # it runs another program by now, or does not answer, as the next tick says
         if missing is not None:
             traced.invalid = f"its probe at {missing:#x} has gone: something writes over its code"
             self._end(traced.target.process.pid)
@@ -306,6 +322,11 @@ class StmTracer:
         os.close(traced.pidfd)
         traced.memory.close()
         traced.target.file.close()
+
+
+def _let_go(target: StmTarget | None) -> None:
+    if target is not None:
+        target.close()
 
 
 def _stepped(target: StmTarget, memory: ProcessMemory) -> set[str]:

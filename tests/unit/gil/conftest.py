@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
 from unit.gil.full_mode_setting import Setting
-from unit.gil.lock_file import LockFile, MakeLocks
 from unit.gil.lock_model import Process
+from unit.gil.lock_page import LockPage, MakeLocks
 
 
 @pytest.fixture
@@ -24,12 +23,12 @@ def setting(monkeypatch: pytest.MonkeyPatch) -> Setting:
 
 
 @pytest.fixture
-def lock_file(tmp_path: Path) -> Iterator[MakeLocks]:
-    """What makes files of locks, which are closed in the end."""
+def lock_page() -> Iterator[MakeLocks]:
+    """What makes pages of locks, which are given up in the end."""
     with ExitStack() as stack:
 
-        def make(locked: dict[int, int]) -> LockFile:
-            made = LockFile(tmp_path, locked)
+        def make(*locked: int) -> LockPage:
+            made = LockPage(*locked)
             stack.callback(made.close)
             return made
 

@@ -1,6 +1,5 @@
 """Held time from looks at a lock: the arithmetic."""
 
-import os
 from itertools import count
 from random import Random
 
@@ -9,34 +8,33 @@ import pytest
 from gilscope.gil._held_sampler import Sampler
 from gilscope.gil.held_sampler import CPU_SHARE
 from gilscope.gil.window import Coverage
-from unit.gil.lock_file import MakeLocks
+from unit.gil.lock_page import LockPage, MakeLocks
 
 _MS = 1_000_000
 _S = 1000 * _MS
-_COND = 0x5000
 _NEVER_NS = (1 << 64) - 1
 
 
 class _Estimate:
     """What is known of one lock, looked at when the test says so."""
 
-    _memory = os.memfd_create("locks")
+    _lock = LockPage(0)
     _sampler = Sampler(3, CPU_SHARE)
     _pids = count(1)
 
     def __init__(self, at_ns: int, observed_ns: int) -> None:
         self._pid = next(self._pids)
         coverage = Coverage(observed_ns, _NEVER_NS)
-        self._sampler.add(self._pid, _COND, self._memory, at_ns, coverage)
+        _add(self._sampler, self._pid, self._lock, at_ns, coverage)
 
     def credit(self, at_ns: int, locked: bool, observed_ns: int) -> None:  # noqa: FBT001
-        os.pwrite(self._memory, bytes((locked, 0, 0, 0)), _COND - 16)
+        self._lock.put(self._lock.conds[0], locked)
         self._sampler.cover(self._pid, Coverage(observed_ns, _NEVER_NS))
         self._sampler.look(self._pid, at_ns)
 
     @property
     def figures(self) -> tuple[int, int, int, int]:
-        return self._sampler.figures(self._pid, _COND)
+        return self._sampler.figures(self._pid, self._lock.conds[0])
 
     @property
     def held_ns(self) -> int:
@@ -45,6 +43,10 @@ class _Estimate:
     @property
     def sampled_ns(self) -> int:
         return self.figures[1]
+
+
+def _add(sampler: Sampler, pid: int, lock: LockPage, at_ns: int, coverage: Coverage) -> None:
+    sampler.add(pid, lock.conds[0], lock.thread_id, lock.fileno(), at_ns, coverage)
 
 
 def _figures(estimate: _Estimate) -> tuple[int, int, int, int]:
@@ -198,41 +200,41 @@ def test_share_is_right_in_the_mean(
     assert held_ms / (held_ms + free_ms) == pytest.approx(held_ns / sampled_ns, abs=0.02)
 
 
-def test_window_begins_and_ends_between_looks() -> None:
+def test_window_begins_and_ends_between_looks(lock_page: MakeLocks) -> None:
     """
     Its time is left out from its beginning, told at once, and comes to what its end says.
     """
-    sampler, memory = Sampler(3, CPU_SHARE), os.memfd_create("locks")
-    os.pwrite(memory, bytes((1, 0, 0, 0)), _COND - 16)
-    sampler.add(7, _COND, memory, 1000, Coverage(300, _NEVER_NS))
+    sampler, lock = Sampler(3, CPU_SHARE), lock_page(1)
+    (cond,) = lock.conds
+    _add(sampler, 7, lock, 1000, Coverage(300, _NEVER_NS))
     sampler.look(7, 1100)
     sampler.cover(7, Coverage(300, 1140))
     sampler.look(7, 1200)
-    seen = [sampler.figures(7, _COND)]
+    seen = [sampler.figures(7, cond)]
     sampler.look(7, 1250)
-    seen.append(sampler.figures(7, _COND))
+    seen.append(sampler.figures(7, cond))
     # It had used up its traps before that.
     sampler.cover(7, Coverage(300 + 100, _NEVER_NS))
     sampler.look(7, 1300)
-    seen.append(sampler.figures(7, _COND))
-    os.close(memory)
+    seen.append(sampler.figures(7, cond))
 
     assert [(140, 140, 0, 2), (140, 140, 0, 2), (190, 190, 0, 3)] == seen
 
 
-def test_look_that_has_nothing_to_decide_is_left_out(lock_file: MakeLocks) -> None:
+def test_look_that_has_nothing_to_decide_is_left_out(lock_page: MakeLocks) -> None:
     """
     What windows have covered is theirs; when they end, looks decide as if they had gone on.
     """
-    locks, sampler = lock_file({_COND: 1}), Sampler(3, CPU_SHARE)
-    sampler.add(7, _COND, locks.fileno(), 0, Coverage(0, 0))
+    lock, sampler = lock_page(1), Sampler(3, CPU_SHARE)
+    (cond,) = lock.conds
+    _add(sampler, 7, lock, 0, Coverage(0, 0))
     windows_end_ns = 10_000 * _MS
 
     for at_ns in range(_MS, windows_end_ns, 100 * _MS):
         sampler.look(7, at_ns)
-    assert not locks.was_read()
-    assert (0, 0, 0, 0) == sampler.figures(7, _COND)
+    assert (0, 0) == sampler.reading()
+    assert (0, 0, 0, 0) == sampler.figures(7, cond)
     sampler.cover(7, Coverage(windows_end_ns - 40 * _MS, _NEVER_NS))
     sampler.look(7, windows_end_ns)
-    assert locks.was_read()
-    assert (40 * _MS, 40 * _MS, 0, 1) == sampler.figures(7, _COND)
+    assert (0, 1) == sampler.reading()
+    assert (40 * _MS, 40 * _MS, 0, 1) == sampler.figures(7, cond)

@@ -1,6 +1,5 @@
 """Held time from looks at a lock: how often it is looked at, and how right that is."""
 
-import os
 from collections import Counter
 from random import Random
 
@@ -9,10 +8,10 @@ import pytest
 from gilscope.gil._held_sampler import Sampler, mean_gap_ns
 from gilscope.gil.held_sampler import CPU_SHARE
 from gilscope.gil.window import NEVER_OPEN, Coverage
+from unit.gil.lock_page import LockPage
 
 _MS = 1_000_000
 _S = 1000 * _MS
-_COND = 0x5000
 _NEVER_NS = (1 << 64) - 1
 
 
@@ -36,20 +35,24 @@ class _Looking:
     def __init__(self, seed: int) -> None:
         self.sampler = Sampler(seed, CPU_SHARE, _ENOUGH)
         self.at_ns = 0
-        self._memory = os.memfd_create("locks")
+        self._lock = LockPage(0)
 
     def add(self, pid: int) -> None:
-        self.sampler.add(pid, _COND, self._memory, self.at_ns, NEVER_OPEN)
+        lock = self._lock
+        self.sampler.add(pid, lock.conds[0], lock.thread_id, lock.fileno(), self.at_ns, NEVER_OPEN)
 
     def look(self, pid: int, locked: bool) -> None:  # noqa: FBT001
-        os.pwrite(self._memory, bytes((locked, 0, 0, 0)), _COND - 16)
+        self._lock.put(self._lock.conds[0], locked)
         self.sampler.look(pid, self.at_ns)
+
+    def figures(self, pid: int) -> tuple[int, int, int, int]:
+        return self.sampler.figures(pid, self._lock.conds[0])
 
     def sleep(self) -> None:
         self.at_ns += self.sampler.next_gap_ns()
 
     def close(self) -> None:
-        os.close(self._memory)
+        self._lock.close()
 
 
 def test_no_more_looks_than_are_enough() -> None:
@@ -122,12 +125,12 @@ def test_minute_is_right_to_two_points(held_s: float, free_s: float) -> None:
         looking, phase_s = _Looking(seed), random.uniform(0, held_s + free_s)
         looking.add(7)
         for _ in range(15):
-            begin_s, before = looking.at_ns / _S, looking.sampler.figures(7, _COND)
+            begin_s, before = looking.at_ns / _S, looking.figures(7)
             while looking.at_ns / _S < begin_s + 60:
                 looking.sleep()
                 at_s = looking.at_ns / _S + phase_s
                 looking.look(7, at_s % (held_s + free_s) < held_s)
-            after, end_s = looking.sampler.figures(7, _COND), looking.at_ns / _S
+            after, end_s = looking.figures(7), looking.at_ns / _S
             true_s = _held_s(end_s + phase_s, held_s, free_s)
             true_s -= _held_s(begin_s + phase_s, held_s, free_s)
             errors.append(((after[0] - before[0]) / _S - true_s) / (end_s - begin_s))

@@ -6,6 +6,7 @@ from typing import cast
 import pytest
 
 from gilscope.gil.lock_memory import LockMemory
+from gilscope.gil.process_reads import DirectReads
 from gilscope.gil.thread_finder import ThreadFinder
 from gilscope.procmem import ProcessMemory
 from unit.gil.python_in_memory import LAYOUTS, PythonInMemory
@@ -25,7 +26,8 @@ class _Threads:
 
 
 def _locks(python: PythonInMemory, threads: _Threads | None = None) -> LockMemory:
-    return LockMemory(cast("ProcessMemory", python), cast("ThreadFinder", threads or _Threads()))
+    finder = cast("ThreadFinder", threads or _Threads())
+    return LockMemory(cast("ProcessMemory", python), finder, DirectReads())
 
 
 @pytest.mark.parametrize("version", LAYOUTS)
@@ -49,7 +51,8 @@ def test_a_process_that_has_gone_has_no_lock() -> None:
     """
     Neither held nor free, by nobody.
     """
-    locks = LockMemory(cast("ProcessMemory", _Gone()), cast("ThreadFinder", _Threads()))
+    finder = cast("ThreadFinder", _Threads())
+    locks = LockMemory(cast("ProcessMemory", _Gone()), finder, DirectReads())
 
     assert (None, None) == (locks.is_locked(4096), locks.holder_tid(4096))
 

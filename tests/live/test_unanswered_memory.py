@@ -1,0 +1,110 @@
+"""A process with a page of memory that never comes: it is given up, and harms nobody else.
+
+The page is put under memory that gilscope reads after it has been attached, and examined.
+"""
+
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from accuracy.truth import Workload, spoken_to, started
+from gilscope.breakpoints import addresses_of
+from gilscope.gil.probe import GilProbe
+from gilscope.gil.runtime import read_gils, runtime_of
+from gilscope.gil.site_cache import SiteCache
+from gilscope.gil.tracer import Tracer
+from gilscope.model import Observation
+from gilscope.procfs import read_maps
+from gilscope.procmem import ProcessMemory
+from gilscope.target import Target
+from live.gilscope_command import eventually
+from live.hanging_file import FILE, hanging_file
+from live.observations import assert_counts_exactly
+from tracing import looked_after, observation_of
+
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
+
+_PYTHON = "/usr/bin/python3.11"
+_PAGE = 4096
+_SOON_S = 10.0
+_LOCKED_BEFORE_COND = 16
+
+# Waits for an address, and puts a page of a file there. From then on it hangs itself, too.
+_TARGET = """
+import ctypes, json, os, sys, threading
+def work():
+    while True:
+        sum(range(2000))
+for _ in range(2):
+    threading.Thread(target=work, daemon=True).start()
+libc = ctypes.CDLL(None)
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+print(json.dumps({"ready": True, "pid": os.getpid()}), flush=True)
+address = int(sys.stdin.readline())
+file = open(sys.argv[1], "rb")
+libc.mmap(address, 4096, 5, 0x12, file.fileno(), 0)
+"""
+
+
+def _lock_of(target: Target) -> int:
+    located = target.located
+    with ProcessMemory(located.pid) as memory:
+        runtime = runtime_of(memory, located.interpreter, located.load_bias)
+        (gil,) = read_gils(runtime)
+    return gil.cond - _LOCKED_BEFORE_COND
+
+
+def _code_of(target: Target) -> int:
+    offsets = [point.offset for point in target.hookpoints]
+    return addresses_of(target.file.mapping, read_maps(target.located.pid), offsets)[0]
+
+
+def _put_page(workload: Workload, address: int) -> None:
+    workload.command(str(address & -_PAGE))
+    eventually(lambda: any("hangs" in each.path for each in read_maps(workload.pid)))
+
+
+def _is_refused(observation: Observation) -> bool:
+    return observation.invalid.startswith("its memory does not answer")
+
+
+@pytest.mark.parametrize("place", [_lock_of, _code_of], ids=["lock", "code"])
+def test_memory_that_does_not_answer_costs_nobody_else_anything(
+    place: Callable[[Target], int], probe: GilProbe, tmp_path: Path
+) -> None:
+    """
+    Neither those that are traced, nor those that come, nor a process that forks.
+    """
+    folder = tmp_path / "mount"
+    folder.mkdir()
+    tracer = Tracer(probe, SiteCache(tmp_path))
+    with (
+        started([_PYTHON], "exact_count.py") as other,
+        spoken_to([_PYTHON, "-c", _TARGET, str(folder / FILE)]) as workload,
+        # Given up before the process is waited for: until then not even SIGKILL ends it.
+        hanging_file(folder),
+    ):
+        target = tracer.attach(workload.pid)
+        tracer.attach(other.pid)
+        _put_page(workload, place(target))
+        began_s = time.monotonic()
+        with looked_after(tracer):
+            eventually(lambda: _is_refused(observation_of(tracer, workload.pid)))
+        given_up_s = time.monotonic()
+        subprocess.run(["/bin/true"], check=True)
+        forked_s = time.monotonic()
+        with started([_PYTHON], "exact_count.py") as late:
+            tracer.attach(late.pid)
+            assert_counts_exactly(tracer, late)
+        assert_counts_exactly(tracer, other)
+        ended = threading.Thread(target=tracer.close)
+        ended.start()
+        ended.join(30)
+
+    assert not ended.is_alive()
+    assert given_up_s - began_s < _SOON_S
+    assert forked_s - given_up_s < _SOON_S
