@@ -10,6 +10,7 @@ from accuracy.truth import Workload, started
 from gilscope.gil.full_mode import ObservationPlan
 from gilscope.gil.probe import GilProbe
 from gilscope.gil.site_cache import SiteCache
+from gilscope.gil.traced import Traced
 from gilscope.gil.tracer import Tracer
 from gilscope.model import Mode
 from interpreters import Interpreter
@@ -82,6 +83,35 @@ def test_probes_that_go_again_are_not_believed_any_more(
 
     assert "its probes have gone again: something writes over its code" == seen.invalid
     assert ((), ()) == (seen.totals.threads, seen.totals.gils)
+
+
+def test_probes_that_go_with_their_keeper_are_not_put_down_to_the_process(
+    probe: GilProbe,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """
+    Even where the keeper ends while the tracer looks, as it does while the agent is stopped.
+    """
+    look = Traced.missing_breakpoint
+
+    def end_keeper_first(traced: Traced) -> int | None:
+        monkeypatch.setattr(Traced, "missing_breakpoint", look)
+        assert probe.keeper_pid is not None
+        os.kill(probe.keeper_pid, signal.SIGKILL)
+        return eventually(lambda: look(traced))
+
+    tracer = Tracer(probe, SiteCache(tmp_path))
+    with started(command_of(build("debian-3.11")), "code_changer.py") as workload:
+        tracer.attach(workload.pid)
+        for _ in range(2):
+            monkeypatch.setattr(Traced, "missing_breakpoint", end_keeper_first)
+            assert "" == observation_of(tracer, workload.pid).invalid
+        tracer.close()
+
+    assert 2 == caplog.text.count("the process that holds them has ended")
+    assert "its code was written to" not in caplog.text
 
 
 def test_a_process_without_its_main_thread_is_not_believed(probe: GilProbe, tmp_path: Path) -> None:

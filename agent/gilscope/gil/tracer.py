@@ -261,14 +261,15 @@ class Tracer:
         """Check and tidy up what *raw* holds; return whether a process lost its credit."""
         self._settle_at_s = time.monotonic() + again_in_s
         has_failed = False
-        losses, self._known_losses = self._known_losses, self.probe.keeper_losses
-        is_keeper_lost = losses != self._known_losses
+        losses = self.probe.keeper_losses
         for pid, traced in list(self._traced.items()):
             process = raw.processes.get(pid, RawProcess())
             if traced.invalid:
                 continue
             if self._have_probes_gone(traced):
                 has_failed = True
+                # Asked only now: the keeper may have ended since the last process was looked at.
+                is_keeper_lost = self.probe.keeper_losses != self._known_losses
                 self._renew(traced, is_keeper_lost=is_keeper_lost)
                 continue
             reason = ""
@@ -278,6 +279,8 @@ class Tracer:
             if reason:
                 has_failed = True
                 self._fail(traced, reason)
+        # Of one that was lost meanwhile, the rest is noticed the next time.
+        self._known_losses = losses
         return has_failed
 
     def _look_after(self, traced: Traced, process: RawProcess, now_ns: int) -> str:

@@ -106,6 +106,7 @@ class Keeper:
     def await_end(self) -> None:
         """Wait until it has ended, and no probe of it is left."""
         self._reader.join()
+        self._socket.close()
 
     def open(self, place: Place) -> int:
         """Put probes in place and return the number that holds them there; raises OSError.
