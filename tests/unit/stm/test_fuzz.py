@@ -1,10 +1,12 @@
 """A coverage-guided search for bytes that the reader of STM logs does not survive."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from stm.searcher import CLANG, build, search
+from stm.searcher import AS_A_SMALL_CHILD, CLANG, build, search
 
 _SEARCH_S = 20
 
@@ -17,6 +19,18 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("fuzz") / "fuzz_log"
     build(program)
     return program
+
+
+def test_memory_of_the_tests_does_not_count_as_the_searchers() -> None:
+    """
+    However much the process had that starts it.
+    """
+    ballast = bytearray(b"x" * (200 << 20))
+    code = "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    command = [*AS_A_SMALL_CHILD, sys.executable, "-c", code]
+    peak = subprocess.run(command, check=True, capture_output=True, text=True)
+
+    assert len(ballast) > 4 * 1024 * int(peak.stdout)
 
 
 @pytest.mark.slow
