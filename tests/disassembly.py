@@ -1,52 +1,70 @@
-"""What a disassembler says of a program's instructions."""
+"""What a disassembler says of a program's instructions: capstone."""
 
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
-from itertools import pairwise
-from pathlib import Path
+from typing import NamedTuple
 
-import pytest
+import capstone
 
 from gilscope.elf import ElfImage
 from gilscope.instruction_length import instruction_length
 
-__all__ = ["instructions", "require_objdump", "wrong_lengths"]
+__all__ = ["Instruction", "instructions", "wrong_lengths"]
 
-_LINE = re.compile(r"^ *([0-9a-f]+):\t(.*)")
-
-
-def require_objdump() -> None:
-    """Skip the test where objdump is missing."""
-    if shutil.which("objdump") is None:
-        pytest.skip("objdump is not installed (apt install binutils)")
+_DIRECT = re.compile(r"0x[0-9a-f]+")
+_THROUGH_SLOT = re.compile(r"qword ptr \[rip ([+-]) (0x[0-9a-f]+)\]")
 
 
-def instructions(elf: Path, start: int, end: int) -> Iterator[tuple[int, str]]:
-    """Yield address and text of the instructions that objdump sees from *start* up to *end*."""
-    span = (f"--start-address={start}", f"--stop-address={end}")
-    command = ["objdump", "--disassemble", "--wide", "--no-show-raw-insn", *span, str(elf)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as objdump:
-        assert objdump.stdout is not None
-        for line in objdump.stdout:
-            if found := _LINE.match(line):
-                yield int(found[1], 16), found[2].strip()
-    assert 0 == objdump.returncode
+class Instruction(NamedTuple):
+    """One instruction, or ``.byte`` where there is none."""
+
+    address: int
+    size: int
+    mnemonic: str
+    """Prefixes that do something included: ``bnd jmp``."""
+    operands: str
+    code: bytes
+
+    @property
+    def end(self) -> int:
+        """Where the next one starts."""
+        return self.address + self.size
+
+    @property
+    def target(self) -> int | None:
+        """Where a direct call or jump goes; None for anything else."""
+        is_branch = self.mnemonic.split()[-1] == "call" or "j" in self.mnemonic
+        return int(self.operands, 16) if is_branch and _DIRECT.fullmatch(self.operands) else None
+
+    @property
+    def slot(self) -> int | None:
+        """Address of the eight bytes beside the code that are its operand; None: it has none."""
+        found = _THROUGH_SLOT.fullmatch(self.operands)
+        return None if found is None else self.end + int("".join(found.groups()), 16)
 
 
-def wrong_lengths(elf: Path, start: int, end: int, off_by: int = 0) -> tuple[int, list[str]]:
+def instructions(image: ElfImage, start: int, end: int) -> Iterator[Instruction]:
+    """Yield the instructions from *start* up to *end*, where one has to end."""
+    code = image.read(start, end - start)
+    disassembler = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+    disassembler.skipdata = True
+    for address, size, mnemonic, operands in disassembler.disasm_lite(code, start):
+        position = address - start
+        yield Instruction(address, size, mnemonic, operands, code[position : position + size])
+
+
+def wrong_lengths(image: ElfImage, start: int, end: int, off_by: int = 0) -> tuple[int, list[str]]:
     """Return how many instructions were compared, and those whose length is another one.
 
     *off_by* is added to the disassembler's lengths.
     """
-    image = ElfImage(elf.read_bytes())
-    code = bytes(image.read(start, end - start))
-    found = list(instructions(elf, start, end))
+    code = image.read(start, end - start)
+    number = 0
     wrong = []
-    # The last one may go on beyond the end.
-    for (address, text), (following, _) in pairwise(found):
-        length = instruction_length(code, address - start)
-        if length != following - address + off_by:
-            wrong.append(f"{address:#x} {text}: {length} bytes, not {following - address}")
-    return len(found), wrong
+    for each in instructions(image, start, end):
+        number += 1
+        length = instruction_length(code, each.address - start)
+        if length != each.size + off_by:
+            words = f"{each.mnemonic} {each.operands}"
+            wrong.append(f"{each.address:#x} {words}: {length} bytes, not {each.size}")
+    return number, wrong

@@ -140,22 +140,22 @@ def huge(pairs: int = 20_000) -> Recording:
     return replace(recording, observation=replace(seen, totals=replace(seen.totals, edges=edges)))
 
 
-def hostile() -> Recording:
-    """Return a recording in which every text of the traced process is `EVIL`."""
+def hostile(name: str = EVIL) -> Recording:
+    """Return a recording in which every text of the traced process is *name*."""
     recording = convoy()
     seen = recording.observation
-    frame = Frame(EVIL, EVIL, 1, 2)
+    frame = Frame(name, name, 1, 2)
     edges = (Edge(Kind.CONVOY, Stack((frame, frame)), Stack((frame,)), Tally(MS, 1)),)
     totals = replace(
         seen.totals,
-        threads=tuple(replace(one, role=EVIL) for one in seen.totals.threads),
+        threads=tuple(replace(one, role=name) for one in seen.totals.threads),
         edges=edges,
         culprits=(Culprit(Stack((frame, frame)), Tally(MS, 1), MS),),
-        lost_events={EVIL: 1},
+        lost_events={name: 1},
     )
-    process = replace(seen.process, name=EVIL, python=EVIL, build_id=EVIL)
+    process = replace(seen.process, name=name, python=name, build_id=name)
     return replace(
         recording,
         observation=replace(seen, process=process, totals=totals),
-        sources={(EVIL, 2): EVIL},
+        sources={(name, 2): name},
     )

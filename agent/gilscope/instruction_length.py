@@ -3,6 +3,11 @@
 Only lengths are known, not meanings. What is not in the tables has no length: an opcode that no
 compiler emits, a prefix behind a REX prefix, or forms on which processors differ. The tables are
 those of the Intel 64 manual, volume 2, appendix A.
+
+Our own, because a length is all that is wanted, in whatever Python it runs. capstone is as quick
+(0.46 s for the 698,186 instructions of a CPython 3.11, here 0.37 s), but it is a wheel of 1.5 MB
+for each platform, 11 MB installed and 11 MB more of memory in an agent that runs as root, and it
+gives lengths to forms on which processors differ. Tests hold the lengths against it.
 """
 
 from typing import Final

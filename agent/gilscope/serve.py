@@ -5,6 +5,8 @@ import threading
 import time
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from gilscope.blame_book import DEFAULT_PAIRS, BlameBook
 from gilscope.collectors.agent import AgentCollector, Logs, Source
 from gilscope.collectors.exposition import encode, negotiate
@@ -196,7 +198,7 @@ class _View:
     def fragment(self) -> Answer:
         return http.HTTPStatus.OK, _HTML, self._main().encode()
 
-    def _main(self) -> str:
+    def _main(self) -> Markup:
         watched = self.watched
         with self.book.turn:
             observations = watched.observe()

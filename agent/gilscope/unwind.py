@@ -1,4 +1,9 @@
-"""Evaluates the call frame instructions of one function up to one address (DWARF 5, 6.4)."""
+"""Evaluates the call frame instructions of one function up to one address (DWARF 5, 6.4).
+
+Our own, because one row is wanted of a few functions, and nothing of the others: that takes 25 us
+a row. With pyelftools it takes 85 us to make the whole table of a function, after 0.95 s and 38 MB
+for the section, and GNU_args_size ends it. Tests hold the rows against pyelftools.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Final

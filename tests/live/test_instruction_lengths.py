@@ -2,7 +2,7 @@
 
 import pytest
 
-from disassembly import require_objdump, wrong_lengths
+from disassembly import wrong_lengths
 from gilscope.elf import ElfImage
 from interpreters import ALL_INTERPRETERS, Interpreter
 
@@ -17,11 +17,11 @@ def test_every_instruction_has_the_length_that_a_disassembler_sees(
     """
     In the whole code of the interpreter, each instruction ends where the next one begins.
     """
-    require_objdump()
-    text = ElfImage(interpreter.elf.read_bytes()).section(".text")
+    image = ElfImage(interpreter.elf.read_bytes())
+    text = image.section(".text")
     assert text is not None
 
-    number, wrong = wrong_lengths(interpreter.elf, text.vaddr, text.vaddr + text.size)
+    number, wrong = wrong_lengths(image, text.vaddr, text.vaddr + text.size)
 
     assert [] == wrong
     assert number > text.size // 8

@@ -1,15 +1,11 @@
-"""Lengths of instructions, against encodings by hand and against a disassembler."""
+"""Lengths of instructions, against encodings by hand.
+
+Against a disassembler they are in test_instructions_real_files.py.
+"""
 
 import pytest
 
-from disassembly import require_objdump, wrong_lengths
-from gilscope.eh_frame import read_frame_table
-from gilscope.elf import ElfImage
 from gilscope.instruction_length import instruction_length
-from interpreters import Unavailable, find_interpreter
-
-_SHARE = 60_000
-"""Bytes of code that are looked at, of each interpreter."""
 
 
 @pytest.mark.parametrize(
@@ -110,39 +106,3 @@ def test_the_longest_instruction_has_fifteen_bytes() -> None:
     Prefixes may fill an instruction up to the limit of the processor.
     """
     assert 15 == instruction_length(b"\x2e" * 13 + b"\x8b\xc0")
-
-
-@pytest.mark.parametrize("name", ["debian-3.11", "debian-3.15", "pyenv-3.8", "pyenv-3.13"])
-def test_lengths_are_those_of_a_disassembler(name: str) -> None:
-    """
-    Where objdump sees the next instruction in a share of a real interpreter, the length ends.
-
-    All interpreters, and all of their code, are in tests/live/test_instruction_lengths.py.
-    """
-    require_objdump()
-    try:
-        elf = find_interpreter(name).elf
-    except Unavailable as reason:
-        pytest.skip(f"{name}: {reason}")
-    functions = read_frame_table(ElfImage(elf.read_bytes())).functions
-    start = functions[len(functions) // 2].start
-    end = next(function.end for function in functions if function.end >= start + _SHARE)
-
-    number, wrong = wrong_lengths(elf, start, end)
-
-    assert [] == wrong
-    assert number > _SHARE // 8
-
-
-def test_a_wrong_length_would_be_seen() -> None:
-    """
-    The comparison finds an instruction that the disassembler reads in another way.
-    """
-    require_objdump()
-    elf = find_interpreter("debian-3.11").elf
-    text = ElfImage(elf.read_bytes()).section(".text")
-    assert text is not None
-
-    _, wrong = wrong_lengths(elf, text.vaddr, text.vaddr + 4000, off_by=1)
-
-    assert wrong

@@ -143,6 +143,7 @@ _MAY_IMPORT = {
         "web.passwords": "for --web.config.file alone, so that commands.serve imports it late"
     },
     "yaml": {"web.parse": "likewise"},
+    "markupsafe": {"reports": "make HTML", "serve": "sends it"},
     "rich": {"top": "comes with textual, which draws with its styles and widths"},
 }
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
+
+from markupsafe import Markup, escape
 
 from gilscope.agent_state import AgentState, TableState
 from gilscope.model import Observation
+from gilscope.reports.html_parts.markup import joined, tag
 from gilscope.reports.units import megabytes, percent, short_duration
 
 __all__ = ["SelfPortrait", "agent_section"]
@@ -25,13 +27,13 @@ class SelfPortrait:
     """How long the last scrape took; None: there was none yet."""
 
 
-def agent_section(portrait: SelfPortrait, observations: Iterable[Observation]) -> Iterator[str]:
+def agent_section(portrait: SelfPortrait, observations: Iterable[Observation]) -> Iterator[Markup]:
     """Yield the section as lines of HTML."""
-    yield "<h2>This agent</h2>"
-    yield '<dl class="agent">'
+    yield Markup("<h2>This agent</h2>")
+    yield Markup('<dl class="agent">')
     for term, words in _facts(portrait, observations):
-        yield f"<div><dt>{term}</dt><dd>{words}</dd></div>"
-    yield "</dl>"
+        yield tag("div", tag("dt", term), tag("dd", words))
+    yield Markup("</dl>")
 
 
 def _facts(
@@ -60,13 +62,13 @@ def _facts(
 
 def _trap_costs(state: AgentState) -> str:
     costs = ", ".join(
-        f"{short_duration(round(cost_ns))} ({escape(_SITE_WORDS.get(site, site))})"
+        f"{short_duration(round(cost_ns))} ({_SITE_WORDS.get(site, site)})"
         for site, cost_ns in state.trap_costs_ns.items()
     )
     return f"{costs}; {'measured' if state.is_measured else 'assumed'}"
 
 
-def _maps(tables: Sequence[TableState]) -> str:
+def _maps(tables: Sequence[TableState]) -> Markup:
     sizes = [table.kernel_bytes for table in tables if table.kernel_bytes is not None]
     words = f"{megabytes(sum(sizes))} in the kernel" if sizes else ""
     fills = [
@@ -75,14 +77,15 @@ def _maps(tables: Sequence[TableState]) -> str:
         if table.entries is not None and table.capacity
     ]
     if not fills:
-        return words
+        return escape(words)
     share, fullest = max(fills, key=lambda fill: fill[0])
-    fill = f"{escape(fullest.name)} the fullest with {percent(share)}"
-    return ", ".join(filter(None, (words, _bad(fill) if share >= _MANY else fill)))
+    fill = f"{fullest.name} the fullest with {percent(share)}"
+    shown = _bad(fill) if share >= _MANY else escape(fill)
+    return joined((escape(words), shown), ", ") if words else shown
 
 
-def _bad(words: str) -> str:
-    return f'<span class="bad">{words}</span>'
+def _bad(words: str) -> Markup:
+    return tag("span", words, class_="bad")
 
 
 def _count(number: float) -> str:

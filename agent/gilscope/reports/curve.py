@@ -1,9 +1,12 @@
 """Small curves of the last minutes, as SVG that stands in a table."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
+
+from markupsafe import Markup, escape
 
 from gilscope.history import WINDOW_NS, Curve
+from gilscope.reports.html_parts.markup import EMPTY, tag
 from gilscope.reports.units import percent
 
 __all__ = ["held_cell", "lost_cell"]
@@ -14,26 +17,25 @@ _WIDTH = WINDOW_NS // _NS_PER_S
 _HEIGHT = 24
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(NamedTuple):
     began_ns: int
     """How long ago."""
     ended_ns: int
     value: float
 
 
-def lost_cell(curve: Curve | None) -> str:
+def lost_cell(curve: Curve | None) -> Markup:
     """Return the share of time that is lost, and its curve; empty where nothing is known."""
     if curve is None or curve.lost is None:
-        return ""
+        return EMPTY
     steps = [_Step(each.began_ns, each.ended_ns, each.lost) for each in curve.stretches]
     return _cell(curve.lost, steps, "lost")
 
 
-def held_cell(curve: Curve | None) -> str:
+def held_cell(curve: Curve | None) -> Markup:
     """Return the share of time for which locks were held, and its curve; else likewise."""
     if curve is None or curve.held is None:
-        return ""
+        return EMPTY
     steps = [
         _Step(each.began_ns, each.ended_ns, each.held)
         for each in curve.stretches
@@ -42,7 +44,7 @@ def held_cell(curve: Curve | None) -> str:
     return _cell(curve.held, steps, "held")
 
 
-def _cell(now: float, steps: list[_Step], kind: str) -> str:
+def _cell(now: float, steps: list[_Step], kind: str) -> Markup:
     values = [step.value for step in steps]
     words = (
         f"{percent(now)} now; in the last five minutes {percent(min(values))} "
@@ -50,11 +52,17 @@ def _cell(now: float, steps: list[_Step], kind: str) -> str:
     )
     # What is more than one thread, or one lock, is shown as well: the curve is then less high.
     path = "".join(_points(steps, full=max(1.0, *values)))
-    return (
-        f'{percent(now)}<svg class="curve {kind}" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
-        f'preserveAspectRatio="none" role="img" aria-label="{words}"><title>{words}</title>'
-        f'<path d="{path}"/></svg>'
+    drawn = tag(
+        "svg",
+        tag("title", words),
+        Markup('<path d="{}"/>').format(path),
+        class_=f"curve {kind}",
+        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+        preserveAspectRatio="none",
+        role="img",
+        aria_label=words,
     )
+    return escape(percent(now)) + drawn
 
 
 def _points(steps: list[_Step], full: float) -> Iterator[str]:

@@ -5,11 +5,13 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from markupsafe import Markup
+
 from gilscope.model import Recording
 from gilscope.reports.html_parts.data import report_data
 from gilscope.reports.html_parts.durations import durations_section
 from gilscope.reports.html_parts.flames import flames_section
-from gilscope.reports.html_parts.markup import embedded_json, text
+from gilscope.reports.html_parts.markup import asset, embedded_json, joined, tag, text
 from gilscope.reports.html_parts.matrix import matrix_section
 from gilscope.reports.html_parts.pairs import lost_ns, pairs_of, pairs_section
 from gilscope.reports.html_parts.summary import heading, summary_section
@@ -25,38 +27,39 @@ __all__ = ["render"]
 _PARTS = Path(__file__).with_name("html_parts")
 
 
-def render(recording: Recording) -> str:
+def render(recording: Recording) -> Markup:
     """Return the page; it loads nothing, and runs no script but its own."""
-    style = (_PARTS / "report.css").read_text(encoding="utf-8")
-    script = (_PARTS / "report.js").read_text(encoding="utf-8")
-    lines = (*_head(recording, style, script), *_body(recording, script), "</body></html>")
-    return "\n".join(lines) + "\n"
+    style, script = asset(_PARTS / "report.css"), asset(_PARTS / "report.js")
+    end = Markup("</body></html>\n")
+    return joined((*_head(recording, style, script), *_body(recording, script), end), "\n")
 
 
-def _head(recording: Recording, style: str, script: str) -> Iterator[str]:
+def _head(recording: Recording, style: Markup, script: Markup) -> Iterator[Markup]:
     # What the traced process calls itself is on this page, so that nothing but these two may act.
-    policy = (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+    policy = Markup(
+        "default-src 'none'; style-src '{}'; script-src '{}'; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
-    )
+    ).format(_digest(style), _digest(script))
     process = recording.observation.process
-    yield "<!doctype html>"
-    yield '<html lang="en"><head><meta charset="utf-8">'
-    yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield '<meta name="color-scheme" content="light dark">'
-    yield '<meta name="referrer" content="no-referrer">'
-    yield f"<title>GIL report: {text(process.name)}, pid {process.pid}</title>"
-    yield f"<style>{style}</style></head><body>"
+    yield Markup("<!doctype html>")
+    yield Markup('<html lang="en"><head><meta charset="utf-8">')
+    yield Markup('<meta http-equiv="Content-Security-Policy" content="{}">').format(policy)
+    yield Markup('<meta name="viewport" content="width=device-width, initial-scale=1">')
+    yield Markup('<meta name="color-scheme" content="light dark">')
+    yield Markup('<meta name="referrer" content="no-referrer">')
+    yield tag("title", "GIL report: ", text(process.name), f", pid {process.pid}")
+    yield Markup("<style>{}</style></head><body>").format(style)
 
 
-def _body(recording: Recording, script: str) -> Iterator[str]:
+def _body(recording: Recording, script: Markup) -> Iterator[Markup]:
     observation = recording.observation
     totals = observation.totals
     yield from heading(recording)
-    yield "<main>"
+    yield Markup("<main>")
     if observation.invalid:
-        yield f'<p class="bad">Nothing is reported, because {text(observation.invalid)}.</p></main>'
+        yield Markup('<p class="bad">Nothing is reported, because {}.</p></main>').format(
+            text(observation.invalid)
+        )
         return
     names = SiteNames()
     pairs = pairs_of(totals.edges, names)
@@ -69,10 +72,10 @@ def _body(recording: Recording, script: str) -> Iterator[str]:
     yield from durations_section(totals.gils)
     yield from threads_section(recording)
     yield from interpreters_section(recording)
-    yield "</main>"
+    yield Markup("</main>")
     data = report_data(totals, recording.sources, pairs, names)
-    yield f'<script type="application/json" id="data">{embedded_json(data)}</script>'
-    yield f"<script>{script}</script>"
+    yield tag("script", embedded_json(data), type="application/json", id="data")
+    yield tag("script", script)
 
 
 def _digest(content: str) -> str:

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from markupsafe import Markup
+
 import gilscope
 from gilscope.blame_account import Lately
 from gilscope.history import Curve
 from gilscope.model import Observation, Refusal
 from gilscope.reports.agent_section import SelfPortrait, agent_section
-from gilscope.reports.html_parts.markup import text
+from gilscope.reports.html_parts.markup import asset, joined, tag, text
 from gilscope.reports.page_blame import blame_section
 from gilscope.reports.page_stm import stm_section
 from gilscope.reports.page_table import table
@@ -26,8 +28,8 @@ __all__ = ["EVERY_S", "POLICY", "Figures", "Transactions", "document", "main_par
 EVERY_S: Final = 5.0
 """So often the page brings itself up to date."""
 _HERE = Path(__file__)
-_STYLE = _HERE.with_suffix(".css").read_text(encoding="utf-8")
-_SCRIPT = _HERE.with_suffix(".js").read_text(encoding="utf-8")
+_STYLE = asset(_HERE.with_suffix(".css"))
+_SCRIPT = asset(_HERE.with_suffix(".js"))
 
 
 def _digest(content: str) -> str:
@@ -70,40 +72,41 @@ class Figures:
     """The last minutes of the processes in *observations*, by pid."""
 
 
-def main_part(figures: Figures) -> str:
-    """Return what changes of the page, as HTML."""
-    return "\n".join(_main_lines(figures))
+def main_part(figures: Figures) -> Markup:
+    """Return what changes of the page."""
+    return joined(_main_lines(figures), "\n")
 
 
-def document(main: str, every_s: float = EVERY_S) -> str:
+def document(main: Markup, every_s: float = EVERY_S) -> Markup:
     """Return the whole page, which needs nothing else.
 
     It asks for another *main* at ``live`` every *every_s*, or for all of itself at least every
     second where scripts do not run.
     """
-    return "\n".join(
-        (
-            "<!doctype html>",
-            '<html lang="en"><head><meta charset="utf-8"><title>gilscope</title>',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            '<meta name="referrer" content="no-referrer">',
-            f'<noscript><meta http-equiv="refresh" content="{max(1, round(every_s))}"></noscript>',
-            f"<style>{_STYLE}</style></head><body>",
-            *_header(),
-            # Nothing around it: the script compares it with what it fetches, node by node.
-            f'<main data-every-ms="{round(every_s * 1000)}">{main}</main>',
-            f"<script>{_SCRIPT}</script></body></html>\n",
-        )
+    lines = (
+        Markup("<!doctype html>"),
+        Markup('<html lang="en"><head><meta charset="utf-8"><title>gilscope</title>'),
+        Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
+        Markup('<meta name="color-scheme" content="light dark">'),
+        Markup('<meta name="referrer" content="no-referrer">'),
+        Markup('<noscript><meta http-equiv="refresh" content="{}"></noscript>').format(
+            max(1, round(every_s))
+        ),
+        Markup("<style>{}</style></head><body>").format(_STYLE),
+        *_header(),
+        # Nothing around it: the script compares it with what it fetches, node by node.
+        tag("main", main, data_every_ms=round(every_s * 1000)),
+        Markup("<script>{}</script></body></html>\n").format(_SCRIPT),
     )
+    return joined(lines, "\n")
 
 
-def render(figures: Figures) -> str:
+def render(figures: Figures) -> Markup:
     """Return the whole page."""
     return document(main_part(figures))
 
 
-def _main_lines(figures: Figures) -> Iterator[str]:
+def _main_lines(figures: Figures) -> Iterator[Markup]:
     transactions = figures.transactions
     yield from targets_section(figures.observations, figures.curves)
     yield from blame_section(figures.observations, figures.lately)
@@ -115,25 +118,27 @@ def _main_lines(figures: Figures) -> Iterator[str]:
         yield from agent_section(figures.portrait, figures.observations)
 
 
-def _header() -> Iterator[str]:
-    yield "<header><h1>gilscope</h1>"
-    yield f"<p>Version {text(gilscope.__version__)}</p>"
-    yield '<p>For Prometheus: <a href="metrics">/metrics</a></p>'
-    yield '<p>Health: <a href="healthz">/healthz</a></p>'
-    yield '<p>Figures <span id="state">of the moment when the page was loaded</span></p>'
-    yield '<button id="pause" type="button" hidden>Pause</button></header>'
-    yield '<p id="problem" role="alert" hidden></p>'
+def _header() -> Iterator[Markup]:
+    yield Markup("<header><h1>gilscope</h1>")
+    yield tag("p", "Version ", text(gilscope.__version__))
+    yield Markup('<p>For Prometheus: <a href="metrics">/metrics</a></p>')
+    yield Markup('<p>Health: <a href="healthz">/healthz</a></p>')
+    yield Markup('<p>Figures <span id="state">of the moment when the page was loaded</span></p>')
+    yield Markup('<button id="pause" type="button" hidden>Pause</button></header>')
+    yield Markup('<p id="problem" role="alert" hidden></p>')
 
 
-def _refused(refusals: Sequence[Refusal]) -> Iterator[str]:
+def _refused(refusals: Sequence[Refusal]) -> Iterator[Markup]:
     if not refusals:
         return
-    yield "<h2>Found, but not traced</h2>"
+    yield Markup("<h2>Found, but not traced</h2>")
     rows = [
         (
             text(refusal.name),
             str(refusal.pid),
-            f'{text(refusal.reason)}<br><span class="quiet">{text(refusal.remedy)}</span>',
+            Markup('{}<br><span class="quiet">{}</span>').format(
+                text(refusal.reason), text(refusal.remedy)
+            ),
         )
         for refusal in refusals
     ]

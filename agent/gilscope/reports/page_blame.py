@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from markupsafe import Markup
+
 from gilscope.blame_account import Lately
 from gilscope.model import Observation, Process
-from gilscope.reports.html_parts.markup import text
+from gilscope.reports.html_parts.markup import tag, text
 from gilscope.reports.page_table import table
 from gilscope.reports.units import percent, short_duration
 
@@ -35,7 +37,7 @@ _HOLDER_COLUMNS = (
 
 def blame_section(
     observations: Iterable[Observation], lately: Mapping[int, Lately]
-) -> Iterator[str]:
+) -> Iterator[Markup]:
     """Yield the section as lines of HTML, the process that has lost most lately first."""
     known = [
         (seen.process, lately[seen.process.pid])
@@ -46,22 +48,22 @@ def blame_section(
     told.sort(key=lambda each: -_per_second(each[1].lost_ns, each[1]))
     if not told:
         return
-    yield "<h2>Who keeps whom waiting</h2>"
+    yield Markup("<h2>Who keeps whom waiting</h2>")
     for process, lost in told[:_MOST_PROCESSES]:
         yield from _process(process, lost)
     left = len(told) - _MOST_PROCESSES
     if left > 0:
-        yield f'<p class="quiet">{left} more that have lost less are left out here.</p>'
+        yield tag("p", f"{left} more that have lost less are left out here.", class_="quiet")
 
 
-def _process(process: Process, lost: Lately) -> Iterator[str]:
-    yield f'<h3>{text(process.name)} <span class="quiet">{process.pid}</span></h3>'
+def _process(process: Process, lost: Lately) -> Iterator[Markup]:
+    yield tag("h3", text(process.name), " ", tag("span", process.pid, class_="quiet"))
     if lost.pairs:
         rate = short_duration(_per_second(lost.lost_ns, lost))
         caption = f"Its threads have lost {rate} each second {_period(lost)}."
         yield from table("pairs", _PAIR_COLUMNS, _pairs(lost), caption, is_named=False)
     else:
-        yield f'<p class="quiet">Its threads have lost nothing {_period(lost)}.</p>'
+        yield tag("p", f"Its threads have lost nothing {_period(lost)}.", class_="quiet")
     if lost.slow_holders:
         holders = (
             (

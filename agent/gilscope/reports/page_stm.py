@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from markupsafe import Markup
+
 from gilscope.history import Curve
 from gilscope.reports.curve import lost_cell
-from gilscope.reports.html_parts.markup import text
+from gilscope.reports.html_parts.markup import EMPTY, joined, tag, text
 from gilscope.reports.page_table import table
 from gilscope.reports.stm_words import place_words
 from gilscope.reports.units import megabytes, percent, seconds
@@ -32,11 +34,13 @@ _CAPTION = (
 )
 
 
-def stm_section(logs: Sequence[FollowedLog], curves: Mapping[str, Curve]) -> Iterator[str]:
+def stm_section(logs: Sequence[FollowedLog], curves: Mapping[str, Curve]) -> Iterator[Markup]:
     """Yield the section as lines of HTML, the log that has lost most first."""
-    yield "<h2>STM logs</h2>"
+    yield Markup("<h2>STM logs</h2>")
     if not logs:
-        yield "<p>None yet: no file matches. One that appears is read from its beginning.</p>"
+        yield Markup(
+            "<p>None yet: no file matches. One that appears is read from its beginning.</p>"
+        )
         return
     ranked = sorted(logs, key=lambda log: -log.lost_ns)
     rows = [tuple(_cells(log, curves.get(log.name))) for log in ranked]
@@ -46,9 +50,9 @@ def stm_section(logs: Sequence[FollowedLog], curves: Mapping[str, Curve]) -> Ite
 def _cells(log: FollowedLog, curve: Curve | None) -> Iterator[str]:
     sums = log.sums
     ended = sums.commits + sums.aborts
-    problem = f'<br><span class="bad">{text(log.problem)}</span>' if log.problem else ""
-    yield text(log.name) + problem
-    yield str(log.files) if log.files else '<span class="quiet">ended</span>'
+    problem = tag("span", text(log.problem), class_="bad")
+    yield text(log.name) + (Markup("<br>") + problem if log.problem else EMPTY)
+    yield str(log.files) if log.files else Markup('<span class="quiet">ended</span>')
     yield megabytes(log.size)
     yield f"{log.lag_bytes} bytes"
     yield str(sums.commits)
@@ -59,12 +63,12 @@ def _cells(log: FollowedLog, curve: Curve | None) -> Iterator[str]:
     yield _worst(log)
 
 
-def _worst(log: FollowedLog) -> str:
+def _worst(log: FollowedLog) -> Markup:
     if not log.sums.losses:
-        return ""
+        return EMPTY
     place, loss = max(log.sums.losses.items(), key=lambda item: (item[1].ns, item[0]))
     kind, _, _ = place
-    return (
-        f"{seconds(loss.lost_ns)} lost, {seconds(loss.paused_ns)} paused "
-        f"({loss.count}x {text(kind)})<br>" + "<br>".join(text(line) for line in place_words(place))
+    figures = Markup("{} lost, {} paused ({}x {})").format(
+        seconds(loss.lost_ns), seconds(loss.paused_ns), loss.count, text(kind)
     )
+    return joined((figures, *map(text, place_words(place))), Markup("<br>"))

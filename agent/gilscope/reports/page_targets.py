@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from markupsafe import Markup
+
 from gilscope.history import Curve
 from gilscope.model import Observation, ProcessTotals
 from gilscope.reports.curve import held_cell, lost_cell
-from gilscope.reports.html_parts.markup import text
+from gilscope.reports.html_parts.markup import tag, text
 from gilscope.reports.page_table import table
 from gilscope.reports.units import percent, seconds, short_duration
 
@@ -27,7 +29,7 @@ _COLUMNS = (
     ("overhead", "n"),
 )
 
-_NOTHING = (
+_NOTHING = Markup(
     "None yet. A Python that was chosen is here within a second or so of its start. "
     "<code>gilscope doctor -p PID</code> says whether a process can be traced, and why not."
 )
@@ -61,19 +63,19 @@ _MEANINGS = {
 
 def targets_section(
     observations: Sequence[Observation], curves: Mapping[int, Curve]
-) -> Iterator[str]:
+) -> Iterator[Markup]:
     """Yield the section as lines of HTML, the process that lost most in the last minutes first."""
-    yield "<h2>Traced processes</h2>"
+    yield Markup("<h2>Traced processes</h2>")
     if not observations:
-        yield f"<p>{_NOTHING}</p>"
+        yield tag("p", _NOTHING)
         return
     ranked = sorted(observations, key=lambda seen: _rank(seen, curves.get(seen.process.pid)))
     rows = [tuple(_cells(seen, curves.get(seen.process.pid))) for seen in ranked]
     yield from table("targets", _COLUMNS, rows)
-    yield "<details><summary>What the figures mean</summary><dl>"
+    yield Markup("<details><summary>What the figures mean</summary><dl>")
     for names, meaning in _MEANINGS.items():
-        yield f"<dt>{names}</dt><dd>{meaning}</dd>"
-    yield "</dl></details>"
+        yield tag("dt", names) + tag("dd", meaning)
+    yield Markup("</dl></details>")
 
 
 def _rank(seen: Observation, curve: Curve | None) -> tuple[float, int, int]:
@@ -114,9 +116,9 @@ def _longest_hold(totals: ProcessTotals) -> str:
 
 def _state(seen: Observation) -> str:
     if seen.invalid:
-        return f'<span class="bad">not reported: {text(seen.invalid)}</span>'
+        return tag("span", "not reported: ", text(seen.invalid), class_="bad")
     if seen.ended:
-        return '<span class="quiet">ended</span>'
+        return Markup('<span class="quiet">ended</span>')
     ways = {"sites": "traced at its call sites", "libc": "traced through libc"}
     return ways[seen.process.method]
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from markupsafe import Markup
+
 from gilscope.history import Curve
 from gilscope.reports.curve import lost_cell
-from gilscope.reports.html_parts.markup import text
+from gilscope.reports.html_parts.markup import tag, text
 from gilscope.reports.page_table import table
 from gilscope.reports.units import percent, seconds
 from gilscope.stm_live.model import StmObservation
@@ -36,11 +38,11 @@ _CAPTION = (
 
 def transactions_section(
     observations: Sequence[StmObservation], curves: Mapping[int, Curve]
-) -> Iterator[str]:
+) -> Iterator[Markup]:
     """Yield the heading and the table as HTML; nothing where there are no such processes."""
     if not observations:
         return
-    yield "<h2>Processes with transactions</h2>"
+    yield Markup("<h2>Processes with transactions</h2>")
     rows = [tuple(_cells(each, curves.get(each.process.pid))) for each in observations]
     yield from table("transactions", _HEADINGS, rows, _CAPTION)
 
@@ -49,14 +51,14 @@ def _cells(observation: StmObservation, curve: Curve | None) -> Iterator[str]:
     process, totals = observation.process, observation.totals
     yield text(process.name)
     yield str(process.pid)
-    yield text(LIBRARY_WORDS[process.library])
+    yield LIBRARY_WORDS[process.library]
     if observation.invalid:
-        yield f'<span class="bad">not reported: {text(observation.invalid)}</span>'
+        yield tag("span", "not reported: ", text(observation.invalid), class_="bad")
         return
     if observation.ended:
-        yield '<span class="quiet">ended</span>'
+        yield Markup('<span class="quiet">ended</span>')
     else:
-        yield f"traced {text(METHOD_WORDS[process.method])}"
+        yield f"traced {METHOD_WORDS[process.method]}"
     passed_ns = max(1, totals.at_ns - observation.since_ns)
     yield percent(min(1.0, observation.observed_ns / passed_ns))
     yield "" if observation.cost is None else percent(observation.cost.recent_ratio)

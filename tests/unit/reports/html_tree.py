@@ -85,7 +85,8 @@ class _Reader(HTMLParser):
 def parse(html: str) -> Element:
     """Return what is above all elements of *html*; fails where they do not nest."""
     reader = _Reader()
-    reader.feed(html)
+    # What is parsed is no HTML any more, and parts of `Markup` would be `Markup`.
+    reader.feed(str(html))
     reader.close()
     (top,) = reader.open
     return top

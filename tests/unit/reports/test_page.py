@@ -9,6 +9,7 @@ from gilscope.history import Curve, Stretch
 from gilscope.model import Observation, Refusal
 from gilscope.reports import page
 from gilscope.reports.agent_section import SelfPortrait
+from gilscope.reports.html_parts.markup import EMPTY
 from recordings import MS, PROCESS, convoy, full_mode, observation
 from unit.collectors.scraped import AGENT
 
@@ -190,9 +191,9 @@ def test_without_scripts_the_page_comes_again() -> None:
     """
     At most once a second, for a browser counts in whole ones.
     """
-    assert '<noscript><meta http-equiv="refresh" content="5"></noscript>' in page.document("")
-    assert 'http-equiv="refresh" content="1"' in page.document("", every_s=0.1)
-    assert '<main data-every-ms="100">' in page.document("", every_s=0.1)
+    assert '<noscript><meta http-equiv="refresh" content="5"></noscript>' in page.document(EMPTY)
+    assert 'http-equiv="refresh" content="1"' in page.document(EMPTY, every_s=0.1)
+    assert '<main data-every-ms="100">' in page.document(EMPTY, every_s=0.1)
 
 
 def test_page_without_processes_says_what_to_do() -> None:

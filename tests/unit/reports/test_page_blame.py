@@ -116,4 +116,4 @@ def test_names_from_the_program_are_escaped() -> None:
     html = page.main_part(page.Figures([named], [], lately={PROCESS.pid: lately}))
 
     assert "<script>" not in html
-    assert 5 == html.count("&lt;script&gt;&quot;&amp;")
+    assert 5 == html.count("&lt;script&gt;&#34;&amp;")

@@ -38,7 +38,7 @@ def test_log_has_a_row_with_its_figures() -> None:
         "0.000s",
         (
             "1.500s lost, 0.000s paused (30x STM_CONTENTION_WRITE_READ)<br>"
-            "File &quot;app.py&quot;, line 3, in f"
+            "File &#34;app.py&#34;, line 3, in f"
         ),
     ] == [cell.partition(">")[2] for cell in cells]
 

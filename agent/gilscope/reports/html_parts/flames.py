@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from markupsafe import Markup
+
 __all__ = ["flames_section"]
 
 _GRAPHS = (
@@ -10,28 +12,32 @@ _GRAPHS = (
 )
 
 
-def flames_section() -> Iterator[str]:
+def flames_section() -> Iterator[Markup]:
     """Yield the headings, the tools and the places of the graphs."""
-    yield '<section id="flames"><h2>Flame graphs</h2>'
-    yield (
+    yield Markup('<section id="flames"><h2>Flame graphs</h2>')
+    yield Markup(
         "<p>The same time twice: above by the stacks of those who waited, below by the stacks of "
         "those who held the GIL. Each thread begins at the top; the width is time lost.</p>"
     )
-    yield (
+    yield Markup(
         "<noscript><p>The graphs, and the stacks behind each pair, need the page's script, which "
         "may not run here. The text report has the stacks too.</p></noscript>"
     )
-    yield '<p class="tools"><label>Find <input type="search" placeholder="function, file or line">'
-    yield (
+    yield Markup(
+        '<p class="tools"><label>Find <input type="search" placeholder="function, file or line">'
+    )
+    yield Markup(
         '</label> <span class="quiet">A click or Enter zooms in, Escape out; arrow keys go from '
         "frame to frame.</span></p>"
     )
     for key, title in _GRAPHS:
-        yield f'<figure class="flame {key}" id="{key}"><figcaption><h3>{title}</h3>'
-        yield '<output class="found" aria-live="polite"></output>'
-        yield '<button type="button" class="reset" hidden>Show all</button></figcaption>'
-        yield '<div class="canvas"></div><p class="detail"></p></figure>'
-    yield '<dl class="legend colours"><div><dt class="app">application</dt></div>'
-    yield '<div><dt class="lib">libraries</dt></div>'
-    yield '<div><dt class="boot">the beginning of every thread</dt></div>'
-    yield '<div><dt class="note">what is not known</dt></div></dl></section>'
+        yield Markup('<figure class="flame {key}" id="{key}"><figcaption><h3>{title}</h3>').format(
+            key=key, title=title
+        )
+        yield Markup('<output class="found" aria-live="polite"></output>')
+        yield Markup('<button type="button" class="reset" hidden>Show all</button></figcaption>')
+        yield Markup('<div class="canvas"></div><p class="detail"></p></figure>')
+    yield Markup('<dl class="legend colours"><div><dt class="app">application</dt></div>')
+    yield Markup('<div><dt class="lib">libraries</dt></div>')
+    yield Markup('<div><dt class="boot">the beginning of every thread</dt></div>')
+    yield Markup('<div><dt class="note">what is not known</dt></div></dl></section>')

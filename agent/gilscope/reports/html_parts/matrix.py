@@ -4,8 +4,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup, escape
+
 from gilscope.model import Edge, Stack
-from gilscope.reports.html_parts.markup import shade, text, time_lost
+from gilscope.reports.html_parts.markup import clean, joined, shade, tag, text, time_lost
 from gilscope.stacks import IN_WORDS, SiteNames, role_of
 
 __all__ = ["OTHERS", "Matrix", "matrix_of", "matrix_section"]
@@ -14,7 +16,7 @@ OTHERS = "all others"
 _MOST_ROWS = 12
 _MOST_COLUMNS = 8
 _WORDS = {*IN_WORDS.values(), OTHERS}
-_JOINTS = re.compile(r"([._/])(?=\w)")
+_JOINTS = re.compile(r"(?<=[._/])(?=\w)")
 """Where a long name may be broken."""
 
 
@@ -62,20 +64,22 @@ def matrix_of(
     return Matrix(waiters, holders, {key: ns for key, ns in cells.items() if ns})
 
 
-def matrix_section(edges: Sequence[Edge], names: SiteNames) -> Iterator[str]:
+def matrix_section(edges: Sequence[Edge], names: SiteNames) -> Iterator[Markup]:
     """Yield the matrix by thread role and, behind a switch, the one by site."""
-    yield '<section id="matrix"><h2>Who waited for whom</h2>'
-    yield (
+    yield Markup('<section id="matrix"><h2>Who waited for whom</h2>')
+    yield Markup(
         "<p>Time that the threads of a row lost while a thread of a column held the GIL. "
         "The stronger the colour, the more.</p>"
     )
-    yield '<div class="switch">'
-    yield '<input type="radio" name="matrix" id="by-role" checked>'
-    yield '<label for="by-role">by thread role</label>'
-    yield '<input type="radio" name="matrix" id="by-site"><label for="by-site">by site</label>'
+    yield Markup('<div class="switch">')
+    yield Markup('<input type="radio" name="matrix" id="by-role" checked>')
+    yield Markup('<label for="by-role">by thread role</label>')
+    yield Markup(
+        '<input type="radio" name="matrix" id="by-site"><label for="by-site">by site</label>'
+    )
     yield from _table("role", matrix_of(edges, role_of))
     yield from _table("site", matrix_of(edges, names.innermost))
-    yield "</div></section>"
+    yield Markup("</div></section>")
 
 
 def _dearest(named: Iterable[tuple[str, int]], most: int) -> tuple[str, ...]:
@@ -87,48 +91,55 @@ def _dearest(named: Iterable[tuple[str, int]], most: int) -> tuple[str, ...]:
     return tuple(ranked) if len(ranked) <= most + 1 else (*ranked[:most], OTHERS)
 
 
-def _table(by: str, matrix: Matrix) -> Iterator[str]:
+def _table(by: str, matrix: Matrix) -> Iterator[Markup]:
     largest_ns = max(matrix.cells_ns.values(), default=0)
     # It may be wider than the page; then it scrolls by itself, with the keyboard as well.
-    yield f'<div class="scroll matrix-{by}" tabindex="0" role="region" aria-label="by {by}">'
-    yield '<table class="matrix"><thead>'
-    yield (
+    yield Markup(
+        '<div class="scroll matrix-{by}" tabindex="0" role="region" aria-label="by {by}">'
+    ).format(by=by)
+    yield Markup('<table class="matrix"><thead>')
+    yield Markup(
         '<tr><td rowspan="2" class="corner">waiter</td>'
-        f'<th scope="colgroup" colspan="{len(matrix.holders)}" class="over">held by</th>'
+        '<th scope="colgroup" colspan="{}" class="over">held by</th>'
         '<th scope="col" rowspan="2" class="n sum">lost in all</th></tr><tr>'
-    )
+    ).format(len(matrix.holders))
     for holder in matrix.holders:
-        yield f'<th scope="col" class="n site">{_breakable(holder)}</th>'
-    yield "</tr></thead><tbody>"
+        yield tag("th", _breakable(holder), scope="col", class_="n site")
+    yield Markup("</tr></thead><tbody>")
     for waiter in matrix.waiters:
-        cells = "".join(
+        cells = (
             _cell(matrix.cells_ns.get((waiter, holder), 0), largest_ns) for holder in matrix.holders
         )
-        yield (
-            f'<tr><th scope="row" class="site">{_breakable(waiter)}</th>{cells}'
-            f'<td class="n sum">{time_lost(matrix.row_ns(waiter))}</td></tr>'
+        yield tag(
+            "tr",
+            tag("th", _breakable(waiter), scope="row", class_="site"),
+            *cells,
+            tag("td", time_lost(matrix.row_ns(waiter)), class_="n sum"),
         )
-    yield '</tbody><tfoot><tr><th scope="row">because of it</th>'
+    yield Markup('</tbody><tfoot><tr><th scope="row">because of it</th>')
     for holder in matrix.holders:
-        yield f'<td class="n">{time_lost(matrix.column_ns(holder))}</td>'
-    yield f'<td class="n sum">{time_lost(matrix.whole_ns)}</td></tr></tfoot></table></div>'
+        yield tag("td", time_lost(matrix.column_ns(holder)), class_="n")
+    yield Markup('<td class="n sum">{}</td></tr></tfoot></table></div>').format(
+        time_lost(matrix.whole_ns)
+    )
 
 
-def _cell(ns: int, largest_ns: int) -> str:
+def _cell(ns: int, largest_ns: int) -> Markup:
     if not ns:
-        return '<td class="n none">·</td>'
-    return f'<td class="n s{shade(ns, largest_ns)}">{time_lost(ns)}</td>'
+        return Markup('<td class="n none">·</td>')
+    return tag("td", time_lost(ns), class_=f"n s{shade(ns, largest_ns)}")
 
 
-def _breakable(name: str) -> str:
+def _breakable(name: str) -> Markup:
     # The place goes to a line of its own before the function is broken.
     function, opening, place = name.rpartition(" (")
     if name in _WORDS:
-        return f'<span class="words">{text(name)}</span>'
+        return tag("span", text(name), class_="words")
     if not opening:
         return text(name)
-    return f'{_cut_up(function)} <span class="place">({_cut_up(place)}</span>'
+    shown = tag("span", "(", _cut_up(place), class_="place")
+    return Markup("{} {}").format(_cut_up(function), shown)
 
 
-def _cut_up(name: str) -> str:
-    return _JOINTS.sub(r"\1<wbr>", text(name))
+def _cut_up(name: str) -> Markup:
+    return joined(map(escape, _JOINTS.split(clean(name))), Markup("<wbr>"))

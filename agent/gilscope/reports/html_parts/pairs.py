@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from gilscope.model import Edge, Kind, ProcessTotals, Tally
-from gilscope.reports.html_parts.markup import figure, share, text, time_lost
+from gilscope.reports.html_parts.markup import EMPTY, figure, share, tag, text, time_lost
 from gilscope.reports.words import KIND_NAMES, KIND_WORDS
 from gilscope.stacks import SiteNames
 
@@ -68,60 +70,62 @@ def lost_ns(totals: ProcessTotals) -> int:
     return max(noted_ns, sum(thread.wait_ns for thread in totals.threads))
 
 
-def pairs_section(pairs: Sequence[Pair], whole_ns: int) -> Iterator[str]:
+def pairs_section(pairs: Sequence[Pair], whole_ns: int) -> Iterator[Markup]:
     """Yield the table of *pairs*, at most `MOST_ROWS` of them, with their shares of *whole_ns*."""
-    yield '<section id="pairs"><h2>Pairs of places</h2>'
-    yield (
+    yield Markup('<section id="pairs"><h2>Pairs of places</h2>')
+    yield Markup(
         "<p>Each row is the time that threads at one place were kept waiting by a thread at "
         "another place. A wait that is kept by several holders in turn counts at each of them "
         "with its part of the time.</p>"
     )
-    yield (
+    yield Markup(
         '<p class="tools"><label>Find <input type="search" placeholder="function, file or line" '
         'aria-controls="pairs-rows"></label> '
         '<output id="pairs-found" aria-live="polite"></output></p>'
     )
-    yield '<table class="pairs"><thead><tr>'
+    yield Markup('<table class="pairs"><thead><tr>')
     for key, heading, kind in _COLUMNS:
-        order = ' aria-sort="descending"' if key == "lost" else ""
-        yield (
-            f'<th scope="col" class="{kind}" data-key="{key}"{order}>'
-            f'<button type="button">{heading}</button></th>'
-        )
-    yield '</tr></thead><tbody id="pairs-rows">'
+        order = Markup(' aria-sort="descending"') if key == "lost" else EMPTY
+        yield Markup(
+            '<th scope="col" class="{}" data-key="{}"{}><button type="button">{}</button></th>'
+        ).format(kind, key, order, heading)
+    yield Markup('</tr></thead><tbody id="pairs-rows">')
     for index, pair in enumerate(pairs[:MOST_ROWS]):
         yield _row(index, pair, whole_ns)
-    yield "</tbody></table>"
-    yield '<p class="more" hidden><button type="button"></button></p>'
+    yield Markup("</tbody></table>")
+    yield Markup('<p class="more" hidden><button type="button"></button></p>')
     yield from _left_out(pairs[MOST_ROWS:])
     yield from _legend(pairs)
-    yield "</section>"
+    yield Markup("</section>")
 
 
-def _row(index: int, pair: Pair, whole_ns: int) -> str:
-    return (
-        f'<tr class="pair" data-pair="{index}"><td>{KIND_NAMES[pair.kind]}</td>'
-        f'<td class="site waiter">{text(pair.waiter)}</td>'
-        f'<td class="site holder">{text(pair.holder)}</td>'
-        f"{figure(pair.lost.ns)}"
-        f'<td class="n" data-v="{pair.lost.ns}">{share(pair.lost.ns, whole_ns)}</td>'
-        f'<td class="n" data-v="{pair.lost.count}">{pair.lost.count}</td></tr>'
+def _row(index: int, pair: Pair, whole_ns: int) -> Markup:
+    return tag(
+        "tr",
+        tag("td", KIND_NAMES[pair.kind]),
+        tag("td", text(pair.waiter), class_="site waiter"),
+        tag("td", text(pair.holder), class_="site holder"),
+        figure(pair.lost.ns),
+        tag("td", share(pair.lost.ns, whole_ns), class_="n", data_v=pair.lost.ns),
+        tag("td", pair.lost.count, class_="n", data_v=pair.lost.count),
+        class_="pair",
+        data_pair=index,
     )
 
 
-def _left_out(rest: Sequence[Pair]) -> Iterator[str]:
+def _left_out(rest: Sequence[Pair]) -> Iterator[Markup]:
     if rest:
         left_ns = sum(pair.lost.ns for pair in rest)
-        yield (
-            f'<p class="quiet">{len(rest)} more pairs with {time_lost(left_ns)} together are '
-            "left out of this table; the JSON report has all of them.</p>"
-        )
+        yield Markup(
+            '<p class="quiet">{} more pairs with {} together are left out of this table; '
+            "the JSON report has all of them.</p>"
+        ).format(len(rest), time_lost(left_ns))
 
 
-def _legend(pairs: Iterable[Pair]) -> Iterator[str]:
+def _legend(pairs: Iterable[Pair]) -> Iterator[Markup]:
     seen = {pair.kind for pair in pairs}
-    yield '<dl class="legend">'
+    yield Markup('<dl class="legend">')
     for kind, words in KIND_WORDS.items():
         if kind in seen:
-            yield f"<div><dt>{KIND_NAMES[kind]}</dt><dd>the waiter {words}</dd></div>"
-    yield "</dl>"
+            yield tag("div", tag("dt", KIND_NAMES[kind]), tag("dd", f"the waiter {words}"))
+    yield Markup("</dl>")

@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gilscope.reports.html_parts.markup import duration, share, text, time_lost
+from markupsafe import Markup
+
+from gilscope.reports.html_parts.markup import EMPTY, duration, joined, share, tag, text, time_lost
 from gilscope.reports.stm_words import kind_name
 from gilscope.stm.model import Conflict, StmLog
 from gilscope.stm.time_line import cells_of
@@ -46,18 +48,18 @@ def time_parts(log: StmLog) -> list[TimePart]:
     ]
 
 
-def times_plot(log: StmLog) -> Iterator[str]:
+def times_plot(log: StmLog) -> Iterator[Markup]:
     """Yield the parts of the time as one bar, and as a table with the waits by their kinds."""
     parts = [part for part in time_parts(log) if part.time_ns]
     whole_ns = sum(part.time_ns for part in parts)
-    yield '<section class="times"><h2>Where the time went</h2>'
-    yield (
+    yield Markup('<section class="times"><h2>Where the time went</h2>')
+    yield Markup(
         "<p>Time that all threads together spent in transactions. It is elapsed time, also of "
         "threads that had to wait for a CPU.</p>"
     )
     if whole_ns:
         yield _bar(parts, whole_ns)
-    yield '<table class="parts"><tbody>'
+    yield Markup('<table class="parts"><tbody>')
     for part in parts:
         yield _part_row(part.name, part.time_ns, share(part.time_ns, whole_ns), part.style)
     for kind, (time_ns, number) in sorted(log.totals.waits.items(), key=lambda item: -item[1][0]):
@@ -71,34 +73,45 @@ def times_plot(log: StmLog) -> Iterator[str]:
     ):
         if time_ns:
             yield _part_row(name, time_ns, share(time_ns, whole_ns), "")
-    yield "</tbody></table></section>"
+    yield Markup("</tbody></table></section>")
 
 
-def _bar(parts: Sequence[TimePart], whole_ns: int) -> str:
+def _bar(parts: Sequence[TimePart], whole_ns: int) -> Markup:
     x = 0.0
     shapes = []
     for part in parts:
         width = 100 * part.time_ns / whole_ns
         shapes.append(
-            f'<rect class="{part.style}" x="{x:.3f}%" width="{width:.3f}%" height="28">'
-            f"<title>{part.name}: {time_lost(part.time_ns)}</title></rect>"
+            tag(
+                "rect",
+                tag("title", f"{part.name}: {time_lost(part.time_ns)}"),
+                class_=part.style,
+                x=f"{x:.3f}%",
+                width=f"{width:.3f}%",
+                height=28,
+            )
         )
         x += width
-    return (
+    return Markup(
         '<svg class="whole" width="100%" height="28" role="img" '
-        f'aria-label="parts of the time in transactions">{"".join(shapes)}</svg>'
+        'aria-label="parts of the time in transactions">{}</svg>'
+    ).format(joined(shapes))
+
+
+def _part_row(name: str, time_ns: int, note: str, style: str) -> Markup:
+    return tag(
+        "tr",
+        tag("th", _key(style) if style else EMPTY, text(name), scope="row"),
+        tag("td", time_lost(time_ns), class_="n"),
+        tag("td", note, class_="n"),
     )
 
 
-def _part_row(name: str, time_ns: int, note: str, style: str) -> str:
-    key = f'<i class="key {style}"></i>' if style else ""
-    return (
-        f'<tr><th scope="row">{key}{text(name)}</th><td class="n">{time_lost(time_ns)}</td>'
-        f'<td class="n">{note}</td></tr>'
-    )
+def _key(style: str) -> Markup:
+    return tag("i", class_=f"key {style}")
 
 
-def conflicts_plot(log: StmLog, conflicts: Sequence[Conflict]) -> Iterator[str]:
+def conflicts_plot(log: StmLog, conflicts: Sequence[Conflict]) -> Iterator[Markup]:
     """Yield how many conflicts of each kind there were over time."""
     kinds = dict.fromkeys(conflict.kind for conflict in conflicts)
     layers = []
@@ -106,12 +119,12 @@ def conflicts_plot(log: StmLog, conflicts: Sequence[Conflict]) -> Iterator[str]:
         own = [_cells(log, conflict) for conflict in conflicts if conflict.kind == kind]
         counts = [sum(column) for column in zip(*own, strict=True)]
         layers.append(_Layer(kind_name(kind), counts, f"k{number % 5}"))
-    yield '<section class="over-time"><h2>Conflicts over time</h2>'
+    yield Markup('<section class="over-time"><h2>Conflicts over time</h2>')
     yield from _columns(log, layers)
-    yield "</section>"
+    yield Markup("</section>")
 
 
-def ends_plot(log: StmLog) -> Iterator[str]:
+def ends_plot(log: StmLog) -> Iterator[Markup]:
     """Yield how many transactions were committed and aborted over time."""
     commits, aborts = (
         cells_of(line, log.first_ns, log.span_ns, _COLUMNS)
@@ -119,38 +132,37 @@ def ends_plot(log: StmLog) -> Iterator[str]:
     )
     if not any(commits) and not any(aborts):
         return
-    yield '<section class="ends"><h2>Commits and aborts over time</h2>'
+    yield Markup('<section class="ends"><h2>Commits and aborts over time</h2>')
     yield from _columns(log, [_Layer("aborted", aborts, "k1"), _Layer("committed", commits, "k0")])
-    yield "</section>"
+    yield Markup("</section>")
 
 
 def _cells(log: StmLog, conflict: Conflict) -> list[int]:
     return cells_of(conflict.over_time, log.first_ns, log.span_ns, _COLUMNS)
 
 
-def _columns(log: StmLog, layers: Sequence[_Layer]) -> Iterator[str]:
+def _columns(log: StmLog, layers: Sequence[_Layer]) -> Iterator[Markup]:
     tops = [sum(column) for column in zip(*(layer.counts for layer in layers), strict=True)]
     largest = max(1, *tops)
     step = duration(log.span_ns // _COLUMNS)
-    yield '<figure class="columns"><figcaption>'
+    yield Markup('<figure class="columns"><figcaption>')
     for layer in layers:
-        yield f'<span><i class="key {layer.style}"></i>{text(layer.name)}</span>'
-    yield "</figcaption>"
-    yield (
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none" role="img" '
-        f'aria-label="numbers over time, at most {largest} in {step}">'
-    )
+        yield tag("span", _key(layer.style), text(layer.name))
+    yield Markup("</figcaption>")
+    yield Markup(
+        '<svg viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" '
+        'aria-label="numbers over time, at most {} in {}">'
+    ).format(_WIDTH, _HEIGHT, largest, step)
     for column in range(_COLUMNS):
         yield from _column(column, layers, largest)
-    yield "</svg>"
-    yield (
-        f'<p class="axis"><span>0</span><span>{time_lost(log.span_ns // 2)}</span>'
-        f"<span>{time_lost(log.span_ns)}</span></p>"
-        f'<p class="quiet">The highest column is {largest} in {step}.</p></figure>'
-    )
+    yield Markup("</svg>")
+    yield Markup(
+        '<p class="axis"><span>0</span><span>{}</span><span>{}</span></p>'
+        '<p class="quiet">The highest column is {} in {}.</p></figure>'
+    ).format(time_lost(log.span_ns // 2), time_lost(log.span_ns), largest, step)
 
 
-def _column(column: int, layers: Sequence[_Layer], largest: int) -> Iterator[str]:
+def _column(column: int, layers: Sequence[_Layer], largest: int) -> Iterator[Markup]:
     bottom = float(_HEIGHT)
     for layer in layers:
         count = layer.counts[column]
@@ -158,8 +170,12 @@ def _column(column: int, layers: Sequence[_Layer], largest: int) -> Iterator[str
             continue
         height = _HEIGHT * count / largest
         bottom -= height
-        yield (
-            f'<rect class="{layer.style}" x="{column * _COLUMN_WIDTH}" y="{bottom:.2f}" '
-            f'width="{_COLUMN_WIDTH - 1}" height="{height:.2f}">'
-            f"<title>{text(layer.name)}: {count}</title></rect>"
+        yield tag(
+            "rect",
+            tag("title", text(layer.name), f": {count}"),
+            class_=layer.style,
+            x=column * _COLUMN_WIDTH,
+            y=f"{bottom:.2f}",
+            width=_COLUMN_WIDTH - 1,
+            height=f"{height:.2f}",
         )

@@ -3,11 +3,21 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 import gilscope
 from gilscope.histogram import total
 from gilscope.model import HoldTotals, ProcessTotals, Recording
 from gilscope.reports.hold_text import cost_line, held_share
-from gilscope.reports.html_parts.markup import duration, share, text, time_lost
+from gilscope.reports.html_parts.markup import (
+    clean,
+    duration,
+    large_figure,
+    share,
+    tag,
+    text,
+    time_lost,
+)
 from gilscope.reports.html_parts.pairs import Pair, known_ns, lost_ns
 from gilscope.reports.units import percent
 from gilscope.reports.words import KIND_NAMES, LOST_WORDS
@@ -25,38 +35,43 @@ class _Figure:
     note: str
 
 
-def heading(recording: Recording) -> Iterator[str]:
+def heading(recording: Recording) -> Iterator[Markup]:
     """Yield which process was traced, for how long and how."""
     observation = recording.observation
     process = observation.process
     end = ", until the process ended" if observation.ended else ""
-    yield f'<header><p class="tool">gilscope {text(gilscope.__version__)}: GIL report</p>'
-    yield f"<h1>{text(process.name)}</h1>"
-    yield (
-        f"<p>pid {process.pid}, CPython {text(process.python)}; "
-        f"{time_lost(recording.duration_ns)} in {text(recording.mode)} mode{end}. "
-        f"The GIL was found {_METHODS[process.method]} "
-        f"(build {text(process.build_id[:12])}).</p></header>"
+    yield Markup('<header><p class="tool">gilscope {}: GIL report</p>').format(
+        text(gilscope.__version__)
+    )
+    yield tag("h1", text(process.name))
+    yield Markup(
+        "<p>pid {pid}, CPython {python}; {duration} in {mode} mode{end}. "
+        "The GIL was found {method} (build {build}).</p></header>"
+    ).format(
+        pid=process.pid,
+        python=text(process.python),
+        duration=time_lost(recording.duration_ns),
+        mode=text(recording.mode),
+        end=end,
+        method=_METHODS[process.method],
+        build=text(process.build_id[:12]),
     )
 
 
-def summary_section(recording: Recording, pairs: Sequence[Pair]) -> Iterator[str]:
+def summary_section(recording: Recording, pairs: Sequence[Pair]) -> Iterator[Markup]:
     """Yield the sums, the dearest pair, and what is not in the sums."""
     totals = recording.observation.totals
-    yield '<section id="summary"><h2>Summary</h2>'
+    yield Markup('<section id="summary"><h2>Summary</h2>')
     if not _wait_ns(totals):
-        yield '<p class="lead">No thread had to wait for the GIL.</p>'
+        yield Markup('<p class="lead">No thread had to wait for the GIL.</p>')
     for pair in _with_places(pairs)[:1]:
         yield _lead(pair, lost_ns(totals))
-    yield '<dl class="figures">'
+    yield Markup('<dl class="figures">')
     for shown in _figures(recording):
-        yield (
-            f"<div><dt>{shown.name}</dt><dd><strong>{shown.value}</strong> "
-            f"<span>{shown.note}</span></dd></div>"
-        )
-    yield '</dl><ul class="notes">'
-    yield from (f"<li>{words}</li>" for words in _notes(recording))
-    yield "</ul></section>"
+        yield large_figure(shown.value, shown.name, shown.note)
+    yield Markup('</dl><ul class="notes">')
+    yield from (tag("li", words) for words in _notes(recording))
+    yield Markup("</ul></section>")
 
 
 def _with_places(pairs: Sequence[Pair]) -> list[Pair]:
@@ -64,12 +79,17 @@ def _with_places(pairs: Sequence[Pair]) -> list[Pair]:
     return [pair for pair in pairs if not {pair.waiter, pair.holder} & words]
 
 
-def _lead(first: Pair, whole_ns: int) -> str:
-    return (
-        f'<p class="lead">The dearest pair: <span class="site waiter">{text(first.waiter)}</span> '
-        f'was kept waiting by <span class="site holder">{text(first.holder)}</span> '
-        f"for {time_lost(first.lost.ns)}, {share(first.lost.ns, whole_ns)} of the time lost "
-        f"({KIND_NAMES[first.kind]}).</p>"
+def _lead(first: Pair, whole_ns: int) -> Markup:
+    return Markup(
+        '<p class="lead">The dearest pair: <span class="site waiter">{}</span> '
+        'was kept waiting by <span class="site holder">{}</span> '
+        "for {}, {} of the time lost ({}).</p>"
+    ).format(
+        text(first.waiter),
+        text(first.holder),
+        time_lost(first.lost.ns),
+        share(first.lost.ns, whole_ns),
+        KIND_NAMES[first.kind],
     )
 
 
@@ -155,11 +175,11 @@ def _notes(recording: Recording) -> Iterator[str]:
             "holder stood; it counts in all sums, and as “unknown” where places are told."
         )
     for reason, count in totals.lost_events.items():
-        yield f"{count} {text(LOST_WORDS.get(reason, reason))}."
+        yield f"{count} {clean(LOST_WORDS.get(reason, reason))}."
     if not totals.lost_events:
         yield "No event was lost."
     for words in cost_line(recording):
-        yield text(words.replace(" us ", " µs "))
+        yield clean(words.replace(" us ", " µs "))
 
 
 def _in_flight(what: str, lasted_ns: Iterable[int]) -> Iterator[str]:

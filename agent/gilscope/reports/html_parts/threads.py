@@ -1,7 +1,9 @@
 """Tables of threads by role, of culprits, and of interpreters."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+from markupsafe import Markup
 
 from gilscope.histogram import total
 from gilscope.model import (
@@ -15,7 +17,7 @@ from gilscope.model import (
     ThreadTotals,
 )
 from gilscope.reports.hold_text import held_share
-from gilscope.reports.html_parts.markup import figure, share, text, time_lost
+from gilscope.reports.html_parts.markup import figure, joined, share, tag, text, time_lost
 from gilscope.reports.html_parts.origins import Origin, origin_of
 from gilscope.reports.units import percent
 from gilscope.reports.words import KIND_NAMES
@@ -60,7 +62,7 @@ def roles_of(threads: Sequence[ThreadTotals]) -> list[Role]:
     return sorted(active, key=lambda role: (-role.wait_ns, role.name))
 
 
-def threads_section(recording: Recording) -> Iterator[str]:
+def threads_section(recording: Recording) -> Iterator[Markup]:
     """Yield what the threads of each role lost by kind, and held where that is seen."""
     totals = recording.observation.totals
     roles = roles_of(totals.threads)
@@ -68,87 +70,99 @@ def threads_section(recording: Recording) -> Iterator[str]:
         return
     kinds = [kind for kind in KIND_NAMES if any(role.lost[kind] != Tally() for role in roles)]
     sees_holds = any(role.held is not None for role in roles)
-    yield '<section id="threads"><h2>Threads by role</h2>'
-    yield (
+    yield Markup('<section id="threads"><h2>Threads by role</h2>')
+    yield Markup(
         "<p>A role is the function that a thread runs for its life. Of several threads their "
         "average lost that part of its time. Under the time of a kind stands its number of "
         "waits.</p>"
     )
-    yield '<div class="scroll" tabindex="0" role="region" aria-label="threads by role">'
-    yield '<table class="threads"><thead><tr><th scope="col">role</th>'
+    yield Markup('<div class="scroll" tabindex="0" role="region" aria-label="threads by role">')
+    yield Markup('<table class="threads"><thead><tr><th scope="col">role</th>')
     headings = ["threads", "time lost", "of its time", *(KIND_NAMES[kind] for kind in kinds)]
     headings += ["held", "of the time", "holds"] if sees_holds else []
-    yield "".join(f'<th scope="col" class="n">{heading}</th>' for heading in headings)
-    yield "</tr></thead><tbody>"
+    yield _headings(headings)
+    yield Markup("</tr></thead><tbody>")
     for role in roles:
         yield _role_row(role, kinds, recording, sees_holds=sees_holds)
-    yield "</tbody></table></div></section>"
+    yield Markup("</tbody></table></div></section>")
 
 
 def culprits_section(
     culprits: Sequence[Culprit], sources: Mapping[tuple[str, int], str], names: SiteNames
-) -> Iterator[str]:
+) -> Iterator[Markup]:
     """Yield the places where threads did not let go when asked; nothing where there are none."""
     if not culprits:
         return
-    yield '<section id="culprits"><h2>Did not let go when asked</h2>'
-    yield (
+    yield Markup('<section id="culprits"><h2>Did not let go when asked</h2>')
+    yield Markup(
         "<p>Places in which a thread kept the GIL although a waiting thread had asked for it. "
         "As a rule that is a call into C code that does not release the GIL.</p>"
     )
-    yield '<table class="culprits"><thead><tr><th scope="col">holder stood in</th>'
-    headings = ("drop latency", "longest", "times")
-    yield "".join(f'<th scope="col" class="n">{heading}</th>' for heading in headings)
-    yield "</tr></thead><tbody>"
+    yield Markup('<table class="culprits"><thead><tr><th scope="col">holder stood in</th>')
+    yield _headings(("drop latency", "longest", "times"))
+    yield Markup("</tr></thead><tbody>")
     for culprit in culprits:
-        yield (
-            f"<tr><td>{_place(culprit.holder, sources, names)}</td>"
-            f'<td class="n">{time_lost(culprit.drop_latency.ns)}</td>'
-            f'<td class="n">{time_lost(culprit.longest_ns)}</td>'
-            f'<td class="n">{culprit.drop_latency.count}</td></tr>'
+        yield tag(
+            "tr",
+            tag("td", _place(culprit.holder, sources, names)),
+            tag("td", time_lost(culprit.drop_latency.ns), class_="n"),
+            tag("td", time_lost(culprit.longest_ns), class_="n"),
+            tag("td", culprit.drop_latency.count, class_="n"),
         )
-    yield "</tbody></table></section>"
+    yield Markup("</tbody></table></section>")
 
 
-def interpreters_section(recording: Recording) -> Iterator[str]:
+def interpreters_section(recording: Recording) -> Iterator[Markup]:
     """Yield the interpreters that have a GIL of their own; nothing where there is but one."""
     totals = recording.observation.totals
     if len(totals.gils) <= 1:
         return
-    yield '<section id="interpreters"><h2>Interpreters with a GIL of their own</h2>'
-    yield '<table><thead><tr><th scope="col">interpreter</th><th scope="col" class="n">time lost'
-    yield '</th><th scope="col" class="n">waits</th><th scope="col" class="n">held</th></tr>'
-    yield "</thead><tbody>"
+    yield Markup('<section id="interpreters"><h2>Interpreters with a GIL of their own</h2>')
+    yield Markup(
+        '<table><thead><tr><th scope="col">interpreter</th><th scope="col" class="n">time lost'
+    )
+    yield Markup(
+        '</th><th scope="col" class="n">waits</th><th scope="col" class="n">held</th></tr>'
+    )
+    yield Markup("</thead><tbody>")
     for gil in totals.gils:
         waits = total(gil.waits.values())
         number = gil.gil.interpreter_id
         name = "one that has ended" if number == ENDED_INTERPRETER else str(number)
         held = held_share(gil, totals, recording.duration_ns)
         about = "" if gil.holds is not None else "about "
-        yield (
-            f"<tr><td>{name}</td>{figure(waits.sum_ns)}"
-            f'<td class="n">{waits.count}</td>'
-            f'<td class="n">{"" if held is None else about + percent(held)}</td></tr>'
+        yield tag(
+            "tr",
+            tag("td", name),
+            figure(waits.sum_ns),
+            tag("td", waits.count, class_="n"),
+            tag("td", "" if held is None else about + percent(held), class_="n"),
         )
-    yield "</tbody></table></section>"
+    yield Markup("</tbody></table></section>")
 
 
-def _role_row(role: Role, kinds: Sequence[Kind], recording: Recording, *, sees_holds: bool) -> str:
+def _headings(names: Iterable[str]) -> Markup:
+    return joined(tag("th", name, scope="col", class_="n") for name in names)
+
+
+def _role_row(
+    role: Role, kinds: Sequence[Kind], recording: Recording, *, sees_holds: bool
+) -> Markup:
     lived_ns = recording.duration_ns * role.threads
     cells = [
-        f'<td class="n">{role.threads}</td>',
+        tag("td", role.threads, class_="n"),
         figure(role.wait_ns),
-        f'<td class="n">{share(role.wait_ns, lived_ns)}</td>',
+        tag("td", share(role.wait_ns, lived_ns), class_="n"),
         *(_kind_cell(role.lost[kind]) for kind in kinds),
     ]
     if sees_holds:
         held = role.held or Tally()
         cells += [
             figure(held.ns),
-            f'<td class="n">{share(held.ns, _observed_ns(recording))}</td>',
-            f'<td class="n">{held.count}</td>',
+            tag("td", share(held.ns, _observed_ns(recording)), class_="n"),
+            tag("td", held.count, class_="n"),
         ]
-    return f'<tr><th scope="row" class="site">{text(role.name)}</th>{"".join(cells)}</tr>'
+    return tag("tr", tag("th", text(role.name), scope="row", class_="site"), *cells)
 
 
 def _observed_ns(recording: Recording) -> int:
@@ -156,24 +170,26 @@ def _observed_ns(recording: Recording) -> int:
     return totals.observed_ns or recording.duration_ns
 
 
-def _kind_cell(tally: Tally) -> str:
+def _kind_cell(tally: Tally) -> Markup:
     if tally == Tally():
-        return '<td class="n none">·</td>'
-    return f'<td class="n">{time_lost(tally.ns)}<br><span class="quiet">{tally.count}x</span></td>'
+        return Markup('<td class="n none">·</td>')
+    return Markup('<td class="n">{}<br><span class="quiet">{}x</span></td>').format(
+        time_lost(tally.ns), tally.count
+    )
 
 
-def _place(stack: Stack, sources: Mapping[tuple[str, int], str], names: SiteNames) -> str:
+def _place(stack: Stack, sources: Mapping[tuple[str, int], str], names: SiteNames) -> Markup:
     if not stack.frames:
-        return f'<span class="quiet">{IN_WORDS[stack.state]}</span>'
-    lines = [f'<span class="site holder">{text(names.site(stack.frames[0]))}</span>']
+        return tag("span", IN_WORDS[stack.state], class_="quiet")
+    lines = [tag("span", text(names.site(stack.frames[0])), class_="site holder")]
     innermost = stack.frames[0]
     line = innermost.first_line if innermost.line is None else innermost.line
     source = sources.get((innermost.file, line))
     if source is not None:
-        lines.append(f'<code class="source">{text(source)}</code>')
+        lines.append(tag("code", text(source), class_="source"))
     outer = [frame for frame in stack.frames[1:] if origin_of(frame) is not Origin.BOOTSTRAP]
     if outer:
-        called = " ← ".join(text(names.site(frame)) for frame in outer[:_OUTER_FRAMES])
+        called = joined((text(names.site(frame)) for frame in outer[:_OUTER_FRAMES]), " ← ")
         more = " ← …" if len(outer) > _OUTER_FRAMES else ""
-        lines.append(f'<span class="outer">{called}{more}</span>')
-    return "".join(lines)
+        lines.append(tag("span", called, more, class_="outer"))
+    return joined(lines)
