@@ -2,12 +2,11 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from operator import methodcaller
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Final
 
 from gilscope.atomic_output import check_writable, write_atomically
 from gilscope.errors import CannotWrite
@@ -30,16 +29,12 @@ FORMATS = (
     *("text", "json", "html", "collapsed", "speedscope", "perfetto"),
     *("openmetrics", "prometheus"),
 )
-"""Each is a module of `gilscope.reports`, which is imported when it is asked for."""
+"""Text for people, and what `_RENDERERS` makes for programs."""
 
 _TIMELINES = {"perfetto"}
 """What cannot be made of sums alone."""
 _HISTORIES = {"openmetrics"}
 """What is made of the sums at several times."""
-
-
-class _Renderer(Protocol):
-    def render(self, recording: Recording) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,4 +168,57 @@ def _write(output: Output, report: str) -> None:
 def _rendered(output: Output, recording: Recording) -> str:
     if output.form == "text":
         return text.render(recording, colour=output.file is None and sys.stdout.isatty())
-    return cast("_Renderer", import_module(f"gilscope.reports.{output.form}")).render(recording)
+    return _RENDERERS[output.form](recording)
+
+
+def _json(recording: Recording) -> str:
+    from gilscope.reports import json  # noqa: PLC0415 - imported when it is asked for
+
+    return json.render(recording)
+
+
+def _html(recording: Recording) -> str:
+    from gilscope.reports import html  # noqa: PLC0415 - imported when it is asked for
+
+    return html.render(recording)
+
+
+def _collapsed(recording: Recording) -> str:
+    from gilscope.reports import collapsed  # noqa: PLC0415 - imported when it is asked for
+
+    return collapsed.render(recording)
+
+
+def _speedscope(recording: Recording) -> str:
+    from gilscope.reports import speedscope  # noqa: PLC0415 - imported when it is asked for
+
+    return speedscope.render(recording)
+
+
+def _perfetto(recording: Recording) -> str:
+    from gilscope.reports import perfetto  # noqa: PLC0415 - imported when it is asked for
+
+    return perfetto.render(recording)
+
+
+def _openmetrics(recording: Recording) -> str:
+    from gilscope.reports import openmetrics  # noqa: PLC0415 - imported when it is asked for
+
+    return openmetrics.render(recording)
+
+
+def _prometheus(recording: Recording) -> str:
+    from gilscope.reports import prometheus  # noqa: PLC0415 - imported when it is asked for
+
+    return prometheus.render(recording)
+
+
+_RENDERERS: Final[Mapping[str, Callable[[Recording], str]]] = {
+    "json": _json,
+    "html": _html,
+    "collapsed": _collapsed,
+    "speedscope": _speedscope,
+    "perfetto": _perfetto,
+    "openmetrics": _openmetrics,
+    "prometheus": _prometheus,
+}

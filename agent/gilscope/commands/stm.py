@@ -2,9 +2,9 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable
-from importlib import import_module
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Final
 
 from gilscope.atomic_output import write_atomically
 from gilscope.commands.progress import Progress
@@ -141,8 +141,7 @@ def _read_all(names: Iterable[str], reading: Reading) -> tuple[list[LogFile], li
 def _write(report: StmReport, arguments: argparse.Namespace) -> None:
     is_terminal = arguments.output is None and sys.stdout.isatty()
     if arguments.format != "text":
-        module = import_module(f"gilscope.reports.stm_{arguments.format}")
-        text: str = module.render(report)
+        text = _RENDERERS[arguments.format](report)
     elif arguments.compat:
         text = stm_original.render(report)
     else:
@@ -156,3 +155,18 @@ def _write(report: StmReport, arguments: argparse.Namespace) -> None:
         sys.stdout.reconfigure(errors="replace")
     sys.stdout.write(text)
     sys.stdout.flush()
+
+
+def _json(report: StmReport) -> str:
+    from gilscope.reports import stm_json  # noqa: PLC0415 - imported when it is asked for
+
+    return stm_json.render(report)
+
+
+def _html(report: StmReport) -> str:
+    from gilscope.reports import stm_html  # noqa: PLC0415 - likewise
+
+    return stm_html.render(report)
+
+
+_RENDERERS: Final[Mapping[str, Callable[[StmReport], str]]] = {"json": _json, "html": _html}
