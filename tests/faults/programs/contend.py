@@ -20,13 +20,21 @@ def work(counts, number):
         counts[number] += 1
 
 
+def begin(gate, counts, number):
+    """Work as soon as all are there: who starts a thread would wait for the GIL with the others."""
+    gate.wait()
+    work(counts, number)
+
+
 def main():
     """Start the threads and obey."""
     path, threads = sys.argv[1], int(sys.argv[2])
     with open(path, "r+b") as file:
         counts = memoryview(mmap.mmap(file.fileno(), 0)).cast("Q")
+    gate = threading.Event()
     for number in range(threads):
-        threading.Thread(target=work, args=(counts, number), daemon=True).start()
+        threading.Thread(target=begin, args=(gate, counts, number), daemon=True).start()
+    gate.set()
     sys.stdout.write(json.dumps({"ready": True, "pid": os.getpid()}) + "\n")
     sys.stdout.flush()
     scope = {"counts": counts, "work": work}
