@@ -335,13 +335,25 @@ static void reap(void)
     }
 }
 
+// A timer takes one of the signals that may wait: the limit of these (RLIMIT_SIGPENDING) is met
+// here, and needs a right of its own to be raised.
+static int with_timers(void)
+{
+    struct sigevent kill = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+
+    lease_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (lease_fd < 0 || timer_create(CLOCK_MONOTONIC, &kill, &last_resort) < 0)
+        return errno;
+    return 0;
+}
+
 static void prepare(void)
 {
     // What is meant for the agent, by a terminal or a service manager, is not meant for its keeper:
     // it goes when the agent has gone.
     static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGPIPE};
-    struct sigevent kill = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
     sigset_t children;
+    int error;
 
     close_from(SOCKET + 1);
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
@@ -351,8 +363,9 @@ static void prepare(void)
     sigaddset(&children, SIGCHLD);
     sigprocmask(SIG_BLOCK, &children, NULL);
     children_fd = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
-    lease_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (children_fd < 0 || lease_fd < 0 || timer_create(CLOCK_MONOTONIC, &kill, &last_resort) < 0)
+    error = children_fd < 0 ? errno : with_timers();
+    tell(REPLY_READY, 0, error);
+    if (error)
         _exit(1);
     (void)!chdir("/");
 }

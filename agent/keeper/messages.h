@@ -41,6 +41,7 @@ struct request {
 };
 
 enum reply_kind {
+    REPLY_READY, // comes first, by itself; with an error the keeper ends
     REPLY_OPENED,
     REPLY_CLOSED, // the kernel has taken out the last probe
     REPLY_LAPSED, // the agent was silent for too long, and the windows are being closed

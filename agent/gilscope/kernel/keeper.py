@@ -16,7 +16,7 @@ from typing import Final
 
 from gilscope import procfs
 from gilscope.descriptors import RESERVED, most_descriptors
-from gilscope.errors import KernelOrBccMissing
+from gilscope.errors import KernelOrBccMissing, LimitReached
 
 __all__ = ["LEASE_S", "Keeper", "Place", "WindowTable"]
 
@@ -36,7 +36,11 @@ _OPEN: Final = struct.Struct("=iiIIQ")
 _COUNT: Final = struct.Struct("=Q")
 _REPLY: Final = struct.Struct("=IIi")
 _REQUEST_SETUP, _REQUEST_OPEN, _REQUEST_CLOSE, _REQUEST_BEAT = range(4)
-_REPLY_OPENED, _REPLY_CLOSED, _REPLY_LAPSED = range(3)
+_, _REPLY_OPENED, _REPLY_CLOSED, _REPLY_LAPSED = range(4)
+
+_NO_TIMER: Final = (
+    "Its timer counts as a signal that waits: raise their limit (`ulimit -i`, RLIMIT_SIGPENDING)."
+)
 
 _AS_LINKS: Final = -1
 _numbers = count(1)
@@ -93,6 +97,7 @@ class Keeper:
         self.lapses = 0
         """How often windows were closed because of the agent's silence."""
         size, offset = (0, 0) if table is None else (table.value_size, table.until_offset)
+        self._await_ready()
         setup = _SETUP.pack(int(lease_s * _MS_PER_S), size, offset)
         self._send(_REQUEST_SETUP, 0, setup, (), [] if table is None else [table.fd])
         self._reader = threading.Thread(target=self._read, name="gilscope-keeper", daemon=True)
@@ -154,6 +159,18 @@ class Keeper:
         self._socket.shutdown(socket.SHUT_WR)
         self._reader.join()
         self._socket.close()
+
+    def _await_ready(self) -> None:
+        reply = self._socket.recv(_REPLY.size)
+        error = _REPLY.unpack(reply)[2] if len(reply) == _REPLY.size else errno.ECHILD
+        if not error:
+            return
+        self._socket.close()
+        os.waitpid(self.pid, 0)
+        failed = f"the process that holds the probes cannot begin: {os.strerror(error)}"
+        if error == errno.EAGAIN:
+            raise LimitReached(failed, remedy=_NO_TIMER)
+        raise KernelOrBccMissing(failed)
 
     def _ask(
         self,

@@ -63,11 +63,16 @@ def _memlock(bench: Bench) -> None:
         _works_or_says_why(bench, f"memlock {limit}", wrapper, "MEMLOCK", "ulimit -l", "memory")
 
 
-@fault("other_rlimits", "RLIMIT_STACK 256 kB, RLIMIT_CORE 0, RLIMIT_SIGPENDING 0: works")
+@fault("other_rlimits", "RLIMIT_STACK 256 kB, RLIMIT_CORE 0: works")
 def _other_rlimits(bench: Bench) -> None:
     target = bench.target()
-    for limit in ("stack=262144", "core=0", "sigpending=0"):
+    for limit in ("stack=262144", "core=0"):
         bench.reports_rightly(target, wrapper=("prlimit", f"--{limit}"))
+
+
+@fault("pending_signals", "RLIMIT_SIGPENDING 0: works, or says so")
+def _pending_signals(bench: Bench) -> None:
+    _works_or_says_why(bench, "no pending signals", ("prlimit", "--sigpending=0"), "ulimit -i")
 
 
 @fault("cpu_limit", "RLIMIT_CPU 1 s: the agent ends by SIGXCPU or SIGKILL, target unharmed")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gilscope import procfs
-from gilscope.errors import KernelOrBccMissing
+from gilscope.errors import KernelOrBccMissing, LimitReached
 from gilscope.kernel import keeper as keeper_module
 from gilscope.kernel.keeper import Keeper, Place
 
@@ -127,3 +127,17 @@ def test_a_program_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch, tmp_p
         Keeper()
     assert f"cannot start {tmp_path}/_keeper, which holds the probes: No such" in str(refused.value)
     assert "Install gilscope again" in refused.value.remedy
+
+
+def test_a_keeper_without_a_timer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """
+    It does not begin, since nothing would end it where it is stopped; the limit is named.
+    """
+    limited = tmp_path / "_keeper"
+    limited.write_text(f'#!/bin/sh\nexec prlimit --sigpending=0 "{keeper_module.PROGRAM}"\n')
+    limited.chmod(0o755)
+    monkeypatch.setattr(keeper_module, "PROGRAM", limited)
+
+    with pytest.raises(LimitReached, match="cannot begin: Resource temporarily") as refused:
+        Keeper()
+    assert "`ulimit -i`, RLIMIT_SIGPENDING" in refused.value.remedy
