@@ -60,6 +60,7 @@ def test_figures_are_those_of_the_process() -> None:
         ("Tracing\tthe GIL of caf\u00e9.py\n", True),
         ("Traceback (most recent call last):\n  File x\nValueError: y\n", False),
         ("KeyboardInterrupt\n", False),
+        ("Fatal Python error: init_import_site: x\nTraceback (most recent call last):\n", True),
         ("json.decoder.JSONDecodeError: z\n", False),
         ("a \x1b[31mred\n", False),
         ("a\rb\n", False),
@@ -70,7 +71,7 @@ def test_figures_are_those_of_the_process() -> None:
 )
 def test_what_is_plain(text: str, *, is_plain: bool) -> None:
     """
-    Words are; tracebacks, control characters and directions are not.
+    Words are, and those of an interpreter that was ended early; tracebacks and controls are not.
     """
     assert is_plain == (not not_plain(text))
 

@@ -13,17 +13,13 @@ import sys
 import threading
 
 
-def work(counts, number):
-    """Compute and count."""
+def work(counts, number, gate=None):
+    """Compute and count, as soon as the *gate* is open."""
+    if gate:
+        gate.wait()
     while True:
         sum(range(2000))
         counts[number] += 1
-
-
-def begin(gate, counts, number):
-    """Work as soon as all are there: who starts a thread would wait for the GIL with the others."""
-    gate.wait()
-    work(counts, number)
 
 
 def main():
@@ -31,9 +27,10 @@ def main():
     path, threads = sys.argv[1], int(sys.argv[2])
     with open(path, "r+b") as file:
         counts = memoryview(mmap.mmap(file.fileno(), 0)).cast("Q")
+    # Who starts threads would wait for the GIL with all those that compute already.
     gate = threading.Event()
     for number in range(threads):
-        threading.Thread(target=begin, args=(gate, counts, number), daemon=True).start()
+        threading.Thread(target=work, args=(counts, number, gate), daemon=True).start()
     gate.set()
     sys.stdout.write(json.dumps({"ready": True, "pid": os.getpid()}) + "\n")
     sys.stdout.flush()

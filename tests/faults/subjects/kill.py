@@ -6,6 +6,7 @@ import time
 
 from faults.bench import Bench
 from faults.memory_text import changed_bytes
+from faults.plain_words import is_of_python
 from faults.registry import Verdict, fault
 from faults.targets import Target
 from live.gilscope_command import Gilscope, eventually
@@ -163,7 +164,10 @@ def _sighup_sigquit(bench: Bench) -> None:
 
 
 def _ends_by(bench: Bench, command: Gilscope, number: signal.Signals) -> None:
-    code = command.outcome().exit_code
+    outcome = command.outcome()
+    if is_of_python(outcome.messages):
+        return
+    code = outcome.exit_code
     words = f"exit code {code} after {number.name}"
     bench.expect(Verdict.AGENT_DIED, code in (0, -number, 128 + number), words)
 
