@@ -7,8 +7,9 @@ FAULTS ?=
 BUILDER ?= docker
 
 python := .venv/bin/python
-# A process for each processor; the tests of one file share what they prepare.
-side_by_side := --numprocesses=auto --dist=loadfile
+# A process for each processor; the tests of one file share what they prepare. Where one of these
+# processes dies the run ends: another one in its place may wait for tests that never come.
+side_by_side := --numprocesses=auto --dist=loadfile --max-worker-restart=0
 version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init__.py)
 c_folders := probes agent/held_sampler agent/keeper agent/remote_memory agent/stm_log tests/stm tests/faults/programs
 c_files := $(wildcard $(foreach folder,$(c_folders),$(folder)/*.c $(folder)/*.h))
