@@ -33,18 +33,25 @@ _PAGE = 4096
 _SOON_S = 10.0
 _LOCKED_BEFORE_COND = 16
 
-# Waits for an address, and puts a page of a file there. From then on it hangs itself, too.
+# Waits for an address, and puts a page of a file there. From then on it hangs itself, too. Its
+# threads have ended by then: for one in a breakpoint the kernel looks at the page with the address
+# space locked, and who waits for that lock, and for how long, is in no tracer's hands.
 _TARGET = """
 import ctypes, json, os, sys, threading
+is_over = False
 def work():
-    while True:
+    while not is_over:
         sum(range(2000))
-for _ in range(2):
-    threading.Thread(target=work, daemon=True).start()
+threads = [threading.Thread(target=work) for _ in range(2)]
+for thread in threads:
+    thread.start()
 libc = ctypes.CDLL(None)
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
 print(json.dumps({"ready": True, "pid": os.getpid()}), flush=True)
 address = int(sys.stdin.readline())
+is_over = True
+for thread in threads:
+    thread.join()
 file = open(sys.argv[1], "rb")
 libc.mmap(address, 4096, 5, 0x12, file.fileno(), 0)
 """
