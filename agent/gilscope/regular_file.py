@@ -68,13 +68,26 @@ def opened_for_reading(looked_up: int, pid: int | str = "self") -> int:
 
 
 def _is_fuse(descriptor: int, pid: int | str) -> bool:
-    mount = mount_id(descriptor)
+    mount = _mount_of(descriptor)
     for process in dict.fromkeys((str(pid), "self")):
         kind = None if mount is None else _mount_kinds(process).get(mount)
         if kind is not None:
             return kind == _FUSE or kind.startswith(f"{_FUSE}.")
     # Mounted nowhere any more, or in a name space of a third process.
     return file_system_type(descriptor) == _FUSE_MAGIC
+
+
+def _mount_of(descriptor: int) -> int | None:
+    """Return the id of the mount, None where the kernel does not tell; raises OSError."""
+    try:
+        return mount_id(descriptor)
+    except OSError as error:
+        if error.errno not in {errno.ENOSYS, errno.EPERM}:
+            raise
+    # The call is new to the kernel, or to a filter. What is read here may be root's alone.
+    lines = Path(f"/proc/self/fdinfo/{descriptor}").read_bytes().splitlines()
+    found = (line.split()[1] for line in lines if line.startswith(b"mnt_id:"))
+    return next(map(int, found), None)
 
 
 def _mount_kinds(process: str) -> dict[int, str]:

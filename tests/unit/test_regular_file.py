@@ -1,12 +1,15 @@
 """Opening files that a stranger has named."""
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from gilscope import regular_file
 from gilscope.elf import ElfError
+from gilscope.kernel.syscalls import mount_id
 from gilscope.regular_file import (
     MOST_BYTES,
     HeldFile,
@@ -167,3 +170,27 @@ def test_words_are_found_wherever_they_lie(tmp_path: Path) -> None:
     assert [True, True, False] == [
         held.mentions([word]) for word in (b"_stm_start", b"_ITM", b"_stm_stop")
     ]
+
+
+@pytest.mark.parametrize("refusal", [errno.ENOSYS, errno.EPERM])
+def test_where_statx_is_refused_the_mount_is_known_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, refusal: int
+) -> None:
+    """
+    A filter that is older than the call refuses it: what lies on FUSE is still known by its mount.
+    """
+    file = tmp_path / "python3"
+    file.write_bytes(b"")
+    looked_up = look_up(str(file))
+    mount = mount_id(looked_up)
+    os.close(looked_up)
+    assert mount is not None
+
+    def refused(_: int) -> None:
+        raise OSError(refusal, os.strerror(refusal))
+
+    monkeypatch.setattr(regular_file, "mount_id", refused)
+    _opened(file)
+    monkeypatch.setattr(regular_file, "_mount_kinds", lambda _: {mount: "fuse.sshfs"})
+    with pytest.raises(OSError, match="it lies on a FUSE file system"):
+        _opened(file)
