@@ -1,5 +1,6 @@
 """Source lines, read out of the files of a real process."""
 
+import gc
 import os
 import subprocess
 import time
@@ -86,6 +87,7 @@ def test_nothing_is_left_open(tmp_path: Path) -> None:
     Neither by a reader that found its files nor by one that did not.
     """
     file = _source(tmp_path / "mod.py")
+    gc.collect()  # what others have left is not closed meanwhile
     before = len(list(Path("/proc/self/fd").iterdir()))
     with _process(tmp_path) as pid:
         assert _LINE == _read(pid, file)
