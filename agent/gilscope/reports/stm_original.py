@@ -1,7 +1,11 @@
-"""The report on an STM log in exactly the form that PyPy's own tool had."""
+"""The report on an STM log in exactly the form that PyPy's own tool had.
+
+But for control characters in what a program says of its places: these are left out.
+"""
 
 from collections.abc import Iterator, Mapping
 
+from gilscope.printable import printable
 from gilscope.reports.stm_words import old_percent
 from gilscope.stm.log import time_line_cells
 from gilscope.stm.markers import position_of
@@ -87,7 +91,7 @@ def _entry(conflict: Conflict, sources: Mapping[tuple[str, int], str]) -> Iterat
         f"{conflict.paused_ns / _NS_PER_S:.3f}s paused ({conflict.count}x {conflict.kind})"
     )
     for marker in conflict.markers or ("",):
-        yield f"  {marker}"
+        yield f"  {printable(marker)}"
         position = position_of(marker)
         source = position and sources.get((position.file, position.line))
         if source:

@@ -238,3 +238,14 @@ def test_cut_record_counts_for_the_original() -> None:
     assert (4, 2 * MS, 3 * MS) == (log.records, log.span_ns, log.totals.total_ns)
     assert {1} == {conflict.count for conflict in log.conflicts}
     assert 2 == len(log.conflicts)
+
+
+def test_places_do_nothing_to_a_terminal() -> None:
+    """
+    A damaged log can have any character in them.
+    """
+    writer = LogWriter("L7").add(0, 1, "START")
+    writer.add(3 * MS, 1, "WRITE_WRITE", "a \x1b[31m\0 b", "c", other=2).add(3 * MS, 1, "ABORT")
+    file = read_file(writer.content, Reading(is_original=True))
+
+    assert "\n  a [31m b\n  c\n" in stm_original.render(report_of(file))
