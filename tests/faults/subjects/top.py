@@ -136,7 +136,7 @@ import threading, types
 name = {name!r}
 code = work.__code__.replace(co_name=name, co_filename=name)
 for number in (2, 3):
-    function = types.FunctionType(code, globals())
+    function = types.FunctionType(code, work.__globals__, name, work.__defaults__)
     threading.Thread(target=function, args=(counts, number), daemon=True).start()
 """
 
