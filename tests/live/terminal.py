@@ -151,8 +151,9 @@ def in_terminal(
     for name in ("COLUMNS", "LINES", "COLORTERM", "NO_COLOR"):
         if name not in (extra or {}):
             variables.pop(name, None)
-    # As a login shell does: without it, signals of the terminal would reach nobody.
-    wrapper = ("setsid", "--ctty")
+    # As a login shell does: without it, signals of the terminal would reach nobody. What the test
+    # itself was told to ignore, by nohup or by a shell's &, is not what the command inherits.
+    wrapper = ("env", "--default-signal=HUP,INT,QUIT,TERM", "setsid", "--ctty")
     own = [*wrapper, *program, *arguments] if program else None
     with subprocess.Popen(
         own or command_line(*arguments, wrapper=wrapper),
