@@ -10,8 +10,9 @@ python := .venv/bin/python
 # A process for each processor; the tests of one file share what they prepare. Where one of these
 # processes dies the run ends: another one in its place may wait for tests that never come.
 side_by_side := --numprocesses=auto --dist=loadfile --max-worker-restart=0
+tests := PYTHONPATH=agent:tests
 version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init__.py)
-c_folders := probes agent/held_sampler agent/keeper agent/remote_memory agent/stm_log tests/stm tests/faults/programs
+c_folders := probes agent/native/keeper agent/native/lock_sampler agent/native/remote_memory agent/native/stm_log tests/support/stm_log tests/faults/programs
 c_files := $(wildcard $(foreach folder,$(c_folders),$(folder)/*.c $(folder)/*.h))
 
 .PHONY: help setup interpreters demo stack test test-faults soak unit check check-manifests format \
@@ -24,7 +25,7 @@ setup: ## Install what is missing: packages, kernel headers, .venv
 	@deploy/setup/install.sh
 
 interpreters: setup ## Fetch the interpreters that the live tests trace
-	@$(python) tests/interpreters.py fetch
+	@$(tests) $(python) -m support.interpreters.known fetch
 
 demo: setup ## Trace a program with a GIL convoy and show the report
 	@$(python) deploy/demo.py $(if $(SECONDS),--seconds $(SECONDS))
@@ -34,7 +35,7 @@ stack: setup ## Watch that program with Prometheus and Alertmanager until an ale
 
 test: interpreters check ## Run the checks and every test (as root: the live ones too)
 	@deploy/setup/install.sh containers
-	@nice $(python) tests/containers.py & image=$$!; \
+	@$(tests) nice $(python) -m support.containers.images & image=$$!; \
 	    $(python) -m pytest -m "not live or beside_others" $(side_by_side); first=$$?; \
 	    wait $$image; \
 	    $(python) -m pytest -m "live and not beside_others" && exit $$first
@@ -46,7 +47,7 @@ soak: interpreters ## Wear one agent out for two hours, or for SECONDS, and see 
 	@nice $(python) tests/faults/soak.py $(if $(SECONDS),--seconds $(SECONDS))
 
 unit: setup ## Run the tests that need no root and no network
-	@$(python) -m pytest tests/unit $(side_by_side)
+	@$(python) -m pytest tests/unit tests/benchmarks tests/deploy/dashboards tests/fuzz tests/packaging $(side_by_side)
 
 check: setup ## Run the linters, the formatters and the type checker
 	@$(python) -m ruff check
@@ -57,7 +58,7 @@ check: setup ## Run the linters, the formatters and the type checker
 
 check-manifests: setup ## Hold manifests and chart against Helm and a real kube-apiserver (Go)
 	@deploy/setup/manifest_tools.sh
-	@$(python) -m pytest tests/manifests
+	@$(python) -m pytest tests/deploy/manifests
 
 format: setup ## Let the formatters have their way
 	@$(python) -m ruff format
@@ -67,9 +68,9 @@ image: ## Build the container image gilscope:VERSION with BUILDER (default: dock
 	@$(BUILDER) build --tag gilscope:$(version) .
 
 fuzz: setup ## Search for input that breaks the readers, for SECONDS each (default: 60)
-	@for program in tests/fuzz/*.py; do \
+	@for program in tests/fuzz/[!t]*.py; do \
 	    echo "$$program"; \
-	    PYTHONPATH=agent:tests nice $(python) $$program $(if $(SECONDS),--seconds $(SECONDS)) || exit 1; \
+	    $(tests) nice $(python) $$program $(if $(SECONDS),--seconds $(SECONDS)) || exit 1; \
 	done
 
 bench: ## Measure what tracing costs
@@ -86,4 +87,4 @@ docs: setup ## Make the pages again that are made from code
 
 clean: ## Remove everything that the other targets made in this checkout
 	@umount --lazy .cache/containers/overlay 2>/dev/null || true
-	rm -rf .venv .cache build dist agent/gilscope/*.so agent/gilscope/*/*.so agent/gilscope/kernel/_keeper
+	rm -rf .venv .cache build dist agent/gilscope/*/_*.so agent/gilscope/*/*/_*.so agent/gilscope/bpf/uprobes/_keeper

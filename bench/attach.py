@@ -10,7 +10,7 @@ from bench.tool import ToolFailed, tool_started
 from bench.works import IDLE
 
 from accuracy.truth import started
-from interpreter_sources.interpreter import Interpreter
+from support.interpreters.interpreter import Interpreter
 
 __all__ = ["measure_attach"]
 

@@ -10,7 +10,7 @@ from bench.peers import bcc_python, py_spy
 from bench.tool import ToolFailed
 
 import gilscope
-from interpreter_sources.interpreter import Interpreter
+from support.interpreters.interpreter import Interpreter
 
 __all__ = ["StolenTime", "read_machine"]
 

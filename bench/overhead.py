@@ -31,9 +31,9 @@ from bench.tool import ToolFailed
 from bench.works import WORKS
 
 from accuracy.truth import WorkloadFailed
-from gilscope.kernel.headers import find_headers
-from interpreter_sources.interpreter import Interpreter, Unavailable
-from interpreter_sources.local import Pyenv, SystemPython
+from gilscope.bpf.compile.headers import find_headers
+from support.interpreters.interpreter import Interpreter, Unavailable
+from support.interpreters.local import Pyenv, SystemPython
 
 __all__ = ["main"]
 

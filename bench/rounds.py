@@ -12,7 +12,7 @@ from bench.tool import Tool, ToolFailed, tool_started
 from bench.works import IDLE, Work
 
 from accuracy.truth import Workload, started
-from interpreter_sources.interpreter import Interpreter
+from support.interpreters.interpreter import Interpreter
 
 __all__ = ["Bench", "command_for", "rotated"]
 

@@ -14,7 +14,7 @@ from bench.served import Figures, fetch_page
 from bench.tool import Tool, tool_started
 
 from accuracy.truth import Workload, WorkloadFailed, started
-from interpreter_sources.interpreter import Interpreter
+from support.interpreters.interpreter import Interpreter
 
 __all__ = ["BUSY", "MANY", "Plan", "measure_crowd"]
 

@@ -22,8 +22,8 @@ sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from bench.stm_page import FOLDER, show_and_keep
 
-from stm.program import played_log
-from stm.writer import HEADS, MAGIC
+from support.stm_log.program import played_log
+from support.stm_log.writer import HEADS, MAGIC
 
 __all__ = ["main", "write_long_log"]
 
@@ -39,8 +39,8 @@ _SECONDS = struct.Struct("<I")
 # Only the reading: a report of any length takes as long to start and to print.
 _READER = """
 import sys, time, json
-from gilscope.stm.log import Reading
-from gilscope.stm.read import read_log
+from gilscope.stm_log.reader import Reading
+from gilscope.stm_log.read import read_log
 began, cpu = time.perf_counter(), time.process_time()
 file = read_log(sys.argv[1], Reading(), lambda done, whole: None)
 print(json.dumps([time.perf_counter() - began, time.process_time() - cpu,

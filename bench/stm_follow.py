@@ -22,7 +22,7 @@ sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from bench.stm_page import FOLDER, show_and_keep
 
-from stm.writer import MAGIC, MS, LogWriter, S, marker
+from support.stm_log.writer import MAGIC, MS, LogWriter, S, marker
 
 __all__ = ["main", "second_of_log"]
 

@@ -4,6 +4,7 @@ import ctypes
 import importlib.util
 import os
 import platform
+import signal
 import tempfile
 from collections import Counter
 from functools import cache
@@ -25,6 +26,14 @@ def pytest_configure() -> None:
     """Let all tests share compiled programs, also with earlier runs, and leave the user's alone."""
     _CACHE.mkdir(mode=0o755, exist_ok=True)
     os.environ["XDG_CACHE_HOME"] = str(_CACHE)
+    _let_programs_hear_signals()
+
+
+def _let_programs_hear_signals() -> None:
+    """Let no program inherit that nohup, or a shell's &, has told the tests to ignore a signal."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

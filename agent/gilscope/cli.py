@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from typing import NoReturn, Protocol
 
 import gilscope
-from gilscope import ending
 from gilscope.commands import doctor, export, record, serve, stm, top
-from gilscope.doctor.refusals import explained
+from gilscope.doctor.explain import explained
 from gilscope.errors import GilscopeError, NotPython
-from gilscope.printable import printable
-from gilscope.shortage import explained_shortage
+from gilscope.system import ending
+from gilscope.system.shortage import explained_shortage
+from gilscope.text.printable import printable
 
 __all__ = ["COMMANDS", "build_parser", "main"]
 

@@ -1,6 +1,6 @@
 """The situations in which gilscope gives up, each with its exit code and its remedy."""
 
-from gilscope.printable import printable_lines
+from gilscope.text.printable import printable_lines
 
 __all__ = [
     "CannotListen",

@@ -92,21 +92,17 @@ make_venv() {
 
 # Compiles what is written in C again when it has changed; the installation did it the first time.
 build_extensions() {
-    held_sampler=$root/agent/gilscope/gil/_held_sampler.abi3.so
-    stm_log=$root/agent/gilscope/stm/_native.abi3.so
-    remote_memory=$root/agent/gilscope/_remote_memory.abi3.so
-    keeper=$root/agent/gilscope/kernel/_keeper
-    if is_built held_sampler "$held_sampler" && is_built remote_memory "$held_sampler" &&
-        is_built remote_memory "$remote_memory" && is_built stm_log "$stm_log" &&
-        is_built keeper "$keeper"; then
-        return 0
-    fi
-    say 'compiling what is written in C'
-    "$venv/bin/python" "$root/agent/hatch_build.py" >&2
+    for made in process/_remote_memory.abi3.so gil/tracing/_lock_sampler.abi3.so \
+        stm_log/_stm_log.abi3.so bpf/uprobes/_keeper; do
+        is_built "$root/agent/gilscope/$made" && continue
+        say 'compiling what is written in C'
+        "$venv/bin/python" "$root/agent/native/build.py" >&2
+        return
+    done
 }
 
 is_built() {
-    [ -e "$2" ] && [ -z "$(find "$root/agent/$1" -name '*.[ch]' -newer "$2" -type f)" ]
+    [ -e "$1" ] && [ -z "$(find "$root/agent/native" -name '*.[ch]' -newer "$1" -type f)" ]
 }
 
 have_monitoring() {

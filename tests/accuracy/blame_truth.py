@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from accuracy.truth import Answer, started
-from gilscope.gil.code_reader import UNKNOWN_FRAME
-from gilscope.gil.probe import GilProbe
-from gilscope.gil.site_cache import SiteCache
-from gilscope.gil.tracer import Tracer
-from gilscope.model import Edge, Frame, Observation, Stack, StackState, Tally
-from interpreters import Interpreter
-from tracing import command_of, looked_after, observation_of
+from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.tracing.tracer import Tracer
+from gilscope.model.gil import Edge, Observation, Tally
+from gilscope.model.stack import UNKNOWN_FRAME, Frame, Stack, StackState
+from gilscope.runtimes.cpython.sites.cache import SiteCache
+from support.interpreters.known import Interpreter
+from support.paths import WORKLOADS
+from support.tracing.trace import command_of, looked_after, observation_of
 
 __all__ = [
     "MOST_FRAMES",
@@ -34,7 +35,6 @@ __all__ = [
 MOST_FRAMES = 32
 """As many of a stack are noted."""
 
-_WORKLOADS = Path(__file__).resolve().parent.parent / "workloads"
 _TOLERANCE = 0.01
 _STALL_NS = 6_000_000
 """A busy machine may stop the workload between its clock and the wait, which then looks longer."""
@@ -136,7 +136,7 @@ def _play(interpreter: Interpreter, tracer: Tracer, script: str) -> Played:
                 workload.await_rest()
                 seen[scenario] = observation_of(tracer, workload.pid)
         workload.finish()
-    return Played(_WORKLOADS / script, truth, seen)
+    return Played(WORKLOADS / script, truth, seen)
 
 
 def true_edges(answer: Answer) -> tuple[TrueEdge, ...]:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from accuracy.blame_truth import Stage, stage_of
-from gilscope.gil.probe import GilProbe
-from interpreters import ALL_INTERPRETERS, Interpreter
-from tracing import probe, tracer, trap_costs
+from gilscope.gil.probes.probe import GilProbe
+from support.interpreters.known import ALL_INTERPRETERS, Interpreter
+from support.tracing.trace import probe, tracer, trap_costs
 
 __all__ = ["fresh_stage", "probe", "stage", "tracer", "trap_costs"]
 

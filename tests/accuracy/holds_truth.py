@@ -13,7 +13,8 @@ from enum import IntEnum
 from itertools import pairwise
 from pathlib import Path
 
-from gilscope.histogram import Histogram
+from gilscope.model.histogram import Histogram
+from support.paths import WORKLOADS
 
 __all__ = [
     "Hold",
@@ -25,7 +26,7 @@ __all__ = [
     "held_ns",
 ]
 
-_SOURCE = Path(__file__).resolve().parent.parent / "workloads" / "hold_witness.c"
+_SOURCE = WORKLOADS / "hold_witness.c"
 _COMPILER = ("gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread")
 
 # As in hold_witness.c.

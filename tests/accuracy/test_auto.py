@@ -9,14 +9,14 @@ import pytest
 
 from accuracy.holds_truth import Holds, Witness, held_ns
 from accuracy.truth import Workload, started
-from gilscope.gil.calibration import TrapCosts
-from gilscope.gil.full_mode import ObservationPlan
-from gilscope.gil.probe import GilProbe
-from gilscope.gil.tracer import Tracer
-from gilscope.model import Mode, Observation
-from interpreters import Interpreter, Unavailable, find_interpreter
-from live.holds import assert_sound, holds_of, observed_ns, tracing
-from tracing import command_of, looked_after, observation_of
+from gilscope.budget.trap_costs import TrapCosts
+from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.tracing.hold_windows import ObservationPlan
+from gilscope.gil.tracing.tracer import Tracer
+from gilscope.model.gil import Mode, Observation
+from support.interpreters.known import Interpreter, Unavailable, find_interpreter
+from support.tracing.hold_windows import assert_sound, holds_of, observed_ns, tracing
+from support.tracing.trace import command_of, looked_after, observation_of
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 

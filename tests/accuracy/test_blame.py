@@ -16,8 +16,8 @@ from accuracy.blame_truth import (
     lost_by,
     told,
 )
-from gilscope.gil.code_reader import UNKNOWN_FRAME
-from gilscope.model import Kind, Stack, StackState
+from gilscope.model.gil import Kind
+from gilscope.model.stack import UNKNOWN_FRAME, Stack, StackState
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 

@@ -7,11 +7,11 @@ import pytest
 
 from accuracy.blame_truth import TrueEdge, true_edges
 from accuracy.truth import started
-from gilscope.model import Stack
-from interpreters import find_interpreter
-from live.gilscope_command import gilscope_started
-from live.reports import assert_consistent
-from tracing import command_of
+from gilscope.model.stack import Stack
+from support.commands.gilscope import gilscope_started
+from support.commands.json_reports import assert_consistent
+from support.interpreters.known import find_interpreter
+from support.tracing.trace import command_of
 
 pytestmark = pytest.mark.live
 

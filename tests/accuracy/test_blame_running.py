@@ -15,8 +15,8 @@ from accuracy.blame_truth import (
     lines_marked,
     lost_by,
 )
-from gilscope.gil.code_reader import UNKNOWN_FRAME
-from gilscope.model import Edge, Kind, Stack, StackState
+from gilscope.model.gil import Edge, Kind
+from gilscope.model.stack import UNKNOWN_FRAME, Stack, StackState
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 

@@ -7,14 +7,14 @@ import pytest
 
 from accuracy.holds_truth import Holds, Witness, assert_same_lengths
 from accuracy.truth import Answer, ThreadTruth, Workload, started, thread_truths
-from gilscope.gil.calibration import TrapCosts
-from gilscope.gil.full_mode import ObservationPlan
-from gilscope.gil.probe import GilProbe
-from gilscope.gil.tracer import Tracer
-from gilscope.histogram import total
-from gilscope.model import Mode, Observation, ThreadTotals
-from interpreters import ALL_INTERPRETERS, ONE_PER_MINOR, Interpreter
-from live.holds import (
+from gilscope.budget.trap_costs import TrapCosts
+from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.tracing.hold_windows import ObservationPlan
+from gilscope.gil.tracing.tracer import Tracer
+from gilscope.model.gil import Mode, Observation, ThreadTotals
+from gilscope.model.histogram import total
+from support.interpreters.known import ALL_INTERPRETERS, ONE_PER_MINOR, Interpreter
+from support.tracing.hold_windows import (
     assert_adds_up,
     assert_sound,
     held_by,
@@ -22,8 +22,8 @@ from live.holds import (
     observed_ns,
     tracing,
 )
-from live.observations import thread_of
-from tracing import command_of, looked_after, observation_of
+from support.tracing.observations import thread_of
+from support.tracing.trace import command_of, looked_after, observation_of
 
 pytestmark = pytest.mark.live
 

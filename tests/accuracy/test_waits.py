@@ -7,10 +7,10 @@ import pytest
 
 from accuracy.holds_truth import Holds, Witness
 from accuracy.truth import ThreadTruth, Waits, known_waits, started
-from gilscope.gil.tracer import Tracer
-from gilscope.model import Cause, Kind, Tally, ThreadTotals
-from interpreters import ALL_INTERPRETERS, Interpreter, find_interpreter
-from tracing import command_of, looked_after, missed_events, observation_of
+from gilscope.gil.tracing.tracer import Tracer
+from gilscope.model.gil import Cause, Kind, Tally, ThreadTotals
+from support.interpreters.known import ALL_INTERPRETERS, Interpreter, find_interpreter
+from support.tracing.trace import command_of, looked_after, missed_events, observation_of
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 

@@ -12,15 +12,22 @@ import pytest
 
 from accuracy.holds_truth import Hold, Holds, Witness, assert_same_lengths, held_ns
 from accuracy.truth import Answer, started
-from gilscope.gil.probe import GilProbe
-from gilscope.gil.tracer import Tracer
-from gilscope.gil.window import Window
-from gilscope.histogram import slot_of
-from gilscope.model import Observation
-from interpreters import find_interpreter
-from live.holds import assert_adds_up, assert_sound, held_by, holds_of, observed_ns, tracing
-from live.observations import thread_of
-from tracing import command_of, observation_of
+from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.probes.window import Window
+from gilscope.gil.tracing.tracer import Tracer
+from gilscope.model.gil import Observation
+from gilscope.model.histogram import slot_of
+from support.interpreters.known import find_interpreter
+from support.tracing.hold_windows import (
+    assert_adds_up,
+    assert_sound,
+    held_by,
+    holds_of,
+    observed_ns,
+    tracing,
+)
+from support.tracing.observations import thread_of
+from support.tracing.trace import command_of, observation_of
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 

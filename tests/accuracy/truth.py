@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from support.paths import WORKLOADS
+
 __all__ = [
     "CpuSplit",
     "ExactCounts",
@@ -24,7 +26,6 @@ __all__ = [
     "thread_truths",
 ]
 
-_WORKLOADS = Path(__file__).resolve().parent.parent / "workloads"
 _PATIENCE_S = 30.0
 
 Answer = Mapping[str, Any]
@@ -165,7 +166,7 @@ def started(python: Sequence[str], script: str, *arguments: str) -> Iterator[Wor
 
     *script* is a file name in tests/workloads. Raises WorkloadFailed if it does not get ready.
     """
-    with spoken_to([*python, str(_WORKLOADS / script), *arguments]) as workload:
+    with spoken_to([*python, str(WORKLOADS / script), *arguments]) as workload:
         yield workload
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import yaml
 
-from deploy.manifests import DEPLOY
-from docs.pages import ROOT
 from gilscope import __version__
+from support.deploy.manifests import DEPLOY
+from support.docs.pages import ROOT
 
 _CHART = DEPLOY / "helm" / "gilscope"
 

@@ -10,12 +10,12 @@ import jsonschema
 import pytest
 import yaml
 
-from deploy.manifests import DEPLOY
-from docs.pages import ROOT
 from gilscope import __version__
+from gilscope.assets.bundles import provisioning
 from gilscope.cli import build_parser
-from gilscope.shipped import provisioning
-from prometheus_tools import prometheus_tool
+from support.deploy.manifests import DEPLOY
+from support.docs.pages import ROOT
+from support.prometheus.tools import prometheus_tool
 
 _FILE = DEPLOY / "compose.yaml"
 _SCHEMA = json.loads((Path(__file__).parent / "schemas" / "compose-spec.json").read_text())

@@ -1,7 +1,7 @@
 """The image, built for real, and run for real beside a container with a Python in it.
 
 The base is made from packages of the distribution under the name that the Dockerfile asks for: it
-is like the official image of that name, and not that image (see tests/containers.py).
+is like the official image of that name, and not that image (see support/containers/images.py).
 """
 
 import json
@@ -16,16 +16,16 @@ from typing import Any
 import pytest
 
 from accuracy.truth import Workload, exact_counts, started
-from containers import SIDECAR, base_image, built_image, container, let_go, podman
-from live.builds import build
-from live.doctor import found, missing, running
-from live.gilscope_command import Outcome, eventually, line_started
-from live.service import Service, service_of
-from tracing import command_of
+from support.commands.doctor import found, missing, running
+from support.commands.gilscope import Outcome, eventually, line_started
+from support.commands.serve import Service, service_of
+from support.containers.images import SIDECAR, base_image, built_image, container, let_go, podman
+from support.interpreters.builds import build
+from support.paths import WORKLOADS
+from support.tracing.trace import command_of
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
-_WORKLOADS = Path(__file__).resolve().parents[1] / "workloads"
 _SERVE = ("serve", "--all", "--listen", "127.0.0.1:0")
 _WITHOUT_PROFILE = tuple(option for option in SIDECAR if not option.startswith("--security"))
 
@@ -48,7 +48,7 @@ def _target() -> Iterator[_Target]:
     """Run an interpreter that the base image does not have, and that the agent's cannot see."""
     interpreter = build("pyenv-3.12")
     prefix = str(Path(interpreter.argv[0]).parents[1])
-    volumes = [f"--volume={path}:{path}:ro" for path in (prefix, str(_WORKLOADS))]
+    volumes = [f"--volume={path}:{path}:ro" for path in (prefix, str(WORKLOADS))]
     volumes.append(f"--volume={_compiled()}:{_compiled()}")
     # Real-time priority keeps the scheduler out of what is measured.
     with (
@@ -62,7 +62,7 @@ def _compiled() -> str:
     """Return the folder in which the C part of the workloads is; the container has no compiler."""
     script = "import gilclock; print(gilclock.build())"
     line = [sys.executable, "-c", script]
-    done = subprocess.run(line, cwd=_WORKLOADS, capture_output=True, text=True, check=True)
+    done = subprocess.run(line, cwd=WORKLOADS, capture_output=True, text=True, check=True)
     return str(Path(done.stdout.strip()).parent)
 
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
-from containers import SIDECAR
+from support.containers.images import SIDECAR
+from support.paths import ROOT
 
-_ROOT = Path(__file__).resolve().parents[2]
-_DEPLOY = _ROOT / "deploy"
+_DEPLOY = ROOT / "deploy"
 _RUNTIME_PROFILE = Path("/usr/share/containers/seccomp.json")
-_PROJECT = tomllib.loads((_ROOT / "pyproject.toml").read_text())
+_PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 _OPTIONAL = _PROJECT["project"]["optional-dependencies"]
 _NEEDED = [*_PROJECT["project"]["dependencies"], *_OPTIONAL["web"]]
 _CALLS = {"bpf", "perf_event_open"}
@@ -35,7 +35,7 @@ def test_hadolint_has_nothing_to_say() -> None:
     The linter of Dockerfiles finds nothing but what the file itself excuses.
     """
     linted = subprocess.run(
-        [Path(sys.executable).with_name("hadolint"), _ROOT / "Dockerfile"],
+        [Path(sys.executable).with_name("hadolint"), ROOT / "Dockerfile"],
         capture_output=True,
         text=True,
         check=False,
@@ -116,10 +116,10 @@ def test_the_page_shows_the_options_that_are_tested() -> None:
     """
     The command line of docs/container.md has the options under which the tests run the image.
     """
-    page = (_ROOT / "docs" / "container.md").read_text()
+    page = (ROOT / "docs" / "container.md").read_text()
     (line,) = [line for line in page.splitlines() if line.startswith("docker run ")]
     shown = re.sub(r"(--\S+) (?!--)(\S+)", r"\1=\2", line).split()
-    tested = [option.replace(f"{_ROOT}/", "") for option in SIDECAR]
+    tested = [option.replace(f"{ROOT}/", "") for option in SIDECAR]
 
     assert tested == [option for option in shown if option in tested]
     assert {"--name=gilscope", "--pid=container:web", "--publish=127.0.0.1:9845:9845"} == {

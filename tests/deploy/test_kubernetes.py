@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from deploy.manifests import DEPLOY, Object, faults, objects
-from docs.pages import ROOT
 from gilscope import __version__
+from gilscope.assets.bundles import kubernetes
 from gilscope.cli import build_parser
-from gilscope.serve import parse_address
-from gilscope.shipped import kubernetes
+from gilscope.web.server import parse_address
+from support.deploy.manifests import DEPLOY, Object, faults, objects
+from support.docs.pages import ROOT
 
 _FILES = sorted([*DEPLOY.glob("kubernetes/*.yaml"), *DEPLOY.glob("prometheus-operator/*.yaml")])
 _EXPORTED = kubernetes()

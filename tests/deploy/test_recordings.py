@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from gilscope.reports import openmetrics, prometheus
-from live.monitoring import pushgateway, textfile_collector
-from live.prometheus_server import Prometheus
-from live.prometheus_server import prometheus as prometheus_server
-from live.ready_server import answer
-from prometheus_rules import rules
-from prometheus_tools import prometheus_tool
-from recordings import full_mode
-from unit.collectors.scraped import Scrape, parse
+from gilscope.reports.gil import openmetrics, prometheus
+from support.commands.http_server import answer
+from support.prometheus.monitoring import pushgateway, textfile_collector
+from support.prometheus.rules import rules
+from support.prometheus.server import Prometheus
+from support.prometheus.server import prometheus as prometheus_server
+from support.prometheus.tools import prometheus_tool
+from support.recordings.gil import full_mode
+from support.reports.scraped import Scrape, parse
 
 _BEGAN_S, _ENDED_S = 1700000000.251, 1700000002.251
 _RECORDING = replace(full_mode(), ended_ns=1_700_000_002_251_000_000, host="web-1")

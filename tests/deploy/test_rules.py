@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gilscope.gil.losses import Loss
-from gilscope.histogram import BOUNDS_NS
-from gilscope.model import Kind
-from prometheus_rules import (
+from gilscope.gil.abi import Loss
+from gilscope.model.gil import Kind
+from gilscope.model.histogram import BOUNDS_NS
+from support.paths import AGENT, ROOT
+from support.prometheus.rules import (
     RULES,
     Rule,
     exported_labels,
@@ -20,13 +21,12 @@ from prometheus_rules import (
     quickened,
     rules,
 )
-from prometheus_tools import prometheus_tool
+from support.prometheus.tools import prometheus_tool
 
 _ALERTS = [rule for rule in rules() if rule.is_alert]
-_ROOT = RULES.parents[1]
 _TESTS = sorted((RULES / "tests").glob("*_test.yml"))
 
-_EVENTS = (_ROOT / "agent" / "stm_log" / "events.c").read_text()
+_EVENTS = (AGENT / "native" / "stm_log" / "events.c").read_text()
 _VALUES = {
     "kind": {kind.value for kind in Kind} | set(re.findall(r'"STM_(\w+)"', _EVENTS)),
     "le": {repr(ns / 1e9) for ns in BOUNDS_NS},
@@ -111,13 +111,13 @@ def test_alerts_say_what_to_do(rule: Rule) -> None:
     """
     Each has a severity, a description with its value, and a runbook that exists and names it.
     """
-    runbook = _ROOT / rule.annotations["runbook_url"]
+    runbook = ROOT / rule.annotations["runbook_url"]
 
     assert {"severity"} == set(rule.labels)
     assert rule.labels["severity"] in ("warning", "critical")
     assert {"summary", "description", "runbook_url"} == set(rule.annotations)
     assert "$value" in rule.annotations["description"]
-    assert _ROOT / "docs" / "runbooks" == runbook.parent
+    assert ROOT / "docs" / "runbooks" == runbook.parent
     assert f"# {rule.name}\n" in runbook.read_text()
 
 
@@ -125,7 +125,7 @@ def test_each_runbook_has_its_alert() -> None:
     """
     There is a page for each alert and no other.
     """
-    pages = {f"docs/runbooks/{path.name}" for path in (_ROOT / "docs" / "runbooks").glob("*.md")}
+    pages = {f"docs/runbooks/{path.name}" for path in (ROOT / "docs" / "runbooks").glob("*.md")}
 
     assert {rule.annotations["runbook_url"] for rule in _ALERTS} == pages
 

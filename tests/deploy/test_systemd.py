@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from deploy.manifests import DEPLOY
-from docs.pages import ROOT
 from gilscope.cli import build_parser
+from support.deploy.manifests import DEPLOY
+from support.docs.pages import ROOT
 
 _UNIT = DEPLOY / "systemd" / "gilscope.service"
 _MOST_EXPOSED = 30

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from docs.command_blocks import Place, Started, blocks_of, commands_of, free_port, place
-from docs.pages import DOCS, ROOT
-from live.monitoring import pushgateway
+from support.docs.command_blocks import Place, Started, blocks_of, commands_of, free_port, place
+from support.docs.pages import DOCS, ROOT
+from support.prometheus.monitoring import pushgateway
 
 _FOLDERS = {
     ROOT / "README.md": "",
@@ -25,7 +25,7 @@ _ALONE = DOCS / "guide.md"
 
 _NOT_RUN = {
     "/opt/gilscope/bin/pip wheel --no-deps --wheel-dir dist .": "the packaging test makes a wheel",
-    "make stack": "tests/live/test_stack.py runs it",
+    "make stack": "tests/live/serve/test_stack.py runs it",
     "make test": "this test is part of it",
     "flamegraph.pl --countname ns waits.txt > waits.svg": "no package has that program",
     "grep '^holders' waits.txt | flamegraph.pl --countname ns > holders.svg": "likewise",

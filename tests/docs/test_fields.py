@@ -11,21 +11,23 @@ from typing import Any
 import pytest
 
 from accuracy.truth import started
-from docs.pages import DOCS, section, words_in_first_cells
-from gilscope.blame_book import BlameBook
-from gilscope.collectors.stm import ERRORS
-from gilscope.diagnosis import Status
-from gilscope.gil.losses import Loss
+from gilscope.exporter.stm_log import ERRORS
+from gilscope.gil.abi import Loss
 from gilscope.metrics import FAMILIES
-from gilscope.model import Cause, Kind, Recording, Refusal, StackState
-from gilscope.reports import json as json_report
-from gilscope.reports import page, text
-from gilscope.stacks import IN_WORDS
-from gilscope.web.parse import KEYS
-from live.gilscope_command import gilscope
-from recordings import convoy, full_mode, gil, with_edges
-from stm.following import followed_log
-from stm_recordings import stm_observation
+from gilscope.model.diagnosis import Status
+from gilscope.model.gil import Cause, Kind, Recording, Refusal
+from gilscope.model.stack import StackState
+from gilscope.naming.sites import IN_WORDS
+from gilscope.reports.gil import json as json_report
+from gilscope.reports.gil.text import report as text_report
+from gilscope.series.blocking import BlockingSeries
+from gilscope.web.config.parse import KEYS
+from gilscope.web.page import page
+from support.commands.gilscope import gilscope
+from support.docs.pages import DOCS, section, words_in_first_cells
+from support.recordings.gil import convoy, full_mode, gil, with_edges
+from support.recordings.transactions import stm_observation
+from support.stm_log.following import followed_log
 
 _MAN = DOCS / "man"
 _BY_NAME = {"kinds", "lost_events"}
@@ -68,7 +70,9 @@ def test_headings_of_the_report_are_explained() -> None:
     headings = {
         line.partition(":")[0] + ":" * (":" in line)
         for recording in (convoy(), full_mode())
-        for line, following in pairwise(text.render(_two_interpreters(recording)).splitlines())
+        for line, following in pairwise(
+            text_report.render(_two_interpreters(recording)).splitlines()
+        )
         if not line.startswith(" ") and following.startswith(" ")
     }
 
@@ -94,7 +98,7 @@ def test_both_ends_of_a_wait_are_explained() -> None:
     """
     The table has the lines of the report that are no headings of an indented part.
     """
-    report = text.render(with_edges())
+    report = text_report.render(with_edges())
     words = (
         "Who kept whom waiting",
         "Both ends are known for",
@@ -175,7 +179,7 @@ def test_columns_of_the_landing_page_are_explained() -> None:
     The table has every column of the page, and none that it has not.
     """
     seen = with_edges().observation
-    lately = BlameBook().lately([seen], most=5)
+    lately = BlockingSeries().lately([seen], most=5)
     refusals = [Refusal(7, "old.py", "too old", "Update it.")]
     html = page.main_part(
         page.Figures(

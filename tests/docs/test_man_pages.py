@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from docs.pages import DOCS, MAN_PAGES, section, table_rows
 from gilscope import errors
 from gilscope.cli import COMMANDS, build_parser
+from support.docs.pages import DOCS, MAN_PAGES, section, table_rows
 
 _SECTIONS = [
     "NAME",

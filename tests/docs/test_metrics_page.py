@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from docs.pages import DOCS, ROOT
 from gilscope.metrics import FAMILIES, PROCESS_LABELS, Family
 from gilscope.reports import metric_table
+from support.docs.pages import DOCS, ROOT
 
 _PAGE = DOCS / "metrics.md"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.pages import DOCS, ROOT, markdown_pages
+from support.docs.pages import DOCS, ROOT, markdown_pages
 
 _PAGES = markdown_pages()
 _LINK = re.compile(r"\]\(([^)\s]+)\)")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from docs.pages import DOCS, MAN_PAGES, ROOT, code_blocks, section, table_rows
 from gilscope.cli import build_parser
-from interpreters import ALL_INTERPRETERS
+from support.docs.pages import DOCS, MAN_PAGES, ROOT, code_blocks, section, table_rows
+from support.interpreters.known import ALL_INTERPRETERS
 
 _README = (ROOT / "README.md").read_text()
 _LINES = [line for block in code_blocks(_README, "(?:sh|console)") for line in block.splitlines()]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from docs.pages import DOCS, code_blocks, section
 from gilscope.cli import build_parser
-from prometheus_rules import known_labels, labels_of
+from support.docs.pages import DOCS, code_blocks, section
+from support.prometheus.rules import known_labels, labels_of
 
 _RUNBOOKS = sorted((DOCS / "runbooks").glob("*.md"))
 _OTHER_COMMANDS = ("curl", "gdb")

@@ -2,14 +2,16 @@
 
 import json
 
-from docs.pages import DOCS, json_keys, section, words_in_first_cells
-from gilscope.reports import stm_follow_json, stm_json, stm_text
-from gilscope.stm.intervals import interval
-from gilscope.stm.log import TABLES
-from stm.following import followed_log
-from stm.program import played_log
-from stm.reading import file_of, report_of
-from stm.writer import LogWriter
+from gilscope.reports.stm_log import interval_json
+from gilscope.reports.stm_log import json as stm_log_json
+from gilscope.reports.stm_log import text as stm_log_text
+from gilscope.stm_log.interval import interval
+from gilscope.stm_log.reader import TABLES
+from support.docs.pages import DOCS, json_keys, section, words_in_first_cells
+from support.stm_log.following import followed_log
+from support.stm_log.program import played_log
+from support.stm_log.reading import file_of, report_of
+from support.stm_log.writer import LogWriter
 
 _BY_NAME = {"files", "counts", "with_marker", "waits", "logs", "errors"}
 """JSON objects whose keys are names of files or events."""
@@ -30,7 +32,7 @@ def test_json_keys_are_explained() -> None:
     The table has every key of the report, and none that it has not.
     """
     report = report_of(file_of(_two_logs()))
-    merged = stm_json.report(report)
+    merged = stm_log_json.report(report)
     merged["merged"] = [{"name": "", "names": []}]
 
     assert words_in_first_cells(_fields("JSON")) == json_keys(merged, _BY_NAME)
@@ -41,7 +43,7 @@ def test_json_keys_of_follow_are_explained() -> None:
     The table has every key of a line, and none that it has not.
     """
     seen = interval((), [followed_log(_two_logs())], 1)
-    line = json.loads(stm_follow_json.render(seen, 0.0, most=1))
+    line = json.loads(interval_json.render(seen, 0.0, most=1))
     line["report"] = None
 
     assert words_in_first_cells(_fields("JSON of follow")) == json_keys(line, _BY_NAME)
@@ -53,8 +55,8 @@ def test_words_of_the_text_are_explained() -> None:
     """
     writer = LogWriter().add(0, 1, "START").add(1, 1, "ABORT")
     lines = [
-        *stm_text.render(report_of(file_of(_two_logs()))).splitlines(),
-        *stm_text.render(report_of(file_of(writer.content))).splitlines(),
+        *stm_log_text.render(report_of(file_of(_two_logs()))).splitlines(),
+        *stm_log_text.render(report_of(file_of(writer.content))).splitlines(),
     ]
     words = words_in_first_cells(_fields("Text"))
     starts = {line.strip().partition(":")[0] + ":" for line in lines if ":   " in line}

@@ -10,7 +10,7 @@ from faults.bpf_objects import all_objects
 from faults.memory_text import changed_bytes
 from faults.registry import Failed, Verdict
 from faults.targets import Target, with_variable
-from live.gilscope_command import Gilscope, eventually
+from support.commands.gilscope import Gilscope, eventually
 
 __all__ = ["ends_well", "frees_its_objects", "is_unharmed", "leaves_no_process"]
 

@@ -17,8 +17,8 @@ from faults.agent_watch import AgentWatch
 from faults.plain_words import not_plain
 from faults.registry import Failed, Verdict
 from faults.targets import SYSTEM_PYTHON, Target, contending
-from live.gilscope_command import Gilscope, Outcome, eventually, gilscope_started
-from live.service import Scrape, Service, service_of
+from support.commands.gilscope import Gilscope, Outcome, eventually, gilscope_started
+from support.commands.serve import Scrape, Service, service_of
 
 __all__ = ["AGENT_MARK", "Bench", "wait_s_of"]
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from accuracy.truth import started
 from faults.bench import Bench
 from faults.targets import SYSTEM_PYTHON, Target
-from live.service import Service
-from stm.program import played_log
+from support.commands.serve import Service
+from support.stm_log.program import played_log
 
 __all__ = ["Churn"]
 

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 from faults.registry import NotHere
-from interpreters import Interpreter, Unavailable, find_interpreter
+from support.interpreters.known import Interpreter, Unavailable, find_interpreter
 
 __all__ = ["compiled", "found", "python_flags"]
 

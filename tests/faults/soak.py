@@ -23,7 +23,7 @@ from faults.agent_watch import AgentFigures, AgentWatch, with_descendants  # noq
 from faults.bench import Bench, new_folder  # noqa: E402 - needs the paths
 from faults.bpf_objects import objects_of  # noqa: E402 - as above
 from faults.churn import Churn  # noqa: E402 - as above
-from live.service import Scrape, Service  # noqa: E402 - as above
+from support.commands.serve import Scrape, Service  # noqa: E402 - as above
 
 _SAMPLES_LEAST = 12
 _INTERVAL_S = 60.0

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from accuracy.truth import Workload, spoken_to
-from live.gilscope_command import eventually
+from support.commands.gilscope import eventually
 
 __all__ = ["AS_NOBODY", "SYSTEM_PYTHON", "Target", "contending", "cpu_ns", "with_variable"]
 

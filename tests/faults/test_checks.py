@@ -10,7 +10,7 @@ from faults.bpf_objects import all_objects
 from faults.memory_text import changed_bytes
 from faults.plain_words import not_plain
 from faults.registry import all_faults
-from live.gilscope_command import eventually, gilscope_started
+from support.commands.gilscope import eventually, gilscope_started
 
 _PYTHON = "/usr/bin/python3.11"
 

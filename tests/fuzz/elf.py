@@ -22,13 +22,14 @@ if __name__ == "__main__":
     _ROOT = Path(__file__).resolve().parents[2]
     sys.path[:0] = [str(_ROOT / "agent"), str(_ROOT / "tests")]
 
-from gil_programs import BUILDS, build_program, stripped
-from gilscope.elf import ElfError, ElfImage
+from gilscope.elf.image import ElfError, ElfImage
 from gilscope.errors import GilscopeError
-from gilscope.gil.interpreter import identify
-from gilscope.gil.sites import resolve_sites
-from gilscope.stm_live.sites import find_sites
-from stm_targets import ITM, RPYTHON, built
+from gilscope.runtimes.cpython.detect import identify
+from gilscope.runtimes.cpython.sites.resolve import resolve_sites
+from gilscope.runtimes.stm.sites import find_sites
+from support.gil.lock_program import BUILDS, build_program, stripped
+from support.paths import WORKLOADS
+from support.tracing.transactions import ITM, RPYTHON, built
 
 __all__ = ["Failure", "Fuzzer", "seed_files"]
 
@@ -296,7 +297,7 @@ def _like_python(folder: Path) -> bytes:
     )
     build = next(build for build in BUILDS if build.name == _BUILDS[0])
     library = folder / "libpython.so"
-    lock = Path(__file__).resolve().parents[1] / "gil_programs" / "lock.c"
+    lock = WORKLOADS / "gil" / "lock.c"
     visible = "-fvisibility=default"
     command = ["gcc", "-pthread", *build.flags, visible, "-o", str(library), str(lock), str(source)]
     subprocess.run(command, check=True)

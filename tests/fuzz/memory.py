@@ -15,16 +15,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gilscope.errors import GilscopeError
-from gilscope.gil.code_identity import is_code
-from gilscope.gil.code_reader import CodeReader
-from gilscope.gil.debug_offsets import read_members
-from gilscope.gil.frames import outermost_frames, read_code, read_places
-from gilscope.gil.interpreter import Interpreter
-from gilscope.gil.layout import layout_for
-from gilscope.gil.memory import TornRead
-from gilscope.gil.runtime import kernel_thread_id, read_gils, read_threads
-from unit.gil.python_in_memory import LAYOUTS, PythonInMemory
-from unit.gil.recorded_offsets import RECORDED_OFFSETS
+from gilscope.process.remote_read import TornRead
+from gilscope.runtimes.cpython.code_objects import CodeReader, is_code
+from gilscope.runtimes.cpython.debug_offsets import read_members
+from gilscope.runtimes.cpython.detect import Interpreter
+from gilscope.runtimes.cpython.frames import outermost_frames, read_code, read_places
+from gilscope.runtimes.cpython.layout import layout_for
+from gilscope.runtimes.cpython.runtime import kernel_thread_id, read_gils, read_threads
+from support.gil.python_in_memory import LAYOUTS, PythonInMemory
+from support.gil.recorded_offsets import RECORDED_OFFSETS
 
 __all__ = ["Failed", "fuzz"]
 

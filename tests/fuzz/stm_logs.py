@@ -7,10 +7,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from stm.searcher import CLANG, SMALL_LIMITS, build, search
+from support.paths import ROOT
+from support.stm_log.searcher import CLANG, SMALL_LIMITS, build, search
 
 _RUNS = {"small limits": SMALL_LIMITS, "the limits of the product": ()}
-_KEPT = Path(__file__).resolve().parents[2] / ".cache" / "fuzz"
+_KEPT = ROOT / ".cache" / "fuzz"
 
 
 def main() -> None:

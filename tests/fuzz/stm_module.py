@@ -17,14 +17,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from stm.program import played_log
-from stm.searcher import SMALL_LIMITS, seeds
-from stm.writer import EVENTS
+from support.paths import AGENT, ROOT
+from support.stm_log.program import played_log
+from support.stm_log.searcher import SMALL_LIMITS, seeds
+from support.stm_log.writer import EVENTS
 
-_ROOT = Path(__file__).resolve().parents[2]
-_NAME = "gilscope.stm._native"
+_NAME = "gilscope.stm_log._stm_log"
 _FAULT = 70
-_KEPT = _ROOT / ".cache" / "fuzz"
+_KEPT = ROOT / ".cache" / "fuzz"
 _OPTION_BYTES = 3
 
 
@@ -66,7 +66,7 @@ def _compile(module: Path) -> None:
         "-DPy_LIMITED_API=0x030b0000",
         *(f"-D{limit}" for limit in SMALL_LIMITS),
         f"-I{sysconfig.get_paths()['include']}",
-        *map(str, sorted((_ROOT / "agent" / "stm_log").glob("*.c"))),
+        *map(str, sorted((AGENT / "native" / "stm_log").glob("*.c"))),
         *("-o", str(module)),
     ]
     subprocess.run(command, check=True)

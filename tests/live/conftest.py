@@ -1,6 +1,6 @@
 """What live tests share."""
 
-from live.browser import browser
-from tracing import probe, tracer, trap_costs
+from support.browser.browser import browser
+from support.tracing.trace import probe, tracer, trap_costs
 
 __all__ = ["browser", "probe", "tracer", "trap_costs"]

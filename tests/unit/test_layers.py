@@ -1,118 +1,50 @@
-"""Holds the modules to their layers: imports go downward, and what touches the world is listed."""
+"""Holds the rooms of the package to their floors: imports go downward, and most rooms are pure."""
 
-import ast
-from collections.abc import Iterator
-from pathlib import Path
+from pathlib import PurePath
 
 import pytest
 
-_PACKAGE = Path(__file__).resolve().parents[2] / "agent" / "gilscope"
+from support.imports import MODULES, imported_names, own_imports
 
-_BASE, _PURE, _IO, _VIEWS, _SERVING, _COMMANDS, _CLI = range(7)
+_FLOORS = (
+    ("arch", "assets", "budget", "metrics", "model"),
+    ("elf", "text"),
+    ("errors", "naming"),
+    ("stm_log", "system", "top"),
+    ("process", "series"),
+    ("bpf", "exporter", "runtimes"),
+    ("gil", "reports", "transactions"),
+    ("doctor", "web"),
+    ("discovery",),
+    ("commands",),
+    ("cli",),
+    ("__main__",),
+)
+"""A room imports from rooms on lower floors, and from itself."""
+_FLOOR_OF = {room: number for number, rooms in enumerate(_FLOORS) for room in rooms}
 
-_BASE_MODULES = {"", "errors", "histogram", "metrics", "model", "printable"}
-# Whatever is not listed here or found in a package below is pure.
-_IO_MODULES = {
-    "agent_reader",
-    "allocation",
-    "assets",
-    "atomic_output",
-    "bare_agent",
-    "births",
-    "breakpoints",
-    "cache_folder",
-    "descriptors",
-    "discovery",
-    "ending",
-    "cpu_time",
-    "gil.blame_tables",
-    "gil.calibration",
-    "gil.count_tables",
-    "gil.find_sites",
-    "gil.frame_walk",
-    "gil.full_mode",
-    "gil.handles",
-    "gil.held_sampler",
-    "gil.held_time",
-    "gil.lock_memory",
-    "gil.notices",
-    "gil.plan",
-    "gil.practice_lock",
-    "gil.probe",
-    "gil.quotas",
-    "gil.process_reads",
-    "gil.reading_allowance",
-    "gil.readings",
-    "gil.request",
-    "gil.return_sites",
-    "gil.role_reader",
-    "gil.site_cache",
-    "gil.site_search",
-    "gil.thread_finder",
-    "gil.traced",
-    "gil.traced_processes",
-    "gil.tracer",
-    "gil.tracing_cost",
-    "gil.trap_costs",
-    "gil.usage",
-    "gil.wakeups",
-    "gil.window",
-    "guarded_memory",
-    "launch",
-    "memory_reader",
-    "waiting_thread",
-    "log_output",
-    "mapped_file",
-    "own_memory",
-    "process_access",
-    "process_files",
-    "process_name",
-    "scheduling",
-    "shipped",
-    "procfs",
-    "procmem",
-    "regular_file",
-    "shortage",
-    "source_lines",
-    "standard_streams",
-    "stm.follow",
-    "stm.followed_file",
-    "stm.inotify",
-    "stm.log_file",
-    "stm.notice",
-    "stm.places",
-    "stm.read",
-    "stm.sources",
-    "stm_live.cost",
-    "stm_live.plan",
-    "stm_live.probe",
-    "stm_live.request",
-    "stm_live.target",
-    "stm_live.tracer",
-    "stm_live.window",
-    "stm_live.window_thread",
-    "stm_live.windows",
-    "target",
-    "web.access",
-    "web.connections",
-    "web.guard",
-    "web.listener",
-    "web.tls",
+_MOST_MODULES = 15
+"""In one folder."""
+
+_PURE_ROOMS = (
+    *("arch", "budget", "elf", "errors", "exporter", "metrics", "model", "naming"),
+    *("reports", "series", "text", "top"),
+    *("gil.abi", "gil.totals", "runtimes", "stm_log"),
+)
+"""They import no files, sockets, processes or clocks, but for these modules, each with a reason."""
+_TOUCHING = {
+    "exporter.collector": "knows how long a scrape takes",
+    "runtimes.cpython.sites.cache": "keeps what was found in files",
+    "runtimes.cpython.sites.search": "starts the child that searches",
+    "runtimes.cpython.sites.search_child": "is that child",
+    "runtimes.cpython.thread_roles": "knows what time it is",
+    "runtimes.cpython.unwind_info": "reads what the loader has mapped",
+    "stm_log.follow": "follows files",
+    "stm_log.log_file": "opens them",
+    "stm_log.read": "reads them",
+    "stm_log.source_lines": "reads sources",
+    "top.terminal_driver": "is the terminal",
 }
-_LAYER_OF_PACKAGE = {
-    "doctor": _IO,
-    "kernel": _IO,
-    "collectors": _VIEWS,
-    "reports": _VIEWS,
-    "top": _VIEWS,
-    "serve": _SERVING,
-    "watched": _SERVING,
-    "commands": _COMMANDS,
-    "cli": _CLI,
-    "entry": _CLI,
-    "__main__": _CLI,
-}
-
 _TOUCHES_THE_WORLD = {
     "bcc",
     "fcntl",
@@ -126,92 +58,110 @@ _TOUCHES_THE_WORLD = {
     "time",
 }
 
+_SEES_PLAIN_VALUES = ("exporter", "naming", "reports", "series", "text", "top")
+"""What is shown never depends on how it was observed: no probes, no maps, no /proc."""
+_OBSERVES = ("bpf", "discovery", "gil", "process", "runtimes", "system", "transactions")
+
 # The modules that may import what is not for everyone, each with its reason.
 _MAY_IMPORT = {
-    "bcc": {"kernel.compile": "runs in a process of its own, which takes the compiler with it"},
+    "bcc": {
+        "bpf.compile.bcc_child": "runs in a process of its own, which takes the compiler with it"
+    },
     "prometheus_client": {
-        "collectors": "turn values into families",
-        "serve": "answers scrapes",
+        "exporter": "turns values into families",
+        "web.server": "answers scrapes",
     },
     "subprocess": {
+        "bpf.loader": "starts the compiler",
         "doctor.compiler": "asks which Python has BCC",
-        "gil.site_search": "reads a stranger's file where it can do no harm",
-        "kernel.loader": "starts kernel.compile",
+        "runtimes.cpython.sites.search": "reads a stranger's file where it can do no harm",
     },
     "textual": {"top": "draws the live view; large, so that commands.top imports it late"},
     "bcrypt": {
-        "web.passwords": "for --web.config.file alone, so that commands.serve imports it late"
+        "web.config.passwords": "for --web.config.file alone: commands.serve imports it late"
     },
-    "yaml": {"web.parse": "likewise"},
-    "markupsafe": {"reports": "make HTML", "serve": "sends it"},
+    "yaml": {"web.config.parse": "likewise"},
+    "markupsafe": {
+        "naming.origins": "names files in HTML",
+        "reports": "make HTML",
+        "web": "sends it",
+    },
     "rich": {"top": "comes with textual, which draws with its styles and widths"},
 }
 
 
-def _module_name(path: Path) -> str:
-    parts = path.relative_to(_PACKAGE).with_suffix("").parts
-    return ".".join(part for part in parts if part != "__init__")
+def _room(module: str) -> str:
+    return module.partition(".")[0]
 
 
-_MODULES = {_module_name(path): path for path in sorted(_PACKAGE.rglob("*.py"))}
-
-
-def _layer(module: str) -> int:
-    if module in _BASE_MODULES:
-        return _BASE
-    if module in _IO_MODULES:
-        return _IO
-    return _LAYER_OF_PACKAGE.get(module.partition(".")[0], _PURE)
-
-
-def _imports(source: str) -> Iterator[str]:
-    """Yield the dotted names that *source* imports, at its top or later."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports are absolute"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def _own_module(imported: str) -> str | None:
-    """Return the module of gilscope that the dotted name *imported* belongs to."""
-    if imported.partition(".")[0] != "gilscope":
-        return None
-    name = imported.removeprefix("gilscope").lstrip(".")
-    return name if name in _MODULES else name.rpartition(".")[0]
-
-
-def _may_import(module: str, library: str) -> bool:
-    allowed = _MAY_IMPORT[library]
-    return any(module == name or module.startswith(f"{name}.") for name in allowed)
+def _is_in(module: str, *rooms: str) -> bool:
+    return any(module == room or module.startswith(f"{room}.") for room in rooms)
 
 
 def _libraries(module: str) -> set[str]:
-    return {name.partition(".")[0] for name in _imports(_MODULES[module].read_text())}
+    return {name.partition(".")[0] for name in imported_names(MODULES[module].read_text())}
 
 
-@pytest.mark.parametrize("module", _MODULES)
+def test_every_room_has_its_floor() -> None:
+    """
+    No room is forgotten, none is gone, and nothing else stands loose at the top.
+    """
+    rooms = {_room(module) for module in MODULES if module}
+
+    assert set(_FLOOR_OF) == rooms
+
+
+@pytest.mark.parametrize("module", MODULES)
 def test_imports_go_downward(module: str) -> None:
     """
-    A module imports from its own layer and from those below it.
+    A module imports from its own room and from rooms on floors below.
     """
-    imported = {_own_module(name) for name in _imports(_MODULES[module].read_text())}
+    room = _room(module)
+    others = {name for name in own_imports(module) if _room(name) != room}
 
-    upward = sorted(name for name in imported if name and _layer(name) > _layer(module))
-
-    assert [] == upward
+    assert [] == [name for name in others if _FLOOR_OF[_room(name)] >= _FLOOR_OF[room]]
 
 
-@pytest.mark.parametrize("module", _MODULES)
-def test_a_pure_module_does_not_touch_the_world(module: str) -> None:
+def test_no_modules_import_each_other_in_a_circle() -> None:
     """
-    Outside the IO layer and those above it nothing imports files, sockets, processes or clocks.
+    Within a room, too, there is an order in which its modules can be read.
     """
-    if _layer(module) >= _IO:
+    left = {module: own_imports(module) - {module} for module in MODULES}
+    while ready := [module for module, needed in left.items() if not needed & set(left)]:
+        for module in ready:
+            del left[module]
+
+    assert {} == left
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in MODULES.values()}))
+def test_a_folder_is_small_enough_to_be_read_at_a_glance(folder: PurePath) -> None:
+    """
+    Fifteen modules at most.
+    """
+    modules = [path for path in MODULES.values() if path.parent == folder]
+
+    assert len([path for path in modules if path.name != "__init__.py"]) <= _MOST_MODULES
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if _is_in(name, *_PURE_ROOMS)])
+def test_a_pure_room_does_not_touch_the_world(module: str) -> None:
+    """
+    It can be tested without a process, a file or a clock, but for what is listed.
+    """
+    if _is_in(module, *_TOUCHING):
         return
 
     assert set() == _libraries(module) & _TOUCHES_THE_WORLD
+
+
+def test_what_is_listed_touches_the_world() -> None:
+    """
+    The list of exceptions has none that is not needed.
+    """
+    touching = {module for module in MODULES if _libraries(module) & _TOUCHES_THE_WORLD}
+
+    assert [] == [name for name in _TOUCHING if not any(_is_in(each, name) for each in touching)]
 
 
 @pytest.mark.parametrize("library", _MAY_IMPORT)
@@ -219,25 +169,36 @@ def test_a_library_stays_with_those_who_need_it(library: str) -> None:
     """
     BCC, the Prometheus client and child processes are used where a reason is written down.
     """
-    users = [module for module in _MODULES if library in _libraries(module)]
+    users = [module for module in MODULES if library in _libraries(module)]
 
-    assert [] == [module for module in users if not _may_import(module, library)]
+    assert [] == [module for module in users if not _is_in(module, *_MAY_IMPORT[library])]
 
 
-@pytest.mark.parametrize("module", [name for name in _MODULES if _layer(name) == _VIEWS])
-def test_collectors_and_reports_see_plain_values(module: str) -> None:
+@pytest.mark.parametrize("module", [name for name in MODULES if _is_in(name, *_SEES_PLAIN_VALUES)])
+def test_what_is_shown_is_plain_values(module: str) -> None:
     """
-    What is shown never depends on how it was observed: no probes, no maps, no /proc.
+    Reports, pages and families can be made of a recording from another machine.
     """
-    own = (_own_module(name) for name in _imports(_MODULES[module].read_text()))
+    assert [] == [name for name in own_imports(module) if _is_in(name, *_OBSERVES)]
 
-    assert [] == [name for name in own if name and _layer(name) == _IO]
+
+def test_the_two_ways_of_tracing_do_not_know_each_other() -> None:
+    """
+    GILs and transactions share what is below them, and nothing else.
+    """
+    gil = {name for module in MODULES if _is_in(module, "gil") for name in own_imports(module)}
+    transactions = {
+        name for module in MODULES if _is_in(module, "transactions") for name in own_imports(module)
+    }
+
+    assert [] == [name for name in gil if _is_in(name, "transactions")]
+    assert [] == [name for name in transactions if _is_in(name, "gil")]
 
 
 def test_the_import_finder_sees_every_form() -> None:
     """
     Plain, dotted, renamed and late imports are all found.
     """
-    source = "import os.path as p\nfrom gilscope.gil import layout\ndef f():\n    import bcc\n"
+    source = "import os.path as p\nfrom gilscope.elf import cfi\ndef f():\n    import bcc\n"
 
-    assert ["os.path", "gilscope.gil.layout", "bcc"] == list(_imports(source))
+    assert ["os.path", "gilscope.elf.cfi", "bcc"] == list(imported_names(source))

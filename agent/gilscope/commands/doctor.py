@@ -4,10 +4,11 @@ import argparse
 import sys
 
 from gilscope.commands.numbers import pid_number
-from gilscope.diagnosis import Diagnosis, first_failure
-from gilscope.doctor.examination import examine
-from gilscope.printable import printable
-from gilscope.reports import doctor_json, doctor_text
+from gilscope.doctor.examine import examine
+from gilscope.model.diagnosis import Diagnosis, first_failure
+from gilscope.reports.doctor import json as doctor_json
+from gilscope.reports.doctor import text as doctor_text
+from gilscope.text.printable import printable
 
 __all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from operator import methodcaller
 from pathlib import Path
 
-from gilscope import ending
-from gilscope.atomic_output import write_atomically
+from gilscope.assets.bundles import dashboards, kubernetes, provisioning, rules
 from gilscope.errors import FilesDiffer
-from gilscope.printable import printable
 from gilscope.reports import metric_table
-from gilscope.shipped import dashboards, kubernetes, provisioning, rules
+from gilscope.system import ending
+from gilscope.system.atomic_output import write_atomically
+from gilscope.text.printable import printable
 
 __all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
 

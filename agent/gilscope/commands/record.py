@@ -9,15 +9,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from gilscope import ending
-from gilscope.commands.formats import (
-    Output,
-    add_format_options,
-    chosen_outputs,
-    wants_looks,
-    wants_timeline,
-    write_reports,
-)
 from gilscope.commands.numbers import pid_number, seconds_between
 from gilscope.commands.options import (
     add_method_option,
@@ -25,22 +16,32 @@ from gilscope.commands.options import (
     add_stacks_option,
     chosen_method,
 )
-from gilscope.commands.record_stm import found_transactions, record_transactions
-from gilscope.descriptors import allow_many
-from gilscope.doctor.refusals import require_processes
+from gilscope.commands.outputs import (
+    Output,
+    add_format_options,
+    chosen_outputs,
+    wants_looks,
+    wants_timeline,
+    write_reports,
+)
+from gilscope.commands.record_transactions import found_transactions, record_transactions
+from gilscope.doctor.explain import require_processes
 from gilscope.errors import GilscopeError, NotPython, UnsupportedPython
-from gilscope.gil.full_mode import ObservationPlan
-from gilscope.gil.probe import GilProbe
-from gilscope.gil.request import begin_loading
-from gilscope.gil.site_cache import SiteCache, default_folder
-from gilscope.gil.tracer import Tracer
-from gilscope.gil.trap_costs import measure_trap_costs
-from gilscope.launch import HeldCommand
-from gilscope.looks import Looks
-from gilscope.model import Frame, Mode, Observation, Process, ProcessTotals, Recording
-from gilscope.printable import printable
-from gilscope.source_lines import SourceLines
-from gilscope.target import inspect
+from gilscope.gil.calibration.measure import measure_trap_costs
+from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.probes.program import begin_loading
+from gilscope.gil.target import inspect
+from gilscope.gil.tracing.command import HeldCommand
+from gilscope.gil.tracing.hold_windows import ObservationPlan
+from gilscope.gil.tracing.tracer import Tracer
+from gilscope.model.gil import Mode, Observation, Process, ProcessTotals, Recording
+from gilscope.model.stack import Frame
+from gilscope.process.files.source_files import SourceLines
+from gilscope.runtimes.cpython.sites.cache import SiteCache, default_folder
+from gilscope.series.snapshots import SnapshotSeries
+from gilscope.system import ending
+from gilscope.system.rlimits import allow_many
+from gilscope.text.printable import printable
 
 __all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
 
@@ -219,7 +220,7 @@ def _record(
             f"(CPython {process.python}). Ctrl-C to end.",
             file=sys.stderr,
         )
-        looks = Looks(began_ns) if wants_looks(arguments.outputs or ()) else None
+        looks = SnapshotSeries(began_ns) if wants_looks(arguments.outputs or ()) else None
         observation = _observe_until_end(tracer, began_ns, arguments.duration, stopped, looks)
         stopped.allow(_REPORT_S)
         at_ns = observation.totals.at_ns
@@ -249,7 +250,7 @@ def _observe_until_end(
     began_ns: int,
     duration_s: float | None,
     stopped: ending.Told,
-    looks: Looks | None,
+    looks: SnapshotSeries | None,
 ) -> Observation:
     deadline_ns = None if duration_s is None else began_ns + int(duration_s * 1e9)
     while not stopped.is_set and tracer.pids:

@@ -9,43 +9,41 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from gilscope import ending
-from gilscope.allocation import share_one_arena
-from gilscope.blame_book import DEFAULT_PAIRS
-from gilscope.collectors.agent import Logs
+from gilscope.budget.governor import Budget
 from gilscope.commands.numbers import whole_number
 from gilscope.commands.options import (
     add_method_option,
     add_mode_option,
     add_stacks_option,
-    chosen_method,
-)
-from gilscope.commands.record_stm import found_transactions
-from gilscope.commands.serve_logs import followed, serve_logs
-from gilscope.commands.targets import (
     add_target_options,
     add_transactions_option,
+    chosen_method,
     chosen_targets,
     has_targets,
 )
-from gilscope.descriptors import allow_many
-from gilscope.discovery import Choice, Discovery, Kinship
-from gilscope.doctor.refusals import require_processes
+from gilscope.commands.record_transactions import found_transactions
+from gilscope.commands.serve_logs import followed, serve_logs
+from gilscope.discovery.scanner import Choice, Discovery, Kinship
+from gilscope.doctor.explain import require_processes
 from gilscope.errors import InvalidWebConfig, NotPython, UnsupportedPython
-from gilscope.gil.full_mode import ObservationPlan
-from gilscope.gil.governor import Budget
-from gilscope.gil.probe import GilProbe
-from gilscope.gil.request import begin_loading
-from gilscope.gil.site_cache import SiteCache, default_folder
-from gilscope.gil.tracer import Tracer
-from gilscope.gil.trap_costs import measure_trap_costs
-from gilscope.log_lines import LogLines
-from gilscope.log_output import use_log_output
-from gilscope.model import Mode
-from gilscope.serve import Address, Health, Pulse, Server, parse_address
-from gilscope.stm_live.plan import StmPlan
-from gilscope.stm_live.tracer import StmTracer
+from gilscope.exporter.source import Logs
+from gilscope.gil.calibration.measure import measure_trap_costs
+from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.probes.program import begin_loading
+from gilscope.gil.tracing.hold_windows import ObservationPlan
+from gilscope.gil.tracing.tracer import Tracer
+from gilscope.model.gil import Mode
+from gilscope.runtimes.cpython.sites.cache import SiteCache, default_folder
+from gilscope.series.blocking import DEFAULT_PAIRS
+from gilscope.system import ending
+from gilscope.system.log_output import use_log_output
+from gilscope.system.malloc import share_one_arena
+from gilscope.system.rlimits import allow_many
+from gilscope.text.log_lines import LogLines
+from gilscope.transactions.plan import StmPlan
+from gilscope.transactions.tracer import StmTracer
 from gilscope.web.guard import OPEN, Guard
+from gilscope.web.server import Address, Health, Pulse, Server, parse_address
 
 __all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
 
@@ -297,7 +295,7 @@ def _guard(path: str | None) -> Guard:
         return OPEN
     # The parser and bcrypt take 1 MB, which who serves without is not to pay for.
     try:
-        from gilscope.web.access import Access  # noqa: PLC0415 - see above
+        from gilscope.web.config.access import Access  # noqa: PLC0415 - see above
     except ModuleNotFoundError as error:
         raise InvalidWebConfig(
             f"--web.config.file needs the Python package {error.name}, which is not installed",

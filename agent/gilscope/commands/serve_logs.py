@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from gilscope.bare_agent import BareAgent
-from gilscope.serve import Pulse, Server
-from gilscope.stm.follow import Follower
+from gilscope.discovery.no_targets import NoTargets
+from gilscope.stm_log.follow.follower import Follower
+from gilscope.web.server import Pulse, Server
 
 __all__ = ["followed", "serve_logs"]
 
@@ -50,7 +50,7 @@ def serve_logs(arguments: argparse.Namespace, server: Server, stopped: threading
     """Serve nothing but logs until *stopped* is set."""
     pulse = Pulse("reads the STM logs")
     with followed(arguments.stm_log, pulse.beat) as follower:
-        serving = (BareAgent(), pulse, arguments.pairs, follower.logs)
+        serving = (NoTargets(), pulse, arguments.pairs, follower.logs)
         http = threading.Thread(target=server.run, args=serving, daemon=True)
         http.start()
         print(f"Serving {server.url}metrics. Ctrl-C to end.", file=sys.stderr, flush=True)

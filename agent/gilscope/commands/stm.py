@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from gilscope.atomic_output import write_atomically
 from gilscope.commands.progress import Progress
 from gilscope.commands.stm_follow import add_follow, report_of_files
 from gilscope.errors import NotAnStmLog
-from gilscope.printable import printable
-from gilscope.reports import stm_original, stm_text
-from gilscope.stm.log import SEMANTICS, TABLES, Reading
-from gilscope.stm.merge import MERGES
-from gilscope.stm.model import LogFile, StmReport
-from gilscope.stm.read import STANDARD_INPUT, read_log
+from gilscope.model.stm_log import LogFile, StmReport
+from gilscope.reports.stm_log import original
+from gilscope.reports.stm_log import text as stm_log_text
+from gilscope.stm_log.merge import MERGES
+from gilscope.stm_log.read import STANDARD_INPUT, read_log
+from gilscope.stm_log.reader import SEMANTICS, TABLES, Reading
+from gilscope.system.atomic_output import write_atomically
+from gilscope.text.printable import printable
 
 __all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
 
@@ -49,7 +50,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         type=_count,
         metavar="MAXCOUNT",
         help="show so many conflicts of each log "
-        f"(default: {stm_text.MOST_ENTRIES}; with --compat as many as the original)",
+        f"(default: {stm_log_text.MOST_ENTRIES}; with --compat as many as the original)",
     )
     report.add_argument("--format", choices=_FORMATS, default="text", help="form of the report")
     report.add_argument("-o", "--output", metavar="FILE", help="write to FILE, not to stdout")
@@ -143,9 +144,9 @@ def _write(report: StmReport, arguments: argparse.Namespace) -> None:
     if arguments.format != "text":
         text = _RENDERERS[arguments.format](report)
     elif arguments.compat:
-        text = stm_original.render(report)
+        text = original.render(report)
     else:
-        text = stm_text.render(report, colour=is_terminal)
+        text = stm_log_text.render(report, colour=is_terminal)
     if arguments.output is not None:
         content = text.encode("utf-8")
         write_atomically(arguments.output, lambda file: file.write(content))
@@ -158,15 +159,15 @@ def _write(report: StmReport, arguments: argparse.Namespace) -> None:
 
 
 def _json(report: StmReport) -> str:
-    from gilscope.reports import stm_json  # noqa: PLC0415 - imported when it is asked for
+    from gilscope.reports.stm_log import json as stm_log_json  # noqa: PLC0415 - imported when it is asked for
 
-    return stm_json.render(report)
+    return stm_log_json.render(report)
 
 
 def _html(report: StmReport) -> str:
-    from gilscope.reports import stm_html  # noqa: PLC0415 - likewise
+    from gilscope.reports.stm_log import html as stm_log_html  # noqa: PLC0415 - likewise
 
-    return stm_html.render(report)
+    return stm_log_html.render(report)
 
 
 _RENDERERS: Final[Mapping[str, Callable[[StmReport], str]]] = {"json": _json, "html": _html}

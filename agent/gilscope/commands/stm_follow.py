@@ -11,15 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from gilscope.errors import NotAnStmLog
-from gilscope.printable import printable
-from gilscope.reports import stm_follow_json, stm_follow_text, stm_text
-from gilscope.stm.follow import Follower
-from gilscope.stm.intervals import interval
-from gilscope.stm.merge import groups_of, merge
-from gilscope.stm.model import LogFile, LogGroup, StmReport
-from gilscope.stm.places import paths_of
-from gilscope.stm.sources import look_up
-from gilscope.stm.sums import FollowedLog
+from gilscope.model.stm_log import LogFile, LogGroup, StmReport
+from gilscope.reports.stm_log import interval_json, interval_text
+from gilscope.reports.stm_log import text as stm_log_text
+from gilscope.stm_log.follow.follower import Follower
+from gilscope.stm_log.follow.patterns import paths_of
+from gilscope.stm_log.interval import interval
+from gilscope.stm_log.merge import groups_of, merge
+from gilscope.stm_log.source_lines import look_up
+from gilscope.stm_log.sums import FollowedLog
+from gilscope.text.printable import printable
 
 __all__ = ["add_follow", "report_of_files"]
 
@@ -53,10 +54,9 @@ def add_follow(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--places",
         type=_number,
-        default=stm_follow_text.MOST_PLACES,
+        default=interval_text.MOST_PLACES,
         metavar="K",
-        help="show so many places of each log in a summary "
-        f"(default: {stm_follow_text.MOST_PLACES})",
+        help=f"show so many places of each log in a summary (default: {interval_text.MOST_PLACES})",
     )
     parser.add_argument(
         "--format",
@@ -152,10 +152,10 @@ def _summarise(follower: Follower, arguments: argparse.Namespace, stop: _Stop) -
         seen = interval(before, now, now_ns - began_ns)
         before, began_ns = now, now_ns
         if arguments.format == "json":
-            _write(stm_follow_json.render(seen, time.time(), arguments.places))
+            _write(interval_json.render(seen, time.time(), arguments.places))
         else:
             clock, colour = time.strftime("%H:%M:%S"), sys.stdout.isatty()
-            _write(stm_follow_text.render(seen, clock, arguments.places, colour=colour))
+            _write(interval_text.render(seen, clock, arguments.places, colour=colour))
         told += 1
         # One that comes late, on a machine that was asleep, is not made up for.
         due_s = max(due_s + arguments.every, time.monotonic())
@@ -172,9 +172,9 @@ def _report(follower: Follower, arguments: argparse.Namespace) -> int:
         raise NotAnStmLog(f"no STM log has appeared as {' '.join(arguments.logs)}")
     report = report_of_files(files)
     if arguments.format == "json":
-        _write(stm_follow_json.render_report(report))
+        _write(interval_json.render_report(report))
     else:
-        _write("\n" + stm_text.render(report, colour=sys.stdout.isatty()))
+        _write("\n" + stm_log_text.render(report, colour=sys.stdout.isatty()))
     return _DONE
 
 

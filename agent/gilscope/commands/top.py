@@ -11,27 +11,29 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from gilscope import ending
 from gilscope.commands.numbers import seconds_between
 from gilscope.commands.options import (
     add_method_option,
     add_mode_option,
     add_stacks_option,
+    add_target_options,
     chosen_method,
+    chosen_targets,
 )
-from gilscope.commands.targets import add_target_options, chosen_targets
-from gilscope.descriptors import allow_many
-from gilscope.discovery import Discovery
-from gilscope.doctor.refusals import require_processes
-from gilscope.gil.full_mode import ObservationPlan
-from gilscope.gil.probe import GilProbe
-from gilscope.gil.request import begin_loading
-from gilscope.gil.site_cache import SiteCache, default_folder
-from gilscope.gil.tracer import Tracer
-from gilscope.gil.trap_costs import measure_trap_costs
-from gilscope.log_lines import LogLines
-from gilscope.model import Frame, Mode
-from gilscope.source_lines import SourceLines
+from gilscope.discovery.scanner import Discovery
+from gilscope.doctor.explain import require_processes
+from gilscope.gil.calibration.measure import measure_trap_costs
+from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.probes.program import begin_loading
+from gilscope.gil.tracing.hold_windows import ObservationPlan
+from gilscope.gil.tracing.tracer import Tracer
+from gilscope.model.gil import Mode
+from gilscope.model.stack import Frame
+from gilscope.process.files.source_files import SourceLines
+from gilscope.runtimes.cpython.sites.cache import SiteCache, default_folder
+from gilscope.system import ending
+from gilscope.system.rlimits import allow_many
+from gilscope.text.log_lines import LogLines
 
 if TYPE_CHECKING:
     from gilscope.top.app import TopApp
@@ -167,7 +169,7 @@ def _show(
     # keyboard protocol, which old terminals print as text, is of no use here.
     os.environ.setdefault("TEXTUAL_DISABLE_KITTY_KEY", "1")
     from gilscope.top.app import TopApp  # noqa: PLC0415 - see above
-    from gilscope.top.summary import Settings  # noqa: PLC0415 - see above
+    from gilscope.top.header import Settings  # noqa: PLC0415 - see above
 
     plan = ObservationPlan(
         Mode(arguments.mode), costs=measure_trap_costs(probe), reads_stacks=arguments.stacks

@@ -5,12 +5,12 @@ import pwd
 from dataclasses import dataclass
 from pathlib import Path
 
-from gilscope import procfs
-from gilscope.diagnosis import Check, Status
 from gilscope.doctor import remedies
 from gilscope.doctor.machine import Capability, Machine
 from gilscope.errors import NotPermitted, NotPython
-from gilscope.procmem import ProcessMemory
+from gilscope.model.diagnosis import Check, Status
+from gilscope.process import procfs
+from gilscope.process.memory import ProcessMemory
 
 __all__ = ["Standing", "judge_reading", "judge_standing", "read_standing", "why_denied"]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gilscope.doctor import remedies
-from gilscope.doctor.attempts import KILLED, Attempt
 from gilscope.doctor.machine import Capability, Machine
+from gilscope.doctor.syscall_trials import KILLED, Attempt
 from gilscope.errors import KernelOrBccMissing, NotPermitted
 
 __all__ = ["Cause", "cause_of", "filtered_calls", "missing_capabilities", "was_refused"]

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gilscope.diagnosis import Check, Status
+from gilscope.bpf.compile.headers import find_headers, find_system_headers
 from gilscope.doctor import remedies
 from gilscope.errors import KernelOrBccMissing
-from gilscope.kernel.headers import find_headers, find_system_headers
+from gilscope.model.diagnosis import Check, Status
 
 __all__ = ["BccImport", "ask_pythons", "judge_bcc", "judge_headers"]
 
-# Those that kernel/loader.py tries, in its order.
+# Those that bpf/loader.py tries, in its order.
 _PYTHONS = (sys.executable, "/usr/bin/python3")
 _TIMEOUT_S = 60
 

@@ -7,9 +7,9 @@ anything is granted.
 import errno
 from collections.abc import Mapping
 
-from gilscope.diagnosis import Check, Status, TrapCost
-from gilscope.doctor.attempts import Attempt
 from gilscope.doctor.machine import Machine
+from gilscope.doctor.syscall_trials import Attempt
+from gilscope.model.diagnosis import Check, Status, TrapCost
 
 __all__ = ["judge_features", "judge_trap_cost"]
 

@@ -3,15 +3,16 @@
 from dataclasses import dataclass
 from typing import Final
 
-from gilscope import procfs
-from gilscope.diagnosis import Check, Status
 from gilscope.doctor.machine import Machine
 from gilscope.doctor.remedies import grant
 from gilscope.errors import GilCodeNotFound, NotPermitted
-from gilscope.gil.model import Sites
-from gilscope.mapped_file import check_name
-from gilscope.model import Gil
-from gilscope.target import Located, Target
+from gilscope.gil.target import Target
+from gilscope.model.diagnosis import Check, Status
+from gilscope.model.gil import Gil
+from gilscope.process import procfs
+from gilscope.process.files.mapped_file import check_name
+from gilscope.runtimes.cpython.locate import Located
+from gilscope.runtimes.cpython.sites.model import Sites
 
 __all__ = [
     "Found",

@@ -3,12 +3,12 @@
 import errno
 from collections.abc import Mapping
 
-from gilscope.diagnosis import Check, Status
-from gilscope.doctor.attempts import Attempt
 from gilscope.doctor.causes import cause_of, was_refused
 from gilscope.doctor.machine import Machine
 from gilscope.doctor.remedies import allow_system_calls, newer_kernel
+from gilscope.doctor.syscall_trials import Attempt
 from gilscope.errors import KernelOrBccMissing, NotPermitted
+from gilscope.model.diagnosis import Check, Status
 
 __all__ = ["judge_abilities", "judge_architecture", "judge_release"]
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from gilscope import procfs
+from gilscope.bpf.features import kernel_features
 from gilscope.errors import KernelOrBccMissing
-from gilscope.kernel.features import kernel_features
+from gilscope.process import procfs
 
 __all__ = ["Capability", "Machine", "Place", "read_machine", "version_of"]
 

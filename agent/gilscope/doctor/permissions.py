@@ -4,13 +4,13 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from gilscope.cache_folder import open_trusted
-from gilscope.diagnosis import Check, Status
 from gilscope.doctor import remedies
-from gilscope.doctor.attempts import Attempt
 from gilscope.doctor.causes import filtered_calls, missing_capabilities
 from gilscope.doctor.machine import Capability, Machine
+from gilscope.doctor.syscall_trials import Attempt
 from gilscope.errors import KernelOrBccMissing, NoProcesses, NotPermitted
+from gilscope.model.diagnosis import Check, Status
+from gilscope.system.cache_dir import open_trusted
 
 __all__ = [
     "judge_environment",

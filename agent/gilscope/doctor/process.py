@@ -5,8 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from gilscope import procfs
-from gilscope.diagnosis import Check, ProcessDiagnosis, Status
 from gilscope.doctor.access import Standing, judge_reading, judge_standing, read_standing
 from gilscope.doctor.interpreter import (
     Found,
@@ -20,16 +18,19 @@ from gilscope.doctor.interpreter import (
 )
 from gilscope.doctor.machine import Machine
 from gilscope.errors import GilscopeError, NotPermitted, NotPython, UnsupportedPython
-from gilscope.gil.memory import TornRead
-from gilscope.gil.runtime import read_gils, read_threads, runtime_of
-from gilscope.gil.site_cache import SiteCache
-from gilscope.guarded_memory import GuardedMemory
-from gilscope.mapped_file import leads_to
-from gilscope.model import Gil
-from gilscope.process_name import process_name
-from gilscope.stm_live.target import inspect_stm
-from gilscope.stm_live.words import LIBRARY_WORDS, METHOD_WORDS
-from gilscope.target import Located, inspect, locate
+from gilscope.gil.target import inspect
+from gilscope.model.diagnosis import Check, ProcessDiagnosis, Status
+from gilscope.model.gil import Gil
+from gilscope.model.transaction_words import LIBRARY_WORDS, METHOD_WORDS
+from gilscope.naming.process import process_name
+from gilscope.process import procfs
+from gilscope.process.files.mapped_file import leads_to
+from gilscope.process.guarded_memory import GuardedMemory
+from gilscope.process.remote_read import TornRead
+from gilscope.runtimes.cpython.locate import Located, locate
+from gilscope.runtimes.cpython.runtime import read_gils, read_threads, runtime_of
+from gilscope.runtimes.cpython.sites.cache import SiteCache
+from gilscope.transactions.target import inspect_stm
 
 __all__ = ["diagnose_process", "is_readable"]
 

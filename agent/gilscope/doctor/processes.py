@@ -4,14 +4,14 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from gilscope import procfs
-from gilscope.diagnosis import PythonLine
 from gilscope.doctor.access import judge_reading, read_standing
 from gilscope.doctor.machine import Machine
 from gilscope.errors import GilscopeError, NotPermitted, NotPython
-from gilscope.gil.site_cache import SiteCache
-from gilscope.process_name import process_name
-from gilscope.target import inspect
+from gilscope.gil.target import inspect
+from gilscope.model.diagnosis import PythonLine
+from gilscope.naming.process import process_name
+from gilscope.process import procfs
+from gilscope.runtimes.cpython.sites.cache import SiteCache
 
 __all__ = ["list_pythons"]
 

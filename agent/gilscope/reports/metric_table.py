@@ -3,9 +3,9 @@
 import sys
 from collections.abc import Iterable
 
-from gilscope.histogram import BOUNDS_NS
 from gilscope.metrics import FAMILIES, PROCESS_LABELS, Family
-from gilscope.reports.units import short_duration
+from gilscope.model.histogram import BOUNDS_NS
+from gilscope.text.units import short_duration
 
 __all__ = ["render"]
 

@@ -11,10 +11,10 @@ from textual.binding import Binding, BindingType
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 
-from gilscope.top.look import NOTHING, Source, look
+from gilscope.top.blocking_pane import ReadSources
+from gilscope.top.header import Settings
 from gilscope.top.main_screen import MainScreen
-from gilscope.top.pairs_pane import ReadSources
-from gilscope.top.summary import Settings
+from gilscope.top.snapshot import NOTHING, Source, look
 from gilscope.top.terminal_driver import TerminalDriver
 
 __all__ = ["TopApp"]

@@ -8,18 +8,17 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Footer, Input, Static
 
-from gilscope.model import Refusal
-from gilscope.stacks import SiteNames
+from gilscope.model.gil import Refusal
+from gilscope.naming.sites import SiteNames
+from gilscope.top.blocking_pane import PairsPane, ReadSources
+from gilscope.top.header import Settings, totals_line, view_line
 from gilscope.top.help_text import HELP
-from gilscope.top.lines import Span
-from gilscope.top.look import NOTHING, Look
-from gilscope.top.pairs_pane import PairsPane, ReadSources
+from gilscope.top.layout import Span
 from gilscope.top.process_table import RowKey, heading, matches, rows
 from gilscope.top.rates import ProcessRates
 from gilscope.top.rows_widget import Rows
-from gilscope.top.screens import TextScreen, text_of
-from gilscope.top.steady_screen import SteadyScreen
-from gilscope.top.summary import Settings, totals_line, view_line
+from gilscope.top.screens import SteadyScreen, TextScreen, text_of
+from gilscope.top.snapshot import NOTHING, Look
 
 __all__ = ["MainScreen"]
 

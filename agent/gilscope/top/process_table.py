@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gilscope.model import Refusal
-from gilscope.printable import printable
+from gilscope.model.gil import Refusal
+from gilscope.text.printable import printable
 from gilscope.top.columns import COLUMNS, Order
-from gilscope.top.lines import Line, Row, Span, Tone, fit, fit_site, left, right
+from gilscope.top.layout import Line, Row, Span, Tone, fit, fit_site, left, right
 from gilscope.top.rates import ProcessRates, RoleRates
 
 __all__ = ["RowKey", "heading", "matches", "rows"]

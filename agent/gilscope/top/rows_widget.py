@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from gilscope.top.lines import Line, Row, Tone
+from gilscope.top.layout import Line, Row, Tone
 
 __all__ = ["STYLES", "Rows", "strip"]
 

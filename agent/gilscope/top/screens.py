@@ -1,4 +1,4 @@
-"""The screens that lie over the main one: a text to be read, until escape."""
+"""The screens of the live view: one that comes to rest, and a text to be read until escape."""
 
 from typing import ClassVar
 
@@ -6,13 +6,26 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
+from textual.geometry import Size
+from textual.screen import Screen
 from textual.widgets import Footer, Static
 
-from gilscope.top.lines import Line
+from gilscope.top.layout import Line
 from gilscope.top.rows_widget import STYLES
-from gilscope.top.steady_screen import SteadyScreen
 
-__all__ = ["TextScreen", "text_of"]
+__all__ = ["SteadyScreen", "TextScreen", "text_of"]
+
+
+class SteadyScreen(Screen[None]):
+    """Takes no size but the terminal's own of now.
+
+    A screen tells itself of each new size once more. Two of them under way at once would follow
+    each other without end, and nothing else would be done any more.
+    """
+
+    def _screen_resized(self, size: Size) -> None:
+        if size == self.app.size:
+            super()._screen_resized(size)
 
 
 def text_of(*lines: Line) -> Text:

@@ -4,7 +4,7 @@ import socket
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-__all__ = ["OPEN", "Guard", "Rules"]
+__all__ = ["OPEN", "Busy", "Guard", "Rules"]
 
 
 class Rules(Protocol):
@@ -58,3 +58,7 @@ class _Open:
 
 
 OPEN: Final[Guard] = _Open()
+
+
+class Busy(Exception):
+    """Too many others are being looked at; who asks again in a second may be told."""

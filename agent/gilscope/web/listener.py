@@ -11,10 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
 from gilscope.errors import CannotListen
-from gilscope.printable import printable
-from gilscope.web.busy import Busy
+from gilscope.text.printable import printable
 from gilscope.web.connections import Connections
-from gilscope.web.guard import OPEN, Guard, Rules
+from gilscope.web.guard import OPEN, Busy, Guard, Rules
 from gilscope.web.hosts import is_own_name, listens_on_loopback
 
 __all__ = ["Address", "Answer", "Listener", "Route"]

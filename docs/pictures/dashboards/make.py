@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from live.prometheus_server import Answer, Prometheus, prometheus
-from live.service import serving
-from unit.dashboards.committed import DASHBOARDS, Json, with_values
+from support.commands.serve import serving
+from support.deploy.dashboards import DASHBOARDS, Json, with_values
+from support.prometheus.server import Answer, Prometheus, prometheus
 
 _FOLDER = Path(__file__).resolve().parent
 _PICTURES = _FOLDER.parent

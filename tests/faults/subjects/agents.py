@@ -10,7 +10,7 @@ from accuracy.truth import exact_counts, started
 from faults.bench import TRACING, Bench
 from faults.registry import NotHere, Verdict, fault
 from faults.targets import SYSTEM_PYTHON
-from live.gilscope_command import Gilscope, eventually
+from support.commands.gilscope import Gilscope, eventually
 
 
 @fault("two_agents_one_killed", "two agents, one is killed: the other counts 23 of 23", half=True)

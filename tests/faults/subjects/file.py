@@ -11,8 +11,8 @@ from faults.bench import Bench
 from faults.native import found
 from faults.registry import Verdict, fault
 from faults.targets import SYSTEM_PYTHON, Target
-from live.gilscope_command import eventually
-from live.service import Service
+from support.commands.gilscope import eventually
+from support.commands.serve import Service
 
 
 def _copied(bench: Bench, kind: str, *, may_end: bool = False) -> tuple[Path, Target]:

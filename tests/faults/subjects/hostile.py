@@ -13,9 +13,9 @@ from faults.bench import Bench
 from faults.native import found
 from faults.registry import Failed, Verdict, fault
 from faults.targets import AS_NOBODY, SYSTEM_PYTHON
-from live.gilscope_command import eventually
-from live.service import Service
-from ports import free_port
+from support.commands.gilscope import eventually
+from support.commands.serve import Service
+from support.ports import free_port
 
 _MOST_KIB = 400_000
 _PATIENCE_S = 30

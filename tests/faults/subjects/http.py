@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from certificates import Authority
 from faults.bench import Bench
 from faults.registry import Verdict, fault
 from faults.targets import Target
-from live.gilscope_command import eventually
-from live.service import Service
+from support.certificates import Authority
+from support.commands.gilscope import eventually
+from support.commands.serve import Service
 
 _ANSWER_S = 10.0
 

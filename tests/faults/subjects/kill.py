@@ -9,7 +9,7 @@ from faults.memory_text import changed_bytes
 from faults.plain_words import is_of_python
 from faults.registry import Verdict, fault
 from faults.targets import Target
-from live.gilscope_command import Gilscope, eventually
+from support.commands.gilscope import Gilscope, eventually
 
 _FULL = ("--mode", "full")
 _SPENDING = ("--mode", "auto", "--overhead-budget", "20%")

@@ -13,8 +13,8 @@ from faults.bench import Bench, wait_s_of
 from faults.native import found
 from faults.registry import Verdict, fault
 from faults.targets import SYSTEM_PYTHON, await_exit
-from live.gilscope_command import eventually
-from live.service import Service
+from support.commands.gilscope import eventually
+from support.commands.serve import Service
 
 _VALID = "gilscope_probe_valid"
 _WAITS = "gilscope_gil_thread_waits_total"

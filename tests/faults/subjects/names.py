@@ -11,7 +11,7 @@ from faults.forms import arguments_of, check_forms, check_page
 from faults.plain_words import not_plain
 from faults.registry import Failed, Verdict, fault
 from faults.targets import SYSTEM_PYTHON, Target
-from live.gilscope_command import eventually
+from support.commands.gilscope import eventually
 
 _NAMES = {
     "markup": '</script><evil onload="x()"><img src=x onerror=x()>&amp;<!--',

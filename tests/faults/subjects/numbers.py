@@ -14,8 +14,8 @@ from faults.memory_text import changed_bytes
 from faults.native import compiled, found
 from faults.registry import Failed, Verdict, fault
 from faults.targets import Target
-from live.gilscope_command import eventually
-from live.service import Service
+from support.commands.gilscope import eventually
+from support.commands.serve import Service
 
 _VALID = "gilscope_probe_valid"
 _WAITS = "gilscope_gil_thread_waits_total"

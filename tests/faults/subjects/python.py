@@ -11,7 +11,7 @@ from faults.bench import TRACING, Bench, wait_s_of
 from faults.native import compiled, found, python_flags
 from faults.registry import NotHere, Verdict, fault
 from faults.targets import SYSTEM_PYTHON, Target
-from live.gilscope_command import eventually
+from support.commands.gilscope import eventually
 
 _WAITS = "gilscope_gil_thread_waits_total"
 _DEEP = """

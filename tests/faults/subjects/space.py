@@ -10,8 +10,8 @@ from pathlib import Path
 from faults.bench import Bench, wait_s_of
 from faults.registry import NotHere, Verdict, fault
 from faults.targets import SYSTEM_PYTHON
-from live.gilscope_command import eventually
-from live.service import Service
+from support.commands.gilscope import eventually
+from support.commands.serve import Service
 
 _ALL = ("unshare", "--pid", "--mount", "--uts", "--ipc", "--net", "--fork", "--kill-child")
 _MOST_S = 3.0

@@ -14,9 +14,9 @@ from pathlib import Path
 from faults.agent_watch import AgentWatch
 from faults.bench import Bench
 from faults.registry import Failed, Verdict, fault
-from live.gilscope_command import eventually
-from stm.program import played_log
-from stm.writer import LogWriter, marker
+from support.commands.gilscope import eventually
+from support.stm_log.program import played_log
+from support.stm_log.writer import LogWriter, marker
 
 _REPORT = ("stm", "report")
 _RSS_KIB = 100_000

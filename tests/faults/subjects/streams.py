@@ -11,10 +11,10 @@ from faults.bench import Bench
 from faults.plain_words import not_plain
 from faults.registry import Failed, Verdict, fault
 from faults.targets import SYSTEM_PYTHON
-from live.gilscope_command import eventually
-from live.service import Service
-from ports import free_port
-from stm.program import played_log
+from support.commands.gilscope import eventually
+from support.commands.serve import Service
+from support.ports import free_port
+from support.stm_log.program import played_log
 
 _SIGPIPE_CODES = (0, -signal.SIGPIPE, 128 + signal.SIGPIPE)
 _STUCK = """

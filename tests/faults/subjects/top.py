@@ -11,8 +11,8 @@ from faults.bench import Bench
 from faults.plain_words import not_plain
 from faults.registry import Failed, Verdict, fault
 from faults.targets import Target, cpu_ns
-from live.gilscope_command import command_line, eventually
-from live.terminal import Terminal, in_terminal
+from support.commands.gilscope import command_line, eventually
+from support.commands.terminal import Terminal, in_terminal
 
 _SPINS = 0.5
 """Of a core: with a refresh a second it takes a few hundredths."""

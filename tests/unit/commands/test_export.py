@@ -8,10 +8,10 @@ import pytest
 import yaml
 from dashboards.generator import rules
 
-from docs.pages import ROOT, section, table_rows
+from gilscope.assets.config_map import config_map
 from gilscope.cli import main
-from gilscope.config_map import config_map
 from gilscope.reports import metric_table
+from support.docs.pages import ROOT, section, table_rows
 
 _GRAFANA = ROOT / "dashboards" / "grafana"
 _RULES = ROOT / "dashboards" / "rules"

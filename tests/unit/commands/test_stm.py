@@ -12,9 +12,9 @@ from threading import Thread
 import pytest
 
 from gilscope.cli import main
-from stm.golden import GOLDEN_ENTRIES
-from stm.program import played_log
-from stm.writer import LogWriter, marker
+from support.stm_log.golden import GOLDEN_ENTRIES
+from support.stm_log.program import played_log
+from support.stm_log.writer import LogWriter, marker
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from gilscope.cli import main
-from gilscope.stm.follow import Follower
-from gilscope.stm.followed_file import FollowedFile
-from stm.program import played_log
-from stm.reading import log_of
+from gilscope.stm_log.follow.file import FollowedFile
+from gilscope.stm_log.follow.follower import Follower
+from support.stm_log.program import played_log
+from support.stm_log.reading import log_of
 
 _FIRST, _SECOND = (played_log("E16", 3000, seed).content for seed in (1, 2))
 _QUICKLY = ("--every", "0.1", "--count")

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from gilscope.doctor.attempts import Attempt
 from gilscope.doctor.machine import Capability, Machine, Place
+from gilscope.doctor.syscall_trials import Attempt
 
 
 def _bits(*capabilities: Capability) -> int:

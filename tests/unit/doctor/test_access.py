@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.diagnosis import Status
 from gilscope.doctor.access import Standing, judge_reading, judge_standing, read_standing
 from gilscope.doctor.machine import Capability, Machine, Place
+from gilscope.model.diagnosis import Status
 
 _NOBODY_HAS = 4_000_000_000
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.doctor.attempts import KILLED, Attempt
 from gilscope.doctor.causes import cause_of, filtered_calls, missing_capabilities
 from gilscope.doctor.machine import Capability, Machine, Place
+from gilscope.doctor.syscall_trials import KILLED, Attempt
 
 Attempts = Mapping[Attempt, int]
 

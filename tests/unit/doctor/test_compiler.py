@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.diagnosis import Status
+from gilscope.bpf import loader
 from gilscope.doctor import compiler
 from gilscope.doctor.compiler import BccImport, ask_pythons, judge_bcc, judge_headers
-from gilscope.kernel import loader
+from gilscope.model.diagnosis import Status
 
 _RELEASE = "6.18.1-test"
 

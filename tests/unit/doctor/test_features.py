@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.diagnosis import Status, TrapCost
-from gilscope.doctor.attempts import Attempt
 from gilscope.doctor.features import judge_features, judge_trap_cost
 from gilscope.doctor.machine import Machine
+from gilscope.doctor.syscall_trials import Attempt
+from gilscope.model.diagnosis import Status, TrapCost
 
 Attempts = Mapping[Attempt, int]
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.diagnosis import Status
 from gilscope.doctor.interpreter import (
     Found,
     judge_closed_path,
@@ -15,12 +14,15 @@ from gilscope.doctor.interpreter import (
     judge_interpreter,
 )
 from gilscope.doctor.machine import Machine
-from gilscope.gil.interpreter import Interpreter
-from gilscope.gil.model import PausePoint, Site, Sites
-from gilscope.model import Gil, Process
-from gilscope.procfs import Mapping
-from gilscope.regular_file import HeldFile
-from gilscope.target import Hookpoint, Located, MappedFile, Target
+from gilscope.gil.target import Hookpoint, Target
+from gilscope.model.diagnosis import Status
+from gilscope.model.gil import Gil, Process
+from gilscope.process.files.mapped_file import MappedFile
+from gilscope.process.files.regular_file import HeldFile
+from gilscope.process.procfs import Mapping
+from gilscope.runtimes.cpython.detect import Interpreter
+from gilscope.runtimes.cpython.locate import Located
+from gilscope.runtimes.cpython.sites.model import PausePoint, Site, Sites
 
 _SITE = Site(0x1000, 0x1000)
 _PAUSE = PausePoint(_SITE, _SITE)

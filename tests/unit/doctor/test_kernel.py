@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.diagnosis import Check, Status
-from gilscope.doctor.attempts import Attempt
 from gilscope.doctor.kernel import judge_abilities, judge_architecture, judge_release
 from gilscope.doctor.machine import Machine
+from gilscope.doctor.syscall_trials import Attempt
+from gilscope.model.diagnosis import Check, Status
 
 Attempts = Mapping[Attempt, int]
 

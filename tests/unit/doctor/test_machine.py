@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.doctor.attempts import Attempt, make_attempts
 from gilscope.doctor.machine import Capability, Machine, read_machine, version_of
+from gilscope.doctor.syscall_trials import Attempt, make_attempts
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.diagnosis import Check, Status
-from gilscope.doctor.attempts import Attempt
 from gilscope.doctor.machine import Capability, Machine, Place
 from gilscope.doctor.permissions import (
     judge_environment,
@@ -17,6 +15,8 @@ from gilscope.doctor.permissions import (
     judge_site_cache,
     judge_switches,
 )
+from gilscope.doctor.syscall_trials import Attempt
+from gilscope.model.diagnosis import Check, Status
 
 Attempts = Mapping[Attempt, int]
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.model import Tally
+from gilscope.model.gil import Tally
 from gilscope.top.columns import COLUMNS, Order
-from gilscope.top.lines import Tone
+from gilscope.top.layout import Tone
 from gilscope.top.process_table import RowKey, heading, matches, rows
 from gilscope.top.rates import ProcessRates, RoleRates, rates
-from recordings import MS, PROCESS
-from unit.top.views import BUSY, IDLE, INVALID, REFUSED, text, texts
+from support.recordings.gil import MS, PROCESS
+from support.top.views import BUSY, IDLE, INVALID, REFUSED, text, texts
 
 
 def _process(name: str, pid: int, lost_ms: int, **fields: object) -> ProcessRates:

@@ -2,9 +2,18 @@
 
 from dataclasses import replace
 
-from gilscope.model import Kind, Observation, ProcessTotals, Tally, ThreadTotals
+from gilscope.model.gil import Kind, Observation, ProcessTotals, Tally, ThreadTotals
 from gilscope.top.rates import ProcessRates, RoleRates, rates
-from recordings import CRUNCHING, MS, PROCESS, SERVING, full_mode, gil, thread, with_edges
+from support.recordings.gil import (
+    CRUNCHING,
+    MS,
+    PROCESS,
+    SERVING,
+    full_mode,
+    gil,
+    thread,
+    with_edges,
+)
 
 
 def _seen(

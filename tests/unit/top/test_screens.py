@@ -8,12 +8,12 @@ from textual.events import Resize
 from textual.filter import NoColor
 from textual.geometry import Size
 
-from gilscope.model import Tally
+from gilscope.model.gil import Tally
 from gilscope.top.app import TopApp
-from gilscope.top.summary import Settings
-from recordings import MS, PROCESS
-from unit.top.driven import View, run
-from unit.top.views import BUSY, IDLE, INVALID, REFUSED, Made
+from gilscope.top.header import Settings
+from support.recordings.gil import MS, PROCESS
+from support.top.driven import View, run
+from support.top.views import BUSY, IDLE, INVALID, REFUSED, Made
 
 
 def test_first_screen() -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from certificates import Authority
-from gilscope.serve import Pulse, Server
-from gilscope.web.access import Access
-from recordings import full_mode
-from unit.collectors.scraped import Fixed
+from gilscope.web.config.access import Access
+from gilscope.web.server import Pulse, Server
+from support.certificates import Authority
+from support.recordings.gil import full_mode
+from support.reports.scraped import Fixed
 
 Serve = Callable[[str], str]
 

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from certificates import Authority
 from gilscope.web.connections import Connections
-from unit.web.asking import TLS, ask, known
+from support.certificates import Authority
+from support.web.asking import TLS, ask, known
 from unit.web.conftest import Serve
 
 _MOST = 32

@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from gilscope.serve import Pulse, Server
 from gilscope.web.hosts import is_own_name
-from unit.collectors.scraped import Fixed
+from gilscope.web.server import Pulse, Server
+from support.reports.scraped import Fixed
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,121 @@
+"""Compiled BPF programs as values: instructions, the maps that they use, and how to load them.
+
+An instruction that loads the address of a map carries a number: a descriptor where it is handed to
+the kernel, and the place in `Compiled.maps` where it is kept.
+"""
+
+import base64
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["Compiled", "MapDefinition", "from_json", "renumbered", "to_json"]
+
+# struct bpf_insn: operation, registers (source in the high half), offset, immediate.
+_INSTRUCTION = struct.Struct("<BBhi")
+_LOAD_64 = 0x18
+"""BPF_LD | BPF_IMM | BPF_DW, the one instruction that takes the room of two."""
+_PLAIN, _MAP = 0, 1
+"""Its sources: a number, or BPF_PSEUDO_MAP_FD."""
+_CALL = 0x85
+_HELPER = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MapDefinition:
+    """What the kernel makes a map from."""
+
+    name: str
+    """Its first 15 characters."""
+    type: int
+    key_size: int
+    value_size: int
+    max_entries: int
+    flags: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """All programs of one request."""
+
+    maps: tuple[MapDefinition, ...]
+    programs: Mapping[str, bytes]
+    """Name to instructions."""
+    tables: tuple[Mapping[str, Any], ...]
+    """Each its name, and the layouts of its key and value as ``bcc_child`` describes them."""
+    map_of: Mapping[str, int]
+    """Name of a table or a ring to its place in *maps*."""
+    licence: str
+    bcc_version: str
+    """Of what compiled them."""
+
+
+def renumbered(instructions: bytes, numbers: Mapping[int, int]) -> bytes:
+    """Return *instructions* with the number n of each map replaced by *numbers* [n].
+
+    Raises ValueError where that is not all that ties them to one process.
+    """
+    changed = bytearray(instructions)
+    position = 0
+    while position < len(instructions):
+        try:
+            operation, registers, offset, number = _INSTRUCTION.unpack_from(instructions, position)
+        except struct.error:
+            raise ValueError("the last instruction is cut") from None
+        source = registers >> 4
+        if operation == _CALL and source != _HELPER:
+            raise ValueError("a call of something else than a helper")
+        if operation == _LOAD_64 and source == _MAP:
+            if number not in numbers:
+                raise ValueError(f"no map has the number {number}")
+            _INSTRUCTION.pack_into(changed, position, operation, registers, offset, numbers[number])
+        elif operation == _LOAD_64 and source != _PLAIN:
+            raise ValueError(f"the address of something else than a map ({source})")
+        position += _INSTRUCTION.size * (2 if operation == _LOAD_64 else 1)
+    if position != len(instructions):
+        raise ValueError("the last instruction is cut")
+    return bytes(changed)
+
+
+def to_json(compiled: Compiled) -> str:
+    """Return *compiled* as text."""
+    document = {
+        "maps": [asdict(definition) for definition in compiled.maps],
+        "programs": {
+            name: base64.b64encode(instructions).decode()
+            for name, instructions in compiled.programs.items()
+        },
+        "tables": list(compiled.tables),
+        "map_of": dict(compiled.map_of),
+        "licence": compiled.licence,
+        "bcc_version": compiled.bcc_version,
+    }
+    return json.dumps(document, separators=(",", ":"))
+
+
+def from_json(text: str) -> Compiled:
+    """Return what `to_json` has made *text* from; raises ValueError."""
+    document = json.loads(text)
+    try:
+        maps = tuple(MapDefinition(**definition) for definition in document["maps"])
+        return Compiled(
+            maps=maps,
+            programs={
+                name: base64.b64decode(instructions, validate=True)
+                for name, instructions in document["programs"].items()
+            },
+            tables=tuple(document["tables"]),
+            map_of={name: _place(place, maps) for name, place in document["map_of"].items()},
+            licence=document["licence"],
+            bcc_version=document["bcc_version"],
+        )
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"not compiled programs: {error!r}") from None
+
+
+def _place(place: int, maps: Sequence[MapDefinition]) -> int:
+    if place not in range(len(maps)):
+        raise ValueError(f"no map has the number {place}")
+    return place

@@ -1,0 +1,205 @@
+"""BPF maps as Python sees them: records with the fields that the C declares."""
+
+import errno
+import os
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gilscope.bpf import syscalls
+from gilscope.bpf.info import map_statistics
+from gilscope.bpf.map_entry import Change, Entry
+from gilscope.model.gil import Record
+
+__all__ = ["RecordLayout", "Table"]
+
+_BATCH = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    name: str
+    is_array: bool
+    offset: int
+    code: str
+    first: int
+    """Place of its first element among all elements of the record."""
+    count: int
+
+
+class RecordLayout:
+    """The C layout of a key or a value, as the compiler of the probe stated it."""
+
+    def __init__(self, size: int, fields: Iterable[tuple[str, int, str, int]]) -> None:
+        """Each field is its name, offset, struct code, and element count (0: not an array)."""
+        self.size = size
+        self._fields: list[_Field] = []
+        form, position, elements = "=", 0, 0
+        for name, offset, code, count in fields:
+            elements_here = count or 1
+            form += f"{offset - position}x{elements_here}{code}"
+            position = offset + elements_here * struct.calcsize(f"={code}")
+            self._fields.append(_Field(name, count > 0, offset, code, elements, elements_here))
+            elements += elements_here
+        self._struct = struct.Struct(f"{form}{size - position}x")
+
+    @classmethod
+    def from_json(cls, description: Mapping[str, Any]) -> "RecordLayout":
+        """Return the layout that the loader's answer describes."""
+        fields = tuple(
+            (field["name"], field["offset"], field["code"], field["count"])
+            for field in description["fields"]
+        )
+        return cls(description["size"], fields)
+
+    def unpack(self, raw: bytes) -> dict[str, Any]:
+        """Return the fields of *raw*, which is ``size`` bytes long."""
+        elements = self._struct.unpack(raw)
+        return {
+            field.name: elements[field.first : field.first + field.count]
+            if field.is_array
+            else elements[field.first]
+            for field in self._fields
+        }
+
+    def place(self, name: str) -> tuple[int, str]:
+        """Return the offset and the struct code of field *name*; raises KeyError."""
+        for field in self._fields:
+            if field.name == name:
+                return field.offset, field.code
+        raise KeyError(name)
+
+    def pack(self, record: Record) -> bytes:
+        """Return the bytes of *record*; fields that it lacks are 0."""
+        elements: list[int] = []
+        for field in self._fields:
+            value = record.get(field.name, (0,) * field.count if field.is_array else 0)
+            elements += value if field.is_array else (value,)
+        return self._struct.pack(*elements)
+
+
+class Table:
+    """A hash or array map in the kernel, keyed by records. Owns its descriptor."""
+
+    def __init__(self, name: str, fd: int, key: RecordLayout, value: RecordLayout) -> None:
+        self.name = name
+        self._fd = fd
+        self._key = key
+        self._value = value
+        self._has_batch = True
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+        return self._fd
+
+    @property
+    def entries(self) -> int:
+        """How many entries it has room for."""
+        return map_statistics(self._fd).max_entries
+
+    @property
+    def value_size(self) -> int:
+        """How many bytes a value has."""
+        return self._value.size
+
+    def offset_of(self, name: str) -> int:
+        """Return where field *name* is in a value, bytes; raises KeyError."""
+        return self._value.place(name)[0]
+
+    def close(self) -> None:
+        """Give up the descriptor."""
+        os.close(self._fd)
+
+    def get(self, key: Record) -> dict[str, Any] | None:
+        """Return the value under *key*, or None; raises OSError."""
+        raw = syscalls.map_lookup(self._fd, self._key.pack(key), self._value.size)
+        return None if raw is None else self._value.unpack(raw)
+
+    def entry(self, key: Record, name: str) -> Entry:
+        """Return what reads field *name*, which is no array, of the value under *key*."""
+        return Entry(self._fd, self._key.pack(key), self._value.size, *self._value.place(name))
+
+    def put(self, key: Record, value: Record) -> None:
+        """Store *value* under *key*; raises OSError, E2BIG where the map is full."""
+        syscalls.map_update(self._fd, self._key.pack(key), self._value.pack(value))
+
+    def replace(self, key: Record, value: Record) -> bool:
+        """Store *value* under *key* if there is such an entry, and return whether; raises OSError.
+
+        What a probe has removed does not come back by that.
+        """
+        try:
+            syscalls.map_update(
+                self._fd, self._key.pack(key), self._value.pack(value), must_exist=True
+            )
+        except FileNotFoundError:
+            return False
+        return True
+
+    def change(self, key: Record, value: Record, name: str) -> Change:
+        """Return what stores *value* under *key* once field *name*, which is no array, is known."""
+        packed = self._value.pack(value)
+        return Change(self._fd, self._key.pack(key), packed, *self._value.place(name))
+
+    def delete(self, key: Record) -> bool:
+        """Remove *key* and return whether it was there."""
+        return syscalls.map_delete(self._fd, self._key.pack(key))
+
+    def delete_where(self, name: str, value: int, *, in_value: bool = False) -> list[bytes]:
+        """Remove what has *value* in field *name*, which is no array, of its key or of its value.
+
+        Returns the keys. Records are not unpacked: of thousands that takes milliseconds.
+        """
+        offset, code = (self._value if in_value else self._key).place(name)
+        wanted = struct.pack(f"={code}", value)
+        end = offset + len(wanted)
+        found = [pair[0] for pair in self._raw_items() if pair[in_value][offset:end] == wanted]
+        for key in found:
+            syscalls.map_delete(self._fd, key)
+        return found
+
+    def delete_raw(self, key: bytes) -> bool:
+        """Remove *key*, as another table of the same kind of key has it."""
+        return syscalls.map_delete(self._fd, key)
+
+    def items(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """Yield every key with its value; what changes meanwhile may be old or new."""
+        for key, value in self._raw_items():
+            yield self._key.unpack(key), self._value.unpack(value)
+
+    def _raw_items(self) -> Iterator[tuple[bytes, bytes]]:
+        if self._has_batch:
+            try:
+                yield from self._batches()
+            except OSError as error:
+                # Before Linux 5.6. Nothing has been yielded in that case.
+                if error.errno != errno.EINVAL:
+                    raise
+                self._has_batch = False
+            else:
+                return
+        yield from self._one_by_one()
+
+    def _batches(self) -> Iterator[tuple[bytes, bytes]]:
+        cursor: bytes | None = None
+        key_size, value_size = self._key.size, self._value.size
+        while True:
+            keys, values, cursor = syscalls.map_lookup_batch(
+                self._fd, key_size, value_size, cursor, _BATCH
+            )
+            for index in range(len(keys) // key_size):
+                yield (
+                    keys[index * key_size : (index + 1) * key_size],
+                    values[index * value_size : (index + 1) * value_size],
+                )
+            if cursor is None:
+                return
+
+    def _one_by_one(self) -> Iterator[tuple[bytes, bytes]]:
+        key = syscalls.map_next_key(self._fd, None, self._key.size)
+        while key is not None:
+            value = syscalls.map_lookup(self._fd, key, self._value.size)
+            if value is not None:
+                yield key, value
+            key = syscalls.map_next_key(self._fd, key, self._key.size)

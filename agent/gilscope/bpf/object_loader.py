@@ -1,0 +1,107 @@
+"""Takes compiled programs out of the compiler's answer, and loads them without the compiler."""
+
+import contextlib
+import errno
+import os
+import resource
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from gilscope.bpf import syscalls
+from gilscope.bpf.compile.object import Compiled, renumbered
+from gilscope.bpf.info import map_definition
+
+__all__ = ["compiled_from_answer", "load_compiled"]
+
+# BPF_PROG_TYPE_ and expected attach type of each kind of program, as ``bcc_child`` has them loaded.
+_KINDS = {"uprobe": (2, 0), "uprobe_multi": (2, 48), "raw_tracepoint": (17, 0)}
+_LOADING_AT_ONCE = 4
+
+
+def compiled_from_answer(answer: Mapping[str, Any], descriptors: Sequence[int]) -> Compiled:
+    """Return what *answer*, of ``bcc_child``, says under ``compiled``, which is not null.
+
+    *descriptors* are those that belong to it. Raises OSError, and ValueError where the programs
+    cannot be loaded again.
+    """
+    found = answer["compiled"]
+    *maps, memory = descriptors
+    places = {number: place for place, number in enumerate(found["maps"])}
+    programs, position = {}, 0
+    for name, size in zip(answer["programs"], found["sizes"], strict=True):
+        programs[name] = renumbered(os.pread(memory, size, position), places)
+        position += size
+    return Compiled(
+        maps=tuple(map_definition(fd) for fd in maps),
+        programs=programs,
+        tables=tuple(answer["tables"]),
+        map_of={name: places[number] for name, number in found["map_of"].items()},
+        licence=found["licence"],
+        bcc_version=answer["bcc"],
+    )
+
+
+def load_compiled(
+    compiled: Compiled, kinds: Mapping[str, str]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the descriptors of new programs, and of the maps that have a name in ``map_of``.
+
+    *kinds* are those of the programs, by name. Raises OSError or ValueError, and leaves nothing
+    open then.
+    """
+    try:
+        return _load(compiled, kinds)
+    except PermissionError as error:
+        if error.errno != errno.EPERM:
+            raise
+        # Before Linux 5.11 maps count as locked memory, of which most may have next to nothing.
+        with _more_locked_memory(error):
+            return _load(compiled, kinds)
+
+
+def _load(compiled: Compiled, kinds: Mapping[str, str]) -> tuple[dict[str, int], dict[str, int]]:
+    with ExitStack() as undo:
+        maps = []
+        for definition in compiled.maps:
+            maps.append(syscalls.create_map(definition))
+            undo.callback(os.close, maps[-1])
+        places = dict(enumerate(maps))
+        instructions = {name: renumbered(compiled.programs[name], places) for name in kinds}
+        # The kernel's look at all that a program may do takes most of the time of a start.
+        with ThreadPoolExecutor(_LOADING_AT_ONCE) as pool:
+            loading = {
+                name: pool.submit(
+                    syscalls.load_program, name, *_KINDS[kind], instructions[name], compiled.licence
+                )
+                for name, kind in kinds.items()
+            }
+        for future in loading.values():
+            if future.exception() is None:
+                undo.callback(os.close, future.result())
+        programs = {name: future.result() for name, future in loading.items()}
+        undo.pop_all()
+    named = {name: maps[place] for name, place in compiled.map_of.items()}
+    for fd in set(maps) - set(named.values()):
+        # The programs hold it.
+        os.close(fd)
+    return programs, named
+
+
+@contextmanager
+def _more_locked_memory(refusal: OSError) -> Iterator[None]:
+    """Raise the limit inside of the block as far as it may be; raises *refusal* if it may not."""
+    before = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    for most in (resource.RLIM_INFINITY, before[1]):
+        # To raise the upper limit takes CAP_SYS_RESOURCE, which gilscope does not ask for.
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_MEMLOCK, (most, most))
+            break
+    if resource.getrlimit(resource.RLIMIT_MEMLOCK) == before:
+        raise refusal
+    try:
+        yield
+    finally:
+        # A command that is started and traced must not inherit it.
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, before)

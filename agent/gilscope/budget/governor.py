@@ -1,0 +1,323 @@
+"""Decides when full mode is on in one process, so that tracing keeps within a budget.
+
+The budget fills a purse and every trap empties it. A process whose full mode costs less than the
+budget is in full mode all the time; any other one in windows, for which its purse saves up.
+
+**What is promised.** Whenever full mode costs something, the estimated cost of the last 20 s is
+within the budget, and so is that of any longer time up to then. Two things can only be paid back
+afterwards, before the next window: the first window, and that a process turns busy while a window
+is being closed. What the contention probes cost above the budget is not made up for: they are
+never off. Where 20 s do not bring in the price of one short window, they become up to 2 minutes.
+
+**Why windows tell the truth.** When the next window may open is drawn by lot and by the clock
+alone: half to one and a half times the mean pause, so that whatever repeats itself in the process
+is met at every phase, whatever its period. At that moment the purse, which knows sums over
+seconds only, decides whether it can pay. If not, the lot is drawn again; to open as soon as there
+is enough would prefer the moments at which the process works. How long a window lasts is set when
+it opens, from what windows have cost before, with a lot of its own.
+
+Three decisions do look at what a window sees. One that uses up its allowance ends early, and more
+of those do that meet busy times, which are then seen for too short a time. (Events that come at
+random keep their rate under any rule for stopping; those that come in bursts do not.) So the
+allowance is well above what a window is expected to cost, and ends few but the first one that
+meets a process turned busy. A window that was found to be cheap goes on, which prefers quiet
+times, but only after several cheap ones in a row. One that goes on and turns dear gets an end
+that lies as far off as the purse reaches.
+
+All that does no harm to what changes within a second or two. Of busy and quiet times that take
+turns more slowly, windows cover a smaller part of the busy ones. So what windows have seen is to
+be divided by the time that they have covered over a time in which the process does the same.
+"""
+
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from gilscope.budget.token_bucket import STRETCH_NS, Budget, TokenBucket, Usage
+
+__all__ = ["Budget", "Governor", "Grant", "Usage"]
+
+_S: Final = 1_000_000_000
+_MS: Final = 1_000_000
+
+_PAUSE_NS: Final = 4 * _S
+"""From the end of a window to the next opportunity, on average. Changing the probes costs the
+agent itself CPU time, so that it must not happen too often in many processes."""
+_LONGEST_PAUSE_NS: Final = 12 * _S
+"""The same where there is hardly a chance: many others share the room for windows, or the
+contention probes cost more than the budget. Later, what a purse has got before would be too old to
+be spent."""
+_JITTER: Final = (0.5, 1.5)
+"""The pause by its mean. As wide as the mean, it makes all phases of such a period equally likely
+in one step; shorter periods are met evenly anyway, longer ones after some steps."""
+
+_LEAST_NS: Final = (20 * _MS, 60 * _MS)
+"""The shortest length that a window is planned with. The probes take 40 ms to come out: a shorter
+one would pay for little else."""
+_LONGEST_NS: Final = STRETCH_NS // 2
+"""The longest one with an end: longer ones would be paid with what is too old to be spent."""
+_PART_SPENT: Final = (0.4, 0.7)
+"""What a window is planned to cost by what the purse holds; the rest is there for surprises."""
+_MARGIN: Final = 1.25
+"""Allowance of the shortest window by its expected cost."""
+_LEAST_ALLOWANCE_NS: Final = _MS
+"""With less no window opens, however cheap it looks: the cost of some 800 holds."""
+
+_FIRST_NS: Final = 20 * _MS
+"""Length of the first window, whose price nobody knows. It is given on credit: to save up for the
+worst would take a quarter of a minute and more, and the worst is rare."""
+
+_CLOSING_NS: Final = 50 * _MS
+"""So long traps may go on after the end of a window."""
+
+_FALL: Final = 6
+"""One part in so many of what a price was too high by is taken off it by each window."""
+
+_LEARN_NS: Final = 2 * _S
+"""So long a part of a window has to be to change its price, if it has not ended before."""
+_LOOK_NS: Final = (_S // 4, 2 * _S)
+"""A window that goes on is looked at so often: sooner where it uses its allowance faster."""
+_JUDGED_AFTER_NS: Final = 60 * _S
+"""So long the contention probes have to be above the budget before that is said, or below it."""
+_PART_USED: Final = 0.25
+"""Of the allowance, that may be expected to be used until the next look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Leave to have a window open."""
+
+    allowance_ns: int
+    """What full mode may cost from the usage that was stated on; then the window must end by
+    itself, without waiting to be told."""
+    until_ns: int | None
+    """When it is to end, CLOCK_MONOTONIC; None: that is not known yet."""
+
+
+class Governor:
+    """Grants windows to one process. To be asked often; nothing goes wrong if that is late."""
+
+    def __init__(self, budget: Budget, random: Random) -> None:
+        """Keep to *budget*; *random* draws the lots."""
+        self.processes_per_window = 1.0
+        """How many processes share the room for one window. Without room, more of them make each
+        ask the less often."""
+        self._budget = budget
+        self._random = random
+        self._purse: TokenBucket | None = None
+        self._price = _Price()
+        self._due_ns = 0
+        self._least_ns = random.uniform(*_LEAST_NS)
+        self._window: _Window | None = None
+        self._is_over_budget = False
+        self._judged_ns = 0
+        """When the contention probes' cost was last on that side of the budget."""
+        self._ended: Usage | None = None
+
+    @property
+    def due_ns(self) -> int:
+        """When it wants to be asked again at the latest, CLOCK_MONOTONIC."""
+        return self._due_ns
+
+    @property
+    def is_over_budget(self) -> bool:
+        """Whether the contention probes alone have cost more than the budget for a minute."""
+        return self._is_over_budget
+
+    def step(self, usage: Usage, *, is_open: bool) -> Grant | None:
+        """Return the leave for the window that is open or is to be opened now; None: for none.
+
+        *is_open* says whether the window that was granted last is still open: not so when it has
+        used up its allowance, or could not be opened.
+        """
+        if self._purse is None:
+            self._purse = TokenBucket(self._budget, usage)
+            self._judged_ns = usage.at_ns
+            self._draw_due(usage, _S)
+            return None
+        self._purse.update(usage)
+        self._judge(usage, self._purse)
+        if self._window is not None and not is_open:
+            if usage.window_cost_ns > self._window.seen.window_cost_ns:
+                self._price.learn(self._window.seen, usage, self._purse.base_rate)
+            self._close(usage)
+        if self._window is not None:
+            return self._go_on(usage, self._purse, self._window)
+        if usage.at_ns < self._due_ns:
+            return None
+        if is_open:  # it was told to close long ago
+            self._draw_due(usage, _PAUSE_NS)
+            return None
+        return self._open(usage, self._purse)
+
+    def begin_open(self, usage: Usage) -> Grant:
+        """Return the leave for a window that is open from the very beginning, on credit.
+
+        For what is to be seen all the time unless that turns out to cost too much. To be called
+        instead of the first `step`, with a window that is being opened.
+        """
+        self._purse = purse = TokenBucket(self._budget, usage)
+        self._judged_ns = usage.at_ns
+        self._window = _Window(usage, None, credit_ns=_FIRST_NS)
+        self._due_ns = usage.at_ns + _LOOK_NS[1]
+        return Grant(int(purse.held_ns) + _FIRST_NS, None)
+
+    def postpone(self, usage: Usage) -> None:
+        """Keep the books, and want no window before the next lot: there is no room for one.
+
+        None must be open.
+        """
+        if self._purse is None:
+            self.step(usage, is_open=False)
+            return
+        self._purse.update(usage)
+        self._judge(usage, self._purse)
+        self._window = None
+        mean_ns = int(_PAUSE_NS * self.processes_per_window)
+        self._draw_due(usage, min(mean_ns, _LONGEST_PAUSE_NS))
+
+    def _judge(self, usage: Usage, purse: TokenBucket) -> None:
+        # Both ways only after a minute, so that what goes up and down is not told each time.
+        if (purse.earning < 0) == self._is_over_budget:
+            self._judged_ns = usage.at_ns
+        elif usage.at_ns - self._judged_ns >= _JUDGED_AFTER_NS:
+            self._is_over_budget = not self._is_over_budget
+
+    def _open(self, usage: Usage, purse: TokenBucket) -> Grant | None:
+        if self._ended is not None and self._price.is_known:
+            self._price.learn_closing(self._ended, usage, purse.base_rate)
+            self._ended = None
+        if self._price.is_known:
+            need_ns = _MARGIN * self._price.rate(purse.base_rate) * self._least_ns
+            need_ns = max(need_ns, _LEAST_ALLOWANCE_NS) + self._reserve_ns(purse)
+            window = _Window(usage, self._end_ns(usage, purse, self._least_ns))
+        else:
+            need_ns = 0.0  # not even that is there if the contention probes alone are too dear
+            window = _Window(usage, usage.at_ns + _FIRST_NS, credit_ns=_FIRST_NS)
+        purse.save_for(need_ns)
+        if purse.held_ns < need_ns:
+            is_hopeless = purse.earning < 0
+            self._draw_due(usage, _LONGEST_PAUSE_NS if is_hopeless else _PAUSE_NS)
+            return None
+        self._least_ns = self._random.uniform(*_LEAST_NS)
+        self._window = window
+        return self._grant(usage, purse, window)
+
+    def _go_on(self, usage: Usage, purse: TokenBucket, window: "_Window") -> Grant | None:
+        is_over = window.until_ns is not None and usage.at_ns >= window.until_ns
+        if is_over or usage.at_ns >= window.seen.at_ns + _LEARN_NS:
+            self._price.learn(window.seen, usage, purse.base_rate)
+            window.seen = usage
+            window.credit_ns = 0
+            if is_over or window.until_ns is None:
+                window.until_ns = self._end_ns(usage, purse, _LEARN_NS)
+        if is_over and window.until_ns is not None:
+            self._close(usage)
+            return None
+        return self._grant(usage, purse, window)
+
+    def _grant(self, usage: Usage, purse: TokenBucket, window: "_Window") -> Grant | None:
+        allowance_ns = int(purse.held_ns + window.credit_ns - self._reserve_ns(purse))
+        if allowance_ns <= 0:
+            self._close(usage)
+            return None
+        self._due_ns = usage.at_ns + self._look_again_in_ns(purse, allowance_ns)
+        if window.until_ns is not None:
+            self._due_ns = min(self._due_ns, window.until_ns)
+        return Grant(allowance_ns, window.until_ns)
+
+    def _look_again_in_ns(self, purse: TokenBucket, allowance_ns: int) -> int:
+        # Income must renew the allowance before the window has used it up.
+        soonest_ns, latest_ns = _LOOK_NS
+        cost_ns = latest_ns * self._price.rate(purse.base_rate)
+        if cost_ns <= _PART_USED * allowance_ns:
+            return latest_ns
+        return max(soonest_ns, int(latest_ns * _PART_USED * allowance_ns / cost_ns))
+
+    def _close(self, usage: Usage) -> None:
+        self._window = None
+        self._ended = usage
+        self._draw_due(usage, _PAUSE_NS)
+
+    def _draw_due(self, usage: Usage, mean_ns: int) -> None:
+        self._due_ns = usage.at_ns + int(mean_ns * self._random.uniform(*_JITTER))
+
+    def _end_ns(self, usage: Usage, purse: TokenBucket, least_ns: float) -> int | None:
+        """Return when a window must end, be it open or not; None: it costs less than comes in."""
+        loss = self._price.rate(purse.base_rate) - purse.earning
+        if loss <= 0:
+            return None
+        part = self._random.uniform(*_PART_SPENT)
+        reserve_ns = self._reserve_ns(purse)
+        length_ns = min(_LONGEST_NS, (part * purse.held_ns - reserve_ns) / loss)
+        # Meanwhile some of what is held gets too old.
+        length_ns = min(length_ns, (part * purse.held_after(length_ns) - reserve_ns) / loss)
+        return usage.at_ns + int(max(least_ns, length_ns))
+
+    def _reserve_ns(self, purse: TokenBucket) -> float:
+        return self._price.closing_cost_ns(purse.base_rate)
+
+
+@dataclass(slots=True)
+class _Window:
+    """A window that was granted."""
+
+    seen: Usage
+    """What it has cost up to here is known."""
+    until_ns: int | None
+    credit_ns: int = 0
+
+
+class _Price:
+    """What a window costs, in ns of cost per ns of time.
+
+    It rises at once and falls slowly: the windows of a process that is busy now and then have to
+    be short enough to be paid whole when they meet a busy time, or they would see too few of them.
+    One that has become quiet for good is believed after a minute or two.
+    """
+
+    def __init__(self) -> None:
+        self._rate: float | None = None
+        self._base_rate = 1.0
+        self._last_rate = 0.0
+        self._closing_ns: float = _CLOSING_NS
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any window has been seen."""
+        return self._rate is not None
+
+    def rate(self, base_rate: float) -> float:
+        """Return what is expected of a process that uses CPU time at *base_rate*."""
+        if self._rate is None:
+            return 0.0
+        # With a tenth of the CPU time it does about a tenth of the work.
+        return self._rate * min(1.0, base_rate / self._base_rate)
+
+    def closing_cost_ns(self, base_rate: float) -> float:
+        """Return what must be kept for the traps that follow the end of a window."""
+        return self.rate(base_rate) * self._closing_ns
+
+    def learn(self, since: Usage, until: Usage, base_rate: float) -> None:
+        """Note what a part of a window has cost."""
+        elapsed_ns = until.at_ns - since.at_ns
+        if elapsed_ns <= 0:
+            return
+        self._last_rate = (until.window_cost_ns - since.window_cost_ns) / elapsed_ns
+        # That a few milliseconds were quiet says nothing.
+        self._note(self._last_rate, base_rate, may_fall=elapsed_ns >= _LEAST_NS[0])
+
+    def learn_closing(self, ended: Usage, now: Usage, base_rate: float) -> None:
+        """Note what the traps have cost that followed the end of a window."""
+        cost_ns = now.window_cost_ns - ended.window_cost_ns
+        # The process may have turned busy only just before the end.
+        self._note(cost_ns / _CLOSING_NS, base_rate, may_fall=False)
+        rate = max(self._last_rate, cost_ns / _CLOSING_NS)
+        if rate > 0:
+            self._closing_ns = max(cost_ns / rate, (cost_ns / rate + self._closing_ns) / 2)
+
+    def _note(self, rate: float, base_rate: float, *, may_fall: bool) -> None:
+        expected = self.rate(base_rate)
+        if rate < expected:
+            rate = expected + (rate - expected) / _FALL if may_fall else expected
+        self._rate, self._base_rate = rate, base_rate

@@ -1,0 +1,224 @@
+"""The forms in which a recording is reported, and where each report goes."""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import methodcaller
+from pathlib import Path
+from typing import Final
+
+from gilscope.errors import CannotWrite
+from gilscope.model.gil import Recording
+from gilscope.reports.gil.text import report as text_report
+from gilscope.system.atomic_output import check_writable, write_atomically
+from gilscope.text.printable import printable
+
+__all__ = [
+    "FORMATS",
+    "Output",
+    "add_format_options",
+    "chosen_outputs",
+    "wants_looks",
+    "wants_timeline",
+    "write_rendered",
+    "write_reports",
+]
+
+FORMATS = (
+    *("text", "json", "html", "collapsed", "speedscope", "perfetto"),
+    *("openmetrics", "prometheus"),
+)
+"""Text for people, and what `_RENDERERS` makes for programs."""
+
+_TIMELINES = {"perfetto"}
+"""What cannot be made of sums alone."""
+_HISTORIES = {"openmetrics"}
+"""What is made of the sums at several times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One report that is wanted."""
+
+    form: str
+    """One of `FORMATS`."""
+    file: Path | None
+    """None: standard output."""
+
+
+def add_format_options(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--format`` and ``-o``."""
+    parser.add_argument(
+        "--format",
+        action="append",
+        type=_output,
+        dest="outputs",
+        metavar="FORMAT[=FILE]",
+        help=f"form of the report: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}; with =FILE it goes "
+        "there; may be given several times (default: text)",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=_writable,
+        metavar="FILE",
+        help="write the report of the format without a file to FILE, not to stdout",
+    )
+
+
+def chosen_outputs(arguments: argparse.Namespace) -> tuple[Output, ...]:
+    """Return the reports that *arguments* ask for; raises ValueError if they contradict."""
+    outputs = tuple(arguments.outputs or [Output("text", None)])
+    nowhere = [output.form for output in outputs if output.file is None]
+    if len(nowhere) > 1:
+        raise ValueError(
+            f"{' and '.join(nowhere)} cannot go to the same place: give one of them a file with "
+            f"--format {nowhere[-1]}=FILE"
+        )
+    if arguments.output is not None and not nowhere:
+        raise ValueError(
+            f"every format has a file of its own, so nothing is left for -o {arguments.output}"
+        )
+    outputs = tuple(Output(output.form, output.file or arguments.output) for output in outputs)
+    files = [output.file.resolve() for output in outputs if output.file is not None]
+    if len(set(files)) < len(files):
+        raise ValueError("two reports cannot go to the same file")
+    return outputs
+
+
+def wants_timeline(outputs: Sequence[Output]) -> bool:
+    """Return whether one of *outputs* shows waits one by one, in the order in which they came."""
+    return any(output.form in _TIMELINES for output in outputs)
+
+
+def wants_looks(outputs: Sequence[Output]) -> bool:
+    """Return whether one of *outputs* shows how the sums have grown."""
+    return any(output.form in _HISTORIES for output in outputs)
+
+
+def write_reports(outputs: Sequence[Output], recording: Recording) -> bool:
+    """Write all *outputs* of *recording*; returns and raises what `write_rendered` does."""
+    return write_rendered(outputs, lambda output: _rendered(output, recording))
+
+
+def write_rendered(outputs: Sequence[Output], render: Callable[[Output], str]) -> bool:
+    """Write what *render* returns for each of *outputs*, and return whether that succeeded.
+
+    What fails is said on stderr.
+
+    Raises BrokenPipeError where nobody reads standard output any more.
+    """
+    succeeded = True
+    # Standard output is last: whoever reads it may have gone, and the files must not miss that.
+    for output in sorted(outputs, key=lambda output: output.file is None):
+        try:
+            _write(output, render(output))
+        except Exception as error:
+            if output.file is None and isinstance(error, BrokenPipeError):
+                raise
+            succeeded = False
+            place = "standard output" if output.file is None else printable(str(output.file))
+            print(
+                f"error: cannot write the {output.form} report to {place}: {_reason(error)}",
+                file=sys.stderr,
+            )
+    return succeeded
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, CannotWrite):
+        return str(error.__cause__.strerror if isinstance(error.__cause__, OSError) else error)
+    return str(error.strerror) if isinstance(error, OSError) else repr(error)
+
+
+def _output(text: str) -> Output:
+    form, has_file, file = text.partition("=")
+    if form not in FORMATS:
+        raise argparse.ArgumentTypeError(
+            f"there is no format {form!r} (choose from {', '.join(FORMATS)})"
+        )
+    return Output(form, _writable(file) if has_file else None)
+
+
+def _writable(text: str) -> Path:
+    # Said now, and not when the recording that cannot be repeated is over.
+    try:
+        check_writable(text)
+    except OSError as error:
+        raise argparse.ArgumentTypeError(
+            f"cannot write {printable(text)}: {error.strerror}"
+        ) from error
+    return Path(text)
+
+
+def _write(output: Output, report: str) -> None:
+    if output.file is not None:
+        write_atomically(output.file, methodcaller("write", report.encode("utf-8")))
+        return
+    if output.form == "text":
+        sys.stdout.write(report)
+    else:
+        # What programs read has one encoding, whatever that of the terminal is.
+        sys.stdout.flush()
+        sys.stdout.buffer.write(report.encode("utf-8"))
+    sys.stdout.flush()
+
+
+def _rendered(output: Output, recording: Recording) -> str:
+    if output.form == "text":
+        return text_report.render(recording, colour=output.file is None and sys.stdout.isatty())
+    return _RENDERERS[output.form](recording)
+
+
+def _json(recording: Recording) -> str:
+    from gilscope.reports.gil import json  # noqa: PLC0415 - imported when it is asked for
+
+    return json.render(recording)
+
+
+def _html(recording: Recording) -> str:
+    from gilscope.reports.gil.html import report as html_report  # noqa: PLC0415 - imported when it is asked for
+
+    return html_report.render(recording)
+
+
+def _collapsed(recording: Recording) -> str:
+    from gilscope.reports.gil import collapsed  # noqa: PLC0415 - imported when it is asked for
+
+    return collapsed.render(recording)
+
+
+def _speedscope(recording: Recording) -> str:
+    from gilscope.reports.gil import speedscope  # noqa: PLC0415 - imported when it is asked for
+
+    return speedscope.render(recording)
+
+
+def _perfetto(recording: Recording) -> str:
+    from gilscope.reports.gil import perfetto  # noqa: PLC0415 - imported when it is asked for
+
+    return perfetto.render(recording)
+
+
+def _openmetrics(recording: Recording) -> str:
+    from gilscope.reports.gil import openmetrics  # noqa: PLC0415 - imported when it is asked for
+
+    return openmetrics.render(recording)
+
+
+def _prometheus(recording: Recording) -> str:
+    from gilscope.reports.gil import prometheus  # noqa: PLC0415 - imported when it is asked for
+
+    return prometheus.render(recording)
+
+
+_RENDERERS: Final[Mapping[str, Callable[[Recording], str]]] = {
+    "json": _json,
+    "html": _html,
+    "collapsed": _collapsed,
+    "speedscope": _speedscope,
+    "perfetto": _perfetto,
+    "openmetrics": _openmetrics,
+    "prometheus": _prometheus,
+}

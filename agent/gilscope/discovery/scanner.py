@@ -1,0 +1,377 @@
+"""Keeps the traced processes those that the user chose: also the ones that come later."""
+
+import contextlib
+import logging
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gilscope.discovery.agent_stats import AgentReader
+from gilscope.discovery.fork_counter import Births
+from gilscope.doctor.explain import explained_denial
+from gilscope.errors import GilscopeError, NotPermitted, NotPython, UnsupportedPython
+from gilscope.gil.tracing.tracer import Tracer
+from gilscope.model.agent import AgentState
+from gilscope.model.gil import Observation, Refusal
+from gilscope.model.transactions import Library, StmObservation
+from gilscope.naming.process import process_name
+from gilscope.process import procfs
+from gilscope.text.printable import printable
+from gilscope.transactions.tracer import StmTracer
+
+__all__ = ["Choice", "Discovery", "Kinship", "choose_all", "choose_matching", "choose_pids"]
+
+Choice = Callable[[int, "Kinship"], bool]
+"""Whether a process is wanted, by its pid and what is known of its ancestors."""
+
+_log = logging.getLogger(__name__)
+
+_RETRIES_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+"""A program that has just started maps its interpreter within this time, a few loads later."""
+_UNWANTED_RETRIES_S = (0.5, 3.0)
+"""One that is not wanted may still give itself another title; that of another program comes with a
+notice."""
+
+_SCAN_S = 0.4
+"""So often, at most, all processes are looked at because something has started: what forks, and
+executes nothing, gives no notice."""
+_SWEEP_S = 2.0
+"""So often they are looked at in any case, for what has ended."""
+
+_RESCAN_S = 60.0
+"""So often also old processes are looked at again: a program may embed Python late in its life."""
+
+_PYTHON_NAMES = (b"python", b"pypy")
+
+_LIBRARY_NAMES = {Library.RPYTHON: _PYTHON_NAMES, Library.LIBITM: (b"libitm",)}
+"""What makes a program worth another look that has nothing of the kind in its own file."""
+
+_UNASKED = frozenset({Library.RPYTHON})
+"""Whose transactions are traced wherever they are found. Any program may use libitm: those are none
+of gilscope's business unless somebody says so."""
+
+_ENDED_KEPT_S = 30.0
+"""The last figures of a process that ended stay for at least one more scrape."""
+
+
+class Kinship:
+    """Who descends from whom."""
+
+    def __init__(self, wanted: Iterable[int]) -> None:
+        self._wanted = set(wanted)
+
+    def is_descendant(self, pid: int) -> bool:
+        """Return whether *pid* is wanted itself or has an ancestor that is, and remember it."""
+        line = []
+        while pid > 1 and pid not in self._wanted:
+            line.append(pid)
+            try:
+                pid = procfs.read_status(pid).parent
+            except (OSError, KeyError):
+                return False
+        if pid not in self._wanted:
+            return False
+        # A child outlives its parent: the family is kept, not asked for again.
+        self._wanted.update(line)
+        return True
+
+    def forget_dead(self, alive: set[int]) -> None:
+        """Let the numbers of processes that have ended be those of strangers."""
+        self._wanted &= alive
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """A process that is not traced, and when to look at it again."""
+
+    tries: int = 0
+    due_s: float = 0.0
+    final: bool = False
+
+
+_Program = tuple[int, int, int]
+
+
+class _Programs:
+    """Executables that hold no Python: hosts run thousands of processes from a few hundred."""
+
+    def __init__(self, libraries: Iterable[Library]) -> None:
+        """Take those for foreign in which none of *libraries* was found either."""
+        self._names = [name for library in libraries for name in _LIBRARY_NAMES[library]]
+        self._foreign: set[_Program] = set()
+
+    def identity(self, pid: int) -> _Program | None:
+        """Return what tells the executable of *pid* from every other file, or None."""
+        try:
+            status = Path(f"/proc/{pid}/exe").stat()
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino, status.st_mtime_ns
+
+    def is_foreign(self, program: _Program | None, pid: int) -> bool:
+        """Return whether *pid* cannot be a Python, without reading the executable again."""
+        return program in self._foreign and not procfs.maps_mention(pid, self._names)
+
+    def remember_foreign(self, program: _Program | None) -> None:
+        """Note that *program* itself holds no Python; a library that it maps still may."""
+        if program is not None:
+            self._foreign.add(program)
+
+
+class Discovery:
+    """What ``serve`` traces. `look` is called by one thread, the rest by any."""
+
+    def __init__(
+        self,
+        tracer: Tracer,
+        is_wanted: Choice,
+        pids: Iterable[int],
+        bcc: str,
+        *,
+        ended_kept_s: float = _ENDED_KEPT_S,
+    ) -> None:
+        """Trace with *tracer* the processes for which *is_wanted* holds, and *pids* in any case.
+
+        *pids* were named by the user, one by one.
+
+        The figures of a process that ended stay for *ended_kept_s*.
+        """
+        self.bcc_version = bcc
+        self._ended_kept_s = ended_kept_s
+        self._tracer = tracer
+        self._transactions: StmTracer | None = None
+        self._libraries = _UNASKED
+        self._named = frozenset(pids)
+        """To name a process is to ask for its transactions, whoever's they are."""
+        self._agent = AgentReader(tracer, time.monotonic_ns())
+        self._is_wanted = is_wanted
+        self._kinship = Kinship(self._named)
+        self._programs = {
+            libraries: _Programs(libraries) for libraries in (_UNASKED, frozenset(Library))
+        }
+        self._lock = threading.Lock()
+        self._seen: dict[int, _Attempt] = {}
+        self._executed: set[int] = set()
+        self._retried: set[int] = set()
+        """The processes of `_seen` that are not to wait for a scan."""
+        self._births = Births()
+        self._are_births_seen = False
+        self._scan_s = 0.0
+        self._sweep_s = 0.0
+        self._called = threading.Event()
+        """Set when `look` has something to do."""
+        self._refusals: dict[int, Refusal] = {}
+        self._ended_s: dict[int, float] = {}
+        self._rescan_s = time.monotonic() + _RESCAN_S
+
+    def include(self, transactions: StmTracer, *, has_all: bool = False) -> None:
+        """Trace with *transactions* what is wanted, is no Python with a GIL, and runs some.
+
+        Without *has_all* that is RPython programs, and the processes that were named.
+        """
+        self._transactions = transactions
+        if has_all:
+            self._libraries = frozenset(Library)
+
+    def observe(self) -> list[Observation]:
+        """Return the state of every traced process now."""
+        return self._tracer.observe()
+
+    def observe_transactions(self) -> list[StmObservation]:
+        """Return the state of every process whose transactions are traced now."""
+        return [] if self._transactions is None else self._transactions.observe()
+
+    def refusals(self) -> list[Refusal]:
+        """Return the Pythons that are wanted and cannot be traced."""
+        with self._lock:
+            return sorted(self._refusals.values(), key=lambda refusal: refusal.pid)
+
+    def agent_state(self) -> AgentState:
+        """Return what the agent itself uses now."""
+        state = self._agent.read()
+        if self._transactions is None:
+            return state
+        return replace(state, traps=state.traps + self._transactions.traps)
+
+    def tick(self) -> None:
+        """Look after the traced processes, and for new ones. To be called a few times a second."""
+        self.heed(self._tracer.tick())
+        self.look()
+
+    def heed(self, executed: Iterable[int]) -> None:
+        """Let `look` have a look at the processes *executed*, which run a new program.
+
+        To be called a few times a second, by the thread that looks after the traced processes: it
+        wakes the one that waits in `wait` when anything has started.
+        """
+        with self._lock:
+            self._executed.update(executed)
+            self._are_births_seen |= self._births.are_new()
+            if self._executed or self._are_births_seen:
+                self._called.set()
+
+    def wait(self) -> None:
+        """Wait until `look` has something to do, or `wake` is called."""
+        due_s = min([self._seen[pid].due_s for pid in self._retried] + [self._sweep_s])
+        if self._are_births_seen:
+            due_s = min(due_s, self._scan_s)
+        self._called.wait(max(0.0, due_s - time.monotonic()))
+
+    def wake(self) -> None:
+        """End `wait`."""
+        self._called.set()
+
+    def look(self) -> None:
+        """Notice what has started, replaced itself or ended. One thread alone may call it."""
+        now_s = time.monotonic()
+        with self._lock:
+            self._called.clear()
+            executed, self._executed = self._executed, set()
+            is_scan_due = now_s >= self._sweep_s
+            if now_s >= self._scan_s and (self._births.are_new() or self._are_births_seen):
+                is_scan_due = True
+            if is_scan_due:
+                self._are_births_seen = False
+                self._scan_s, self._sweep_s = now_s + _SCAN_S, now_s + _SWEEP_S
+        for pid in executed:
+            self._tracer.drop(pid)
+            self._forget(pid)
+        candidates = executed | self._due(now_s)
+        if is_scan_due:
+            candidates |= self._scan(now_s)
+        # An agent that looked at itself would never come to rest.
+        traced = {*self._tracer.pids, *self._tracer.untrusted_pids, os.getpid()}
+        if self._transactions is not None:
+            traced.update(self._transactions.pids)
+        for pid in sorted(candidates - traced):
+            attempt = self._seen.setdefault(pid, _Attempt())
+            if not attempt.final and now_s >= attempt.due_s:
+                self._try(pid, attempt, now_s)
+
+    def _due(self, now_s: float) -> set[int]:
+        """Return the processes that are to be looked at again now."""
+        due = {pid for pid in self._retried if now_s >= self._seen[pid].due_s}
+        self._retried -= due
+        return due
+
+    def _scan(self, now_s: float) -> set[int]:
+        """Return all processes that have not been judged yet, and forget those that have gone."""
+        alive = set(procfs.list_pids())
+        self._kinship.forget_dead(alive)
+        self._named &= alive
+        self._drop_ended(now_s, alive)
+        for pid in self._seen.keys() - alive:
+            self._forget(pid)
+        if now_s >= self._rescan_s:
+            self._rescan_s = now_s + _RESCAN_S
+            for pid, attempt in self._seen.items():
+                attempt.final = pid in self._refusals
+        return {pid for pid in alive if pid not in self._seen or not self._seen[pid].final}
+
+    def _try(self, pid: int, attempt: _Attempt, now_s: float) -> None:
+        if not self._is_wanted(pid, self._kinship):
+            self._later(pid, attempt, now_s, _UNWANTED_RETRIES_S)
+            return
+        programs = self._programs[self._libraries_of(pid)]
+        program = programs.identity(pid)
+        if programs.is_foreign(program, pid):
+            self._later(pid, attempt, now_s, _RETRIES_S)
+            return
+        try:
+            self._attach(pid)
+        except NotPython:
+            # Unless it has ended or become another program meanwhile, which proves nothing.
+            if programs.identity(pid) == program:
+                programs.remember_foreign(program)
+            self._later(pid, attempt, now_s, _RETRIES_S)
+        except GilscopeError as error:
+            attempt.final = True
+            # What may not be looked at and does not look like a Python is nobody's loss.
+            if not isinstance(error, NotPermitted) or procfs.maps_mention(pid, _PYTHON_NAMES):
+                self._refuse(pid, error)
+        except Exception as error:  # noqa: BLE001 - see below
+            # One process must not hide the others.
+            _log.exception("could not trace process %d", pid)
+            attempt.final = True
+            self._refuse(pid, error)
+        else:
+            self._forget(pid)
+            self._ended_s.pop(pid, None)
+
+    def _attach(self, pid: int) -> None:
+        try:
+            self._tracer.attach(pid)
+        except (NotPython, UnsupportedPython):
+            # PyPy-STM is a Python whose GIL is not known, for it has none.
+            if self._transactions is None:
+                raise
+            found = self._transactions.find(pid, self._libraries_of(pid))
+            if found is None:
+                raise
+            self._transactions.attach(found)
+
+    def _libraries_of(self, pid: int) -> frozenset[Library]:
+        """Return whose transactions are traced in *pid*."""
+        return frozenset(Library) if pid in self._named else self._libraries
+
+    def _later(self, pid: int, attempt: _Attempt, now_s: float, retries_s: Sequence[float]) -> None:
+        if attempt.tries >= len(retries_s):
+            attempt.final = True
+            return
+        attempt.due_s = now_s + retries_s[attempt.tries]
+        attempt.tries += 1
+        self._retried.add(pid)
+
+    def _refuse(self, pid: int, error: Exception) -> None:
+        name = "unknown"
+        with contextlib.suppress(OSError):
+            name = process_name(procfs.read_command_line(pid))
+        if isinstance(error, NotPermitted):
+            error = explained_denial(error, pid)
+        remedy = error.remedy if isinstance(error, GilscopeError) else ""
+        # Whoever reads only the log of a container finds nothing traced otherwise, and no reason.
+        _log.info("not traced: %s: %s", printable(name), printable(f"{error}; {remedy}"))
+        with self._lock:
+            self._refusals[pid] = Refusal(pid, name, str(error), remedy)
+
+    def _forget(self, pid: int) -> None:
+        self._retried.discard(pid)
+        with self._lock:
+            self._seen.pop(pid, None)
+            self._refusals.pop(pid, None)
+
+    def _drop_ended(self, now_s: float, alive: set[int]) -> None:
+        # One whose probes could not be trusted is shown as such for as long as it lives.
+        untrusted = alive.intersection(self._tracer.untrusted_pids)
+        for pid in set(self._tracer.ended_pids) - untrusted:
+            if now_s - self._ended_s.setdefault(pid, now_s) >= self._ended_kept_s:
+                self._tracer.drop(pid)
+                del self._ended_s[pid]
+        if self._transactions is not None:
+            self._transactions.drop_ended(self._ended_kept_s)
+
+
+def choose_all() -> Choice:
+    """Return the choice of every Python on the host."""
+    return lambda _pid, _kinship: True
+
+
+def choose_pids() -> Choice:
+    """Return the choice of the given processes and their descendants."""
+    return lambda pid, kinship: kinship.is_descendant(pid)
+
+
+def choose_matching(pattern: re.Pattern[str]) -> Choice:
+    """Return the choice of processes whose command line, joined by blanks, matches *pattern*."""
+
+    def matches(pid: int, _kinship: Kinship) -> bool:
+        try:
+            return pattern.search(" ".join(procfs.read_command_line(pid))) is not None
+        except OSError:
+            return False
+
+    return matches

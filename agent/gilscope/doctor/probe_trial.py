@@ -1,0 +1,96 @@
+"""Compiles and loads the real probes, places one where nothing ever runs, and measures a trap."""
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gilscope.bpf.uprobes.hooks import Hook
+from gilscope.errors import GilscopeError, KernelOrBccMissing
+from gilscope.gil.calibration.measure import measure_trap_costs
+from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.probes.program import begin_loading
+from gilscope.model.diagnosis import Check, Status, TrapCost, has_failed
+
+__all__ = ["Trial", "judge_trial", "try_probes", "what_prevents"]
+
+_PREREQUISITES = ("architecture", "bpf", "raw_tracepoints", "kernel_headers", "bcc")
+# The program's ELF header: part of the file, and never executed.
+_HARMLESS = Hook("on_wait", "/proc/self/exe", 0)
+_REPORT = "Please report this, with what gilscope doctor prints"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How it went."""
+
+    seconds: float = 0.0
+    """From the start of the compiler to the loaded programs."""
+    prevented_by: str = ""
+    """It was not tried, because this is missing."""
+    failure: GilscopeError | None = None
+    placement_failure: GilscopeError | None = None
+    """The programs were loaded; a uprobe could not be placed."""
+    trap_cost: TrapCost | None = None
+    """Measured after all of it has succeeded."""
+
+    @property
+    def can_place_uprobes(self) -> bool:
+        """Whether a uprobe was placed."""
+        return not (self.prevented_by or self.failure or self.placement_failure)
+
+
+def what_prevents(checks: Sequence[Check]) -> str:
+    """Return the name of the check that makes trying pointless, empty for none."""
+    return has_failed(checks, *_PREREQUISITES) or ""
+
+
+def try_probes() -> Trial:
+    """Return how compiling, loading and placing went, whatever is remembered; takes seconds."""
+    began_s = time.monotonic()
+    try:
+        probe = GilProbe(begin_loading().compile_anew())
+    except GilscopeError as error:
+        return Trial(failure=error)
+    except OSError as error:
+        return Trial(failure=KernelOrBccMissing(f"the compiler could not be started: {error}"))
+    taken_s = time.monotonic() - began_s
+    with probe:
+        try:
+            probe.add_hooks(os.getpid(), [_HARMLESS])
+        except GilscopeError as error:
+            return Trial(taken_s, placement_failure=error)
+        return Trial(taken_s, trap_cost=_trap_cost(probe))
+
+
+def _trap_cost(probe: GilProbe) -> TrapCost:
+    costs = measure_trap_costs(probe)
+    return TrapCost(
+        full_ns=costs.full_ns,
+        contention_ns=costs.contention_ns,
+        stepped_ns=costs.stepped_ns,
+        is_measured=costs.is_measured,
+    )
+
+
+def judge_trial(trial: Trial, *, uprobes_fail: bool = False) -> Check:
+    """Return whether the probes can be compiled, loaded and placed.
+
+    *uprobes_fail*: another check says already why no uprobe can be placed.
+    """
+    if trial.prevented_by:
+        reason = trial.prevented_by.replace("_", " ")
+        return Check("probes", Status.UNKNOWN, f"not compiled: see {reason}")
+    if trial.placement_failure is not None and uprobes_fail:
+        loaded = f"compiled and loaded in {trial.seconds:.1f} s"
+        return Check("probes", Status.UNKNOWN, f"{loaded}, and not placed: see uprobes")
+    failure = trial.failure or trial.placement_failure
+    if failure is not None:
+        remedy = _own_remedy(failure)
+        return Check("probes", Status.MISSING, str(failure), remedy, failure.exit_code)
+    return Check("probes", Status.OK, f"compiled and loaded in {trial.seconds:.1f} s")
+
+
+def _own_remedy(error: GilscopeError) -> str:
+    # These two name doctor as their remedy, which is of no use in here.
+    return error.remedy if error.remedy != type(error).remedy else _REPORT

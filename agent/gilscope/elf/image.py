@@ -1,0 +1,381 @@
+"""Facts from the image of an ELF64 file: its sections, segments, symbols and dependencies.
+
+Our own, because files are strangers': what one may cost is bounded, which in pyelftools it is not.
+A file with two hundred tables of a million notes is refused after 3 s; there one table takes 11 s.
+Of a CPython 3.11 of 7 MB, all that is asked for takes 0.015 s and 6 MB, there 0.06 s and 5 MB, and
+0.01 s less to import. Tests hold what is read against pyelftools.
+"""
+
+import hashlib
+import itertools
+import lzma
+import re
+import struct
+from collections.abc import Iterator
+from functools import cached_property
+from mmap import mmap
+from typing import Final, Protocol
+
+from gilscope.elf.budget import ElfBudget
+from gilscope.elf.structs import (
+    ElfError,
+    Section,
+    Segment,
+    Symbol,
+    SymbolTable,
+    gnu_notes,
+    string_at,
+    symbol_versions,
+)
+
+__all__ = ["ElfError", "ElfImage", "Section", "Segment", "Symbol"]
+
+_EM_X86_64: Final = 62
+_CLASS_64: Final = 2
+_LITTLE_ENDIAN: Final = 1
+_ET_EXEC: Final = 2
+_ET_DYN: Final = 3
+_MACHINE_NAMES: Final = {3: "x86", 40: "arm", _EM_X86_64: "x86-64", 183: "aarch64", 243: "riscv"}
+
+_PT_LOAD: Final = 1
+_PT_DYNAMIC: Final = 2
+_PT_INTERP: Final = 3
+_PT_NOTE: Final = 4
+_PF_X: Final = 1
+
+_NT_GNU_BUILD_ID: Final = 3
+
+_DT_NEEDED: Final = 1
+_DT_STRTAB: Final = 5
+_DT_STRSZ: Final = 10
+_DT_SONAME: Final = 14
+_DT_RPATH: Final = 15
+_DT_RUNPATH: Final = 29
+
+_VERSION_LOCAL: Final = 0
+_VERSION_GLOBAL: Final = 1
+_VERSION_HIDDEN: Final = 0x8000
+
+_MAX_DEBUGDATA_BYTES: Final = 16 << 20
+_MAX_UNPACKER_BYTES: Final = 24 << 20
+
+# A linked file has a dozen of one and some forty of the other.
+_MOST_PROGRAM_HEADERS: Final = 256
+_MOST_SECTIONS: Final = 4096
+_SECTION_BYTES: Final = 400
+_SYMBOL_BYTES: Final = 280
+_DYNAMIC_BYTES: Final = 150
+_LONGEST_PATH: Final = 4096
+_SMALLEST_NOTE: Final = 12
+_LONGEST_BUILD_ID: Final = 64
+# A digest is quicker than a search.
+_DIGESTED_A_STEP: Final = 512
+_EVERY_NAME: Final = re.compile(r"(?s:.*)")
+
+
+class Content(Protocol):
+    """The bytes of a file that are read when they are asked for."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, part: slice, /) -> bytes: ...
+
+
+class ElfImage:
+    """A read-only view of one ELF64 file.
+
+    Parts are decoded when they are first asked for, and every one of them raises ElfError where the
+    image is damaged, or where more work or memory would be needed than *budget* has. Nothing of the
+    image is kept but the reference that was given.
+    """
+
+    def __init__(
+        self, image: "bytes | memoryview | mmap | Content", budget: ElfBudget | None = None
+    ) -> None:
+        self._image = image
+        self.budget = ElfBudget() if budget is None else budget
+        """What the file may cost, together with all that is found in it."""
+        ident = self.bytes_at(0, 16)
+        if ident[:4] != b"\x7fELF":
+            raise ElfError("not an ELF file")
+        if ident[4] != _CLASS_64:
+            raise ElfError("a 32-bit ELF file; only 64-bit ones are understood")
+        if ident[5] != _LITTLE_ENDIAN:
+            raise ElfError("a big-endian ELF file; only little-endian ones are understood")
+        self._type: int
+        self._machine: int
+        (
+            self._type,
+            self._machine,
+            self._program_headers_offset,
+            self._section_headers_offset,
+            program_header_size,
+            self._program_header_count,
+            section_header_size,
+            self._section_header_count,
+            self._section_names_index,
+        ) = struct.unpack("<HH4x8xQQ4x2xHHHHH", self.bytes_at(16, 48))
+        if self._type not in (_ET_EXEC, _ET_DYN):
+            raise ElfError(f"neither an executable nor a shared object (ELF type {self._type})")
+        if self._program_header_count and program_header_size != struct.calcsize("<IIQQQQQQ"):
+            raise ElfError(f"program headers of {program_header_size} bytes")
+        if self._section_header_count and section_header_size != struct.calcsize("<IIQQQQIIQQ"):
+            raise ElfError(f"section headers of {section_header_size} bytes")
+        if self._program_header_count > _MOST_PROGRAM_HEADERS:
+            raise ElfError(f"{self._program_header_count} program headers")
+        if self._section_header_count > _MOST_SECTIONS:
+            raise ElfError(f"{self._section_header_count} sections")
+
+    def bytes_at(self, offset: int, size: int) -> bytes:
+        """Return *size* bytes at a file *offset*."""
+        return bytes(self._view(offset, size))
+
+    def _view(self, offset: int, size: int) -> memoryview:
+        """Return *size* bytes at a file *offset*, without a copy where that is possible."""
+        if offset < 0 or size < 0 or offset + size > len(self._image):
+            raise ElfError(
+                f"truncated or corrupt: {size} bytes at offset {offset:#x} "
+                f"of a file of {len(self._image)} bytes"
+            )
+        if isinstance(self._image, bytes | memoryview):
+            return memoryview(self._image)[offset : offset + size]
+        # Of a mapping a view would keep it from being closed.
+        return memoryview(self._image[offset : offset + size])
+
+    @property
+    def machine(self) -> str:
+        """The processor, such as ``x86-64``."""
+        return _MACHINE_NAMES.get(self._machine, f"machine {self._machine}")
+
+    @property
+    def is_pie(self) -> bool:
+        """Whether the file may be loaded anywhere: a shared object or a PIE executable."""
+        return self._type == _ET_DYN
+
+    @property
+    def load_address(self) -> int:
+        """Virtual address of the first PT_LOAD segment's first byte."""
+        if not self.segments:
+            raise ElfError("no PT_LOAD segment")
+        return self.segments[0].vaddr
+
+    @cached_property
+    def build_id(self) -> str:
+        """The GNU build-id in hexadecimal, or ``sha256:`` and the digest of the whole image."""
+        for kind, description in self._notes():
+            if kind == _NT_GNU_BUILD_ID and 0 < len(description) <= _LONGEST_BUILD_ID:
+                return description.hex()
+        return f"sha256:{self.digest}"
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of the whole image, in hexadecimal."""
+        self.budget.spend(len(self._image) // _DIGESTED_A_STEP)
+        return hashlib.sha256(self.bytes_at(0, len(self._image))).hexdigest()
+
+    @cached_property
+    def segments(self) -> tuple[Segment, ...]:
+        """The PT_LOAD segments, in the file's order."""
+        return tuple(
+            Segment(vaddr, offset, file_size, memory_size, bool(flags & _PF_X))
+            for kind, flags, offset, vaddr, file_size, memory_size, _ in self._program_headers()
+            if kind == _PT_LOAD
+        )
+
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """All sections, the null one at index 0 included; empty without section headers."""
+        count = self._section_header_count
+        self.budget.spend(count, count * _SECTION_BYTES)
+        headers = list(
+            struct.iter_unpack(
+                "<IIQQQQI4x8x8x", self._view(self._section_headers_offset, 64 * count)
+            )
+        )
+        if not headers:
+            return ()
+        if self._section_names_index >= count:
+            raise ElfError(f"section names in section {self._section_names_index} of {count}")
+        names_header = headers[self._section_names_index]
+        names = self._view(names_header[4], names_header[5])
+        return tuple(Section(string_at(names, name), *rest) for name, *rest in headers)
+
+    def section(self, name: str) -> Section | None:
+        """Return the first section of that name."""
+        return next((section for section in self.sections if section.name == name), None)
+
+    def section_bytes(self, section: Section) -> memoryview:
+        """Return what the section holds; empty for one without a place in the file."""
+        if not section.is_in_file:
+            return memoryview(b"")
+        return self._view(section.offset, section.size)
+
+    def file_offset(self, vaddr: int) -> int:
+        """Return the file offset of the byte that is loaded at a virtual address."""
+        for segment in self.segments:
+            if 0 <= vaddr - segment.vaddr < segment.file_size:
+                return vaddr - segment.vaddr + segment.offset
+        raise ElfError(f"no PT_LOAD segment holds the address {vaddr:#x}")
+
+    def is_code(self, vaddr: int) -> bool:
+        """Return whether the file holds the byte at a virtual address, to be loaded as code."""
+        return any(
+            segment.is_executable and 0 <= vaddr - segment.vaddr < segment.file_size
+            for segment in self.segments
+        )
+
+    def read(self, vaddr: int, size: int) -> bytes:
+        """Return *size* bytes at a virtual address, from the file."""
+        return self.bytes_at(self.file_offset(vaddr), size)
+
+    @cached_property
+    def dynamic_symbol_table(self) -> SymbolTable:
+        """.dynsym, undefined symbols included: what relocations refer to by index."""
+        return self._symbol_table(".dynsym")
+
+    @cached_property
+    def dynamic_symbols(self) -> dict[str, Symbol]:
+        """The symbols that .dynsym defines; of several versions of a name, the default one."""
+        return self._superseded_symbols | self._default_symbols
+
+    def default_version_symbol(self, name: str) -> int | None:
+        """Return the address of the version of an exported symbol that new links get.
+
+        A library may keep older versions of a function alive under the same name; these are not
+        what a program that was linked today calls.
+        """
+        symbol = self._default_symbols.get(name)
+        return None if symbol is None else symbol.vaddr
+
+    @cached_property
+    def functions(self) -> tuple[Symbol, ...]:
+        """Function symbols of .symtab, else of the .gnu_debugdata mini debug file; else empty."""
+        return self.functions_named(_EVERY_NAME)
+
+    def functions_named(self, pattern: re.Pattern[str]) -> tuple[Symbol, ...]:
+        """Return those of `functions` whose whole name matches; no others are kept."""
+        if self.section(".symtab") is None and self.section(".gnu_debugdata") is not None:
+            debug_file = ElfImage(self._debugdata(), self.budget)
+            # One within another is not looked for.
+            return debug_file._functions_named(pattern)
+        return self._functions_named(pattern)
+
+    def _functions_named(self, pattern: re.Pattern[str]) -> tuple[Symbol, ...]:
+        table = self._symbol_table(".symtab")
+        self.budget.spend(len(table))
+        found: list[Symbol] = []
+        for symbol in table.functions(pattern):
+            self.budget.spend(1, _SYMBOL_BYTES + len(symbol.name))
+            found.append(symbol)
+        return tuple(found)
+
+    @cached_property
+    def needed(self) -> tuple[str, ...]:
+        """DT_NEEDED: the libraries that the file asks for, in its order."""
+        return self._dynamic_strings(_DT_NEEDED)
+
+    @property
+    def soname(self) -> str | None:
+        """DT_SONAME."""
+        return next(iter(self._dynamic_strings(_DT_SONAME)), None)
+
+    @property
+    def library_path(self) -> tuple[str, ...]:
+        """Directories of DT_RUNPATH, or else of DT_RPATH, with ``$ORIGIN`` left as it stands."""
+        found = self._dynamic_strings(_DT_RUNPATH) or self._dynamic_strings(_DT_RPATH)
+        return tuple(directory for path in found for directory in path.split(":") if directory)
+
+    @cached_property
+    def interpreter(self) -> str | None:
+        """PT_INTERP: the dynamic loader that an executable asks for."""
+        for kind, _, offset, _, file_size, _, _ in self._program_headers():
+            if kind == _PT_INTERP:
+                return string_at(self._view(offset, file_size), 0, _LONGEST_PATH)
+        return None
+
+    def _program_headers(self) -> Iterator[tuple[int, ...]]:
+        """Yield type, flags, offset, vaddr, file size, memory size, alignment of each."""
+        table = self.bytes_at(self._program_headers_offset, 56 * self._program_header_count)
+        return struct.iter_unpack("<IIQQ8xQQQ", table)
+
+    def _notes(self) -> Iterator[tuple[int, bytes]]:
+        for kind, _, offset, _, file_size, _, alignment in self._program_headers():
+            if kind == _PT_NOTE:
+                self.budget.spend(file_size // _SMALLEST_NOTE)
+                yield from gnu_notes(self._view(offset, file_size), alignment)
+
+    def _symbol_table(self, table_name: str) -> SymbolTable:
+        table = self.section(table_name)
+        if table is None:
+            return SymbolTable(memoryview(b""), memoryview(b""))
+        if table.link >= len(self.sections):
+            raise ElfError(f"{table_name} has its strings in section {table.link}")
+        strings = self.section_bytes(self.sections[table.link])
+        return SymbolTable(self.section_bytes(table), strings)
+
+    @cached_property
+    def _default_symbols(self) -> dict[str, Symbol]:
+        return self._versioned_symbols(superseded=False)
+
+    @cached_property
+    def _superseded_symbols(self) -> dict[str, Symbol]:
+        return self._versioned_symbols(superseded=True)
+
+    def _versioned_symbols(self, *, superseded: bool) -> dict[str, Symbol]:
+        """Return those of .dynsym that are, or are not, older versions kept for old programs."""
+        table = self.dynamic_symbol_table
+        versions: Iterator[int] = itertools.repeat(_VERSION_GLOBAL, len(table))
+        section = self.section(".gnu.version")
+        if section is not None:
+            content = self.section_bytes(section)
+            if len(content) != 2 * len(table):
+                raise ElfError(f"{len(content)} bytes of versions of {len(table)} symbols")
+            versions = symbol_versions(content)
+        self.budget.spend(len(table))
+        found: dict[str, Symbol] = {}
+        for entry, version in zip(table, versions, strict=True):
+            if version == _VERSION_LOCAL or bool(version & _VERSION_HIDDEN) != superseded:
+                continue
+            symbol = entry.defined()
+            if symbol is not None:
+                self.budget.spend(1, _SYMBOL_BYTES + len(symbol.name))
+                found[symbol.name] = symbol
+        return found
+
+    def _debugdata(self) -> bytes:
+        section = self.section(".gnu_debugdata")
+        packed = b"" if section is None else self.section_bytes(section)
+        self.budget.search(_MAX_DEBUGDATA_BYTES)
+        unpacker = lzma.LZMADecompressor(memlimit=_MAX_UNPACKER_BYTES)
+        try:
+            unpacked = unpacker.decompress(packed, max_length=_MAX_DEBUGDATA_BYTES)
+        except (lzma.LZMAError, EOFError) as error:
+            raise ElfError(f".gnu_debugdata cannot be unpacked: {error}") from error
+        if not unpacker.eof:
+            raise ElfError(".gnu_debugdata is truncated or too large")
+        return unpacked
+
+    @cached_property
+    def _dynamic_entries(self) -> tuple[tuple[int, int], ...]:
+        for kind, _, offset, _, file_size, _, _ in self._program_headers():
+            if kind == _PT_DYNAMIC:
+                return tuple(self._entries_up_to_null(self._view(offset, file_size & ~15)))
+        return ()
+
+    def _entries_up_to_null(self, table: memoryview) -> Iterator[tuple[int, int]]:
+        for tag, value in struct.iter_unpack("<QQ", table):
+            if not tag:
+                return
+            self.budget.spend(1, _DYNAMIC_BYTES)
+            yield tag, value
+
+    def _dynamic_strings(self, wanted_tag: int) -> tuple[str, ...]:
+        offsets = [value for tag, value in self._dynamic_entries if tag == wanted_tag]
+        if not offsets:
+            return ()
+        values = dict(self._dynamic_entries)
+        if _DT_STRTAB not in values or _DT_STRSZ not in values:
+            raise ElfError("the dynamic section names no string table")
+        strings = self._view(self.file_offset(values[_DT_STRTAB]), values[_DT_STRSZ])
+        self.budget.spend(len(offsets), len(offsets) * _LONGEST_PATH)
+        return tuple(string_at(strings, offset, _LONGEST_PATH) for offset in offsets)

@@ -1,0 +1,146 @@
+"""The families of one scrape of ``serve``: what is traced, and the agent's report on itself."""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import gilscope
+from gilscope import metrics
+from gilscope.exporter.gil import gil_families
+from gilscope.exporter.samples import NS_PER_S, Series
+from gilscope.exporter.source import Logs, Source
+from gilscope.exporter.stm_log import stm_families
+from gilscope.exporter.transactions import stm_live_families
+from gilscope.metrics import Family
+from gilscope.model.agent import AgentState, TableState
+from gilscope.model.gil import Observation, Refusal
+from gilscope.model.transactions import StmObservation
+from gilscope.series.blocking import DEFAULT_PAIRS, BlockingSeries
+from gilscope.series.conflicts import ConflictSeries
+
+__all__ = ["AgentCollector", "agent_families"]
+
+
+_log = logging.getLogger(__name__)
+
+
+class AgentCollector:
+    """Keeps no figures about processes. A failure costs the figures it hits, not the scrape."""
+
+    def __init__(
+        self,
+        source: Source,
+        book: BlockingSeries | None = None,
+        logs: Logs = tuple,
+        sites: ConflictSeries | None = None,
+    ) -> None:
+        """Export what *source* sees, and what is in *logs*.
+
+        *book* remembers which pairs have series of their own, *sites* which places in logs.
+        """
+        self._source = source
+        self._book = BlockingSeries() if book is None else book
+        self._logs = logs
+        self._sites = ConflictSeries(DEFAULT_PAIRS) if sites is None else sites
+        self.last_scrape_ns: int | None = None
+        """How long the last one took; None: there was none yet."""
+
+    def collect(self) -> Iterator[Series]:
+        """Yield all families of the metric table.
+
+        Whoever writes each of them down before asking for the next has the time of that included
+        in the duration of the scrape.
+        """
+        began_ns = time.monotonic_ns()
+        observations: Sequence[Observation] = ()
+        transactions: Sequence[StmObservation] = ()
+        families: tuple[Series, ...] = ()
+        success = 1
+        try:
+            with self._sites.turn:
+                families = tuple(stm_families(self._logs(), self._sites, began_ns))
+        except Exception:  # noqa: BLE001 - whatever fails, the scrape goes on without it
+            _log.exception("this scrape could not look at the STM logs")
+            success = 0
+        try:
+            with self._book.turn:
+                observations = self._source.observe()
+                families += tuple(gil_families(observations, self._book))
+            transactions = self._source.observe_transactions()
+            families += tuple(stm_live_families(transactions, families))
+        except Exception:  # noqa: BLE001 - likewise
+            _log.exception("this scrape could not read the probes")
+            success = 0
+        yield from families
+        yield _targets((*observations, *transactions), self._source.refusals())
+        yield from self._agent_families()
+        self.last_scrape_ns = time.monotonic_ns() - began_ns
+        yield _one(metrics.SCRAPE_DURATION, self.last_scrape_ns / NS_PER_S)
+        yield _one(metrics.SCRAPE_SUCCESS, success)
+        yield _one(metrics.BUILD_INFO, 1, gilscope.__version__, self._source.bcc_version)
+
+    def _agent_families(self) -> Sequence[Series]:
+        try:
+            return tuple(agent_families(self._source.agent_state()))
+        except Exception:  # noqa: BLE001 - likewise
+            _log.exception("this scrape could not look at the agent itself")
+            return ()
+
+
+def agent_families(state: AgentState) -> Iterator[Series]:
+    """Yield the families about the agent itself; what the kernel does not tell is left out."""
+    yield from _program_families(state)
+    yield _one(metrics.AGENT_TRAPS, state.traps)
+    costs = Series(metrics.AGENT_TRAP_COST)
+    for site, cost_ns in state.trap_costs_ns.items():
+        costs.add_ns((site, "true" if state.is_measured else "false"), cost_ns)
+    yield costs
+    yield from _table_families(state.tables)
+    yield _one(metrics.AGENT_RESIDENT, state.resident_bytes)
+    yield _one(metrics.AGENT_PRIVATE, state.private_bytes)
+    yield _one(metrics.AGENT_CPU, state.cpu_ns / NS_PER_S)
+    yield _one(metrics.AGENT_SAMPLING, state.sampling_cpu_ns / NS_PER_S)
+    yield _one(metrics.AGENT_LOG_LINES_LOST, state.log_lines_lost)
+
+
+def _program_families(state: AgentState) -> Iterator[Series]:
+    run_time, runs = Series(metrics.AGENT_BPF_RUN_TIME), Series(metrics.AGENT_BPF_RUNS)
+    for program in state.program_runs:
+        run_time.add_ns((program.name,), program.run_time_ns)
+        runs.add((program.name,), program.runs)
+    misses = Series(metrics.AGENT_BPF_MISSES)
+    if state.bpf_misses is not None:
+        misses.add((), state.bpf_misses)
+    yield from (run_time, runs, misses)
+
+
+def _table_families(tables: Iterable[TableState]) -> Iterator[Series]:
+    entries = Series(metrics.AGENT_TABLE_ENTRIES)
+    capacity = Series(metrics.AGENT_TABLE_CAPACITY)
+    kernel_bytes = Series(metrics.AGENT_TABLE_BYTES)
+    for table in tables:
+        of_table = (table.name,)
+        if table.entries is not None and table.capacity is not None:
+            entries.add(of_table, table.entries)
+            capacity.add(of_table, table.capacity)
+        if table.kernel_bytes is not None:
+            kernel_bytes.add(of_table, table.kernel_bytes)
+    yield from (entries, capacity, kernel_bytes)
+
+
+def _targets(
+    observations: Iterable[Observation | StmObservation], refusals: Sequence[Refusal]
+) -> Series:
+    states = Counter("invalid" if seen.invalid else "traced" for seen in observations)
+    states["refused"] = len(refusals)
+    targets = Series(metrics.TARGETS)
+    for state in ("traced", "invalid", "refused"):
+        targets.add((state,), states[state])
+    return targets
+
+
+def _one(family: Family, value: float, *labels: str) -> Series:
+    series = Series(family)
+    series.add(labels, value)
+    return series

@@ -1,0 +1,180 @@
+"""Exports what has been counted of every traced process.
+
+What a mode can see is exported as zero before anything has happened: a rate then has its first
+point, and the first long wait, which may be the only one, is an increase. What a mode cannot see is
+left out, as is what says nothing: waits of unknown cause where causes are known.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from gilscope import metrics
+from gilscope.exporter.samples import Labels, Series, process_labels
+from gilscope.model.gil import (
+    ENDED_INTERPRETER,
+    Cause,
+    GilTotals,
+    Observation,
+    ThreadTotals,
+    TracingCost,
+)
+from gilscope.model.histogram import EMPTY, Histogram
+from gilscope.series.blocking import BlameSeries, BlockingSeries
+from gilscope.series.roles import RoleFigures
+
+__all__ = ["add_blame", "gil_families", "series_of"]
+
+
+_OTHER = "other"
+_MOST_INTERPRETERS = 32
+"""Interpreters below this number get labels of their own."""
+
+_FULL, _ALL = "full", "all"
+"""Values of the label ``window``."""
+
+_FAMILIES = tuple(
+    family
+    for family in metrics.FAMILIES
+    if family.labels[: len(metrics.PROCESS_LABELS)] == metrics.PROCESS_LABELS
+    and not family.name.startswith("gilscope_stm_")
+)
+
+_Families = dict[metrics.Family, Series]
+
+
+def gil_families(
+    observations: Sequence[Observation], book: BlockingSeries | None = None
+) -> Iterator[Series]:
+    """Yield the families about traced processes.
+
+    *book* remembers which pairs have series of their own; without it none has.
+    """
+    book = BlockingSeries() if book is None else book
+    yield from series_of(observations, book.series(observations), book.roles(observations))
+
+
+def series_of(
+    observations: Iterable[Observation],
+    blames: Mapping[int, BlameSeries],
+    roles: Mapping[int, Iterable[RoleFigures]],
+) -> Iterator[Series]:
+    """Yield the families about traced processes, with *blames* and *roles* by pid."""
+    families = {family: Series(family) for family in _FAMILIES}
+    for observation in observations:
+        labels = process_labels(observation.process)
+        families[metrics.PROBE_VALID].add(
+            (*labels, observation.process.method), 0 if observation.invalid else 1
+        )
+        if not observation.invalid:
+            _add_process(families, labels, observation)
+            _add_roles(families, labels, roles.get(observation.process.pid, ()))
+            blame = blames.get(observation.process.pid)
+            if blame is not None:
+                add_blame(families, labels, blame)
+    yield from families.values()
+
+
+def _add_process(families: _Families, labels: Labels, observation: Observation) -> None:
+    totals = observation.totals
+    _add_threads(families, labels, totals.threads)
+    for interpreter, gils in _by_label(totals.gils).items():
+        of_gil = (*labels, interpreter)
+        _add_waits(families, of_gil, gils, knows_causes=observation.process.knows_causes)
+        _add_holds(families, of_gil, gils)
+    holding = [gil.holds.holding_ns for gil in totals.gils if gil.holds is not None]
+    if holding:
+        families[metrics.GIL_LONGEST_HOLD].add_ns(labels, max(holding))
+    observed = families[metrics.GIL_OBSERVED]
+    if totals.observed_ns is not None:
+        observed.add_ns((*labels, _FULL), totals.observed_ns)
+    observed.add_ns((*labels, _ALL), max(0, totals.at_ns - observation.since_ns))
+    if totals.cost is not None:
+        _add_cost(families, labels, totals.cost)
+    for reason, count in totals.lost_events.items():
+        families[metrics.LOST_EVENTS].add((*labels, reason), count)
+
+
+def _add_threads(families: _Families, labels: Labels, threads: Iterable[ThreadTotals]) -> None:
+    waiting = [thread.waiting_ns for thread in threads if thread.waiting_ns]
+    families[metrics.GIL_WAITING_THREADS].add(labels, len(waiting))
+    families[metrics.GIL_LONGEST_WAIT].add_ns(labels, max(waiting, default=0))
+
+
+def _add_roles(families: _Families, labels: Labels, roles: Iterable[RoleFigures]) -> None:
+    for each in roles:
+        of_role = (*labels, each.role)
+        families[metrics.GIL_THREAD_WAIT].add_ns(of_role, each.waits.ns)
+        families[metrics.GIL_THREAD_WAITS].add(of_role, each.waits.count)
+        if each.holds is not None:
+            families[metrics.GIL_THREAD_HOLD].add_ns(of_role, each.holds.ns)
+            families[metrics.GIL_THREAD_HOLDS].add(of_role, each.holds.count)
+
+
+def _add_waits(
+    families: _Families, of_gil: Labels, gils: list[GilTotals], *, knows_causes: bool
+) -> None:
+    for cause in Cause:
+        waits = _total([gil.waits[cause] for gil in gils])
+        if (cause is Cause.UNKNOWN) != knows_causes or waits.count:
+            families[metrics.GIL_WAIT].add_histogram((*of_gil, cause.value), waits)
+    families[metrics.GIL_DROP_LATENCY].add_histogram(
+        of_gil, _total([gil.drop_latency for gil in gils])
+    )
+    families[metrics.GIL_DROP_REQUESTS].add(of_gil, sum(gil.drop_requests for gil in gils))
+    if knows_causes:
+        families[metrics.GIL_CONVOY_WAITS].add(of_gil, sum(gil.convoy_waits for gil in gils))
+        families[metrics.GIL_FORCED_SWITCHES].add(of_gil, sum(gil.forced_switches for gil in gils))
+
+
+def _add_holds(families: _Families, of_gil: Labels, gils: list[GilTotals]) -> None:
+    held = families[metrics.GIL_HELD]
+    holds = [gil.holds for gil in gils if gil.holds is not None]
+    if holds:
+        families[metrics.GIL_HOLD].add_histogram(of_gil, _total([one.finished for one in holds]))
+        families[metrics.GIL_SWITCH_LATENCY].add_histogram(
+            of_gil, _total([one.switch_latency for one in holds])
+        )
+        held.add_ns((*of_gil, _FULL), sum(one.held_ns for one in holds))
+    held_ns = [gil.held_ns for gil in gils if gil.held_ns is not None]
+    # The sum of those that are known would look like that of all.
+    if len(held_ns) == len(gils):
+        held.add_ns((*of_gil, _ALL), sum(held_ns))
+
+
+def _add_cost(families: _Families, labels: Labels, cost: TracingCost) -> None:
+    families[metrics.TARGET_OVERHEAD_RATIO].add(labels, cost.recent_ratio)
+    families[metrics.TARGET_OVERHEAD].add_ns(labels, cost.overhead_ns)
+    families[metrics.TARGET_TRAPS].add(labels, cost.traps)
+    if cost.stack_share is not None:
+        families[metrics.GIL_STACK_SAMPLING_RATIO].add(labels, cost.stack_share)
+
+
+def _total(histograms: list[Histogram]) -> Histogram:
+    # Of one there is nothing to add up, and nearly every process has one lock.
+    return histograms[0] if len(histograms) == 1 else sum(histograms, start=EMPTY)
+
+
+def _by_label(gils: Iterable[GilTotals]) -> dict[str, list[GilTotals]]:
+    # Interpreters are numbered in the order of their birth, so a program that makes new ones for
+    # ever has a bounded number of series, and nothing moves from one series to another.
+    labelled: dict[str, list[GilTotals]] = {}
+    for gil in gils:
+        number = gil.gil.interpreter_id
+        is_own = number != ENDED_INTERPRETER and number < _MOST_INTERPRETERS
+        labelled.setdefault(str(number) if is_own else _OTHER, []).append(gil)
+    return labelled
+
+
+def add_blame(
+    families: Mapping[metrics.Family, Series], labels: Labels, blame: BlameSeries
+) -> None:
+    """Add the series of the process with *labels* to *families*."""
+    blocked, times = families[metrics.GIL_BLOCKED], families[metrics.GIL_BLOCKED_TIMES]
+    for names, ns, count in blame.pairs:
+        of_pair = (*labels, *names)
+        blocked.add_ns(of_pair, ns)
+        times.add(of_pair, count)
+    slow, drops = families[metrics.GIL_SLOW_DROP], families[metrics.GIL_SLOW_DROPS]
+    for names, ns, count in blame.slow_holders:
+        of_holder = (*labels, *names)
+        slow.add_ns(of_holder, ns)
+        drops.add(of_holder, count)

@@ -1,0 +1,57 @@
+"""The samples of a scrape, family by family."""
+
+import hashlib
+from typing import Final
+
+from gilscope.metrics import Family
+from gilscope.model.gil import Process
+from gilscope.model.histogram import Histogram
+from gilscope.text.printable import LONGEST_LABEL, label
+
+__all__ = ["NS_PER_S", "Labels", "Series", "log_label", "process_labels"]
+
+NS_PER_S = 1_000_000_000
+
+_MARK: Final = 13
+"""Characters that tell logs apart whose names are no labels as they are."""
+
+Labels = tuple[str, ...]
+"""Values, in the order of the family's label names."""
+
+
+class Series:
+    """The samples of one family, to be added one by one."""
+
+    def __init__(self, family: Family) -> None:
+        self.family = family
+        self.values: list[tuple[Labels, float]] = []
+        """Counters and gauges."""
+        self.histograms: list[tuple[Labels, Histogram]] = []
+
+    def add(self, labels: Labels, value: float) -> None:
+        """Add one counter or gauge."""
+        self.values.append((labels, value))
+
+    def add_ns(self, labels: Labels, ns: float) -> None:
+        """Add one counter or gauge that is a time, in seconds."""
+        self.values.append((labels, ns / NS_PER_S))
+
+    def add_histogram(self, labels: Labels, histogram: Histogram) -> None:
+        """Add one histogram of times."""
+        self.histograms.append((labels, histogram))
+
+
+def process_labels(process: Process) -> Labels:
+    """Return the values of PROCESS_LABELS."""
+    return (process.name, str(process.pid), process.container_id or "", process.pod_uid or "")
+
+
+def log_label(name: str) -> str:
+    """Return the value of the label ``log`` for the log *name*, of which no other log has the same.
+
+    A name that cannot be a label as it is ends in a digest of it: what stays of two may be equal.
+    """
+    if label(name) == name:
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{label(name, LONGEST_LABEL - _MARK)}~{digest[: _MARK - 1]}"

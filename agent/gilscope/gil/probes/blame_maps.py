@@ -1,0 +1,171 @@
+"""Reads who kept whom waiting out of the probes' tables, and keeps these from filling up."""
+
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from gilscope.bpf.map import Table
+from gilscope.bpf.ringbuf import Ring
+from gilscope.gil.probes.quotas import Quota, Quotas
+from gilscope.gil.totals.process_totals import (
+    RawEdge,
+    RawProcess,
+    RawStack,
+    Waiting,
+    waiting_since_ns,
+)
+from gilscope.model.gil import Record
+
+__all__ = ["BlameTables"]
+
+_MOST_ENTRIES = 1024
+"""From this number on the entries of a table are taken over, and leave it."""
+_AT_REST_NS = 1_000_000_000
+"""So long after a change of generation no program writes to the old one any more."""
+_GENERATIONS = 1 << 16
+
+_Key = TypeVar("_Key")
+
+
+class BlameTables:
+    """The tables and the ring of everything that concerns stacks."""
+
+    def __init__(
+        self, tables: Mapping[str, Table], stacks: Ring, slow_drop_ns: int, quotas: Quotas
+    ) -> None:
+        """Let requests that wait for *slow_drop_ns* or longer be put down to the holder.
+
+        What leaves the tables and the ring is given back to *quotas*.
+        """
+        self._edges = tables["edges"]
+        self._culprits = tables["culprits"]
+        self._blames = tables["blames"]
+        self._settings = tables["settings"]
+        self._stacks = stacks
+        self._quotas = quotas
+        self._slow_drop_ns = slow_drop_ns
+        self._sent_stacks = tables["sent_stacks"]
+        self._most_entries = min(_MOST_ENTRIES, self._edges.entries // 4)
+        self._generation = 0
+        self._changed_ns = 0
+        self._write_settings()
+
+    def new_stacks(self) -> Iterator[RawStack]:
+        """Take and yield the stacks that the probes have met for the first time."""
+        for record in self._stacks.drain():
+            self._quotas.give_back(record["tgid"], Quota.STACKS, 1)
+            depth = record["depth"]
+            codes, instructions = record["codes"][:depth], record["instructions"][:depth]
+            yield RawStack(
+                pid=record["tgid"],
+                id=record["id"],
+                state=record["state"],
+                places=tuple(zip(codes, instructions, strict=True)),
+                identities=record["identities"][:depth],
+            )
+
+    def waiting(self, processes: Mapping[int, RawProcess]) -> dict[int, Record]:
+        """Return what the probes note of the threads that wait now, by tid."""
+        found: dict[int, Record] = {}
+        for process in processes.values():
+            for tid, thread in process.threads.items():
+                since_ns = waiting_since_ns(thread)
+                record = self._blames.get({"value": tid}) if since_ns else None
+                if record is not None and record["wait_started_ns"] == since_ns:
+                    found[tid] = record
+        return found
+
+    def read(self, processes: dict[int, RawProcess], counted: Counter[str]) -> None:
+        """Fill in the edges and culprits of *processes*, whose threads have just been read.
+
+        What leaves the tables is handed over in `RawProcess.taken`, once.
+        """
+        before = self.waiting(processes)
+        self._read_edges(processes, counted)
+        self._read_culprits(processes, counted)
+        after = self.waiting(processes)
+        for process in processes.values():
+            for tid in process.threads:
+                # What has changed meanwhile may be in the edges already.
+                if tid in before and _is_same(before[tid], after.get(tid)):
+                    process.waiting[tid] = _waiting(after[tid])
+        self._change_generation(counted)
+
+    def send_again(self, pid: int, stack_ids: Collection[int]) -> None:
+        """Have the probes send these stacks again when they meet them."""
+        keys = [key for key, _ in self._sent_stacks.items()]
+        for key in keys:
+            if key["tgid"] == pid and key["id"] in stack_ids:
+                self._sent_stacks.delete(key)
+
+    def _read_edges(self, processes: dict[int, RawProcess], counted: Counter[str]) -> None:
+        taken: Counter[int] = Counter()
+        for key, record in self._items(self._edges, counted):
+            process = processes[key["tgid"]]
+            is_at_rest = self._is_at_rest(key["generation"])
+            edges = process.taken.edges if is_at_rest else process.edges
+            edge = RawEdge(record["wait_ns"], record["stretches"])
+            _add(edges, (key["kind"], key["waiter"], key["holder"]), edge)
+            if is_at_rest:
+                taken[key["tgid"]] += self._edges.delete(key)
+        self._give_back(Quota.EDGES, taken)
+
+    def _read_culprits(self, processes: dict[int, RawProcess], counted: Counter[str]) -> None:
+        taken: Counter[int] = Counter()
+        for key, record in self._items(self._culprits, counted):
+            process = processes[key["tgid"]]
+            is_at_rest = self._is_at_rest(key["generation"])
+            culprits = process.taken.culprits if is_at_rest else process.culprits
+            culprit = RawEdge(record["drop_latency_ns"], record["requests"], record["longest_ns"])
+            _add(culprits, key["holder"], culprit)
+            if is_at_rest:
+                taken[key["tgid"]] += self._culprits.delete(key)
+        self._give_back(Quota.CULPRITS, taken)
+
+    def _give_back(self, quota: Quota, taken: Mapping[int, int]) -> None:
+        for pid, entries in taken.items():
+            self._quotas.give_back(pid, quota, entries)
+
+    def _items(self, table: Table, counted: Counter[str]) -> Sequence[tuple[Record, Record]]:
+        items = list(table.items())
+        counted[table.name] = len(items)
+        return items
+
+    def _is_at_rest(self, generation: int) -> bool:
+        is_old = generation != self._generation
+        return is_old and time.monotonic_ns() - self._changed_ns >= _AT_REST_NS
+
+    def _change_generation(self, counted: Mapping[str, int]) -> None:
+        is_due = time.monotonic_ns() - self._changed_ns >= 2 * _AT_REST_NS
+        if is_due and max(counted["edges"], counted["culprits"]) > self._most_entries:
+            self._generation = (self._generation + 1) % _GENERATIONS
+            self._write_settings()
+            self._changed_ns = time.monotonic_ns()
+
+    def _write_settings(self) -> None:
+        self._settings.put(
+            {"value": 0}, {"slow_drop_ns": self._slow_drop_ns, "generation": self._generation}
+        )
+
+
+def _add(edges: dict[_Key, RawEdge], key: _Key, edge: RawEdge) -> None:
+    known = edges.get(key)
+    edges[key] = edge if known is None else known + edge
+
+
+def _is_same(before: Record, after: Record | None) -> bool:
+    return (
+        after is not None
+        and before["version_begin"] == after["version_begin"] == after["version_end"]
+    )
+
+
+def _waiting(record: Record) -> Waiting:
+    kept = zip(record["slice_holders"], record["slice_ns"], record["slice_stretches"], strict=True)
+    slices = []
+    for holder, ns, stretches in kept:
+        if not holder:
+            break
+        slices.append((holder, RawEdge(ns, stretches)))
+    return Waiting(record["waiter"], record["holder"], record["slice_began_ns"], tuple(slices))

@@ -1,0 +1,43 @@
+"""How to probe one process: all that the programs are told of it."""
+
+from dataclasses import dataclass
+from enum import IntFlag
+
+from gilscope.bpf.uprobes.hooks import Hook
+from gilscope.model.gil import Record
+from gilscope.runtimes.cpython.sites.model import CallerRule
+
+__all__ = ["Plan", "TargetFlag"]
+
+
+class TargetFlag(IntFlag):
+    """``enum target_flag`` of the probe."""
+
+    NONE = 0
+    KNOWS_CALLERS = 1
+    READS_STACKS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to probe one process."""
+
+    hooks: tuple[Hook, ...]
+    load_bias: int
+    """Run-time address less the file's own, for the file that *callers* speak of."""
+    build_id: str
+    callers: tuple[CallerRule, ...]
+    conds: tuple[int, ...] = ()
+    """Run-time addresses of its GILs, as far as they are known, the main interpreter's first."""
+    waits_only_on_conds: bool = False
+    """Libc method: any other condition variable is none of them."""
+    frame_walk: Record | None = None
+    """Where its Python keeps its frames; None: stacks are not read."""
+
+    @property
+    def flags(self) -> TargetFlag:
+        """What the probe is to do in this process beyond the least."""
+        flags = TargetFlag.KNOWS_CALLERS if self.callers else TargetFlag.NONE
+        if self.frame_walk is not None:
+            flags |= TargetFlag.READS_STACKS
+        return flags

@@ -1,0 +1,295 @@
+"""The GIL probes in the kernel: loads them once, attaches them to processes, reads their maps."""
+
+import time
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from gilscope.bpf.features import Features, kernel_features
+from gilscope.bpf.loader import Loading
+from gilscope.bpf.map_entry import Entry
+from gilscope.bpf.probe import Probe, ProcessTables
+from gilscope.bpf.ringbuf import Ring
+from gilscope.bpf.uprobes.hooks import Hook
+from gilscope.errors import KernelOrBccMissing
+from gilscope.gil.probes.blame_maps import BlameTables
+from gilscope.gil.probes.counts import CountTables
+from gilscope.gil.probes.libc_method import ReturnSite
+from gilscope.gil.probes.notices import Notice, take_notices
+from gilscope.gil.probes.plan import Plan
+from gilscope.gil.probes.program import NEXT_PROGRAMS, begin_loading
+from gilscope.gil.probes.quotas import Quota, Quotas
+from gilscope.gil.probes.window import LockReader, Window, WindowKernel, WindowSites
+from gilscope.gil.totals.process_totals import RawTotals
+from gilscope.runtimes.cpython.sites.model import CallerRule
+
+__all__ = ["SLOW_DROP_NS", "GilProbe", "SlotPool"]
+
+
+SLOW_DROP_NS = 10_000_000
+"""Twice the usual switch interval."""
+
+_MOST_OTHER_LOCKS = 127
+"""Of a process whose holds are seen, beside its first: all processes share the places."""
+
+_LOTS = 1 << 32
+"""From which the programs draw one for each wait."""
+
+_TABLES = ProcessTables(
+    by_part_of_key=(
+        "gils",
+        "drop_requests",
+        "histograms",
+        "lost_events",
+        "return_sites",
+        "other_locks",
+        "edges",
+        "culprits",
+        "sent_stacks",
+    ),
+    by_key=("pythons",),
+    by_thread=("threads", "blames"),
+)
+
+
+class GilProbe(Probe):
+    """All BPF programs and maps of the GIL."""
+
+    window_table = "windows"
+
+    def __init__(
+        self,
+        loading: Loading | None = None,
+        *,
+        features: Features | None = None,
+        slow_drop_ns: int = SLOW_DROP_NS,
+    ) -> None:
+        """Take over what `begin_loading` has begun for *features*, or begin now.
+
+        Who takes *slow_drop_ns* or longer to let go of the GIL when asked is noted. Raises
+        KernelOrBccMissing or NotPermitted.
+        """
+        features = features or kernel_features()
+        super().__init__(loading or begin_loading(features=features), features, _TABLES)
+        self._files: dict[str, int] = {}
+        self._slots = SlotPool(self._table("windows").entries)
+        self._slot_of: dict[int, int] = {}
+        self._other_slots: dict[int, list[int]] = defaultdict(list)
+        self._attachments = 0
+        self._entries: dict[tuple[int, str], Entry] = {}
+        """Where the traps of a process are read, which is done often."""
+        for number, program in enumerate(NEXT_PROGRAMS):
+            # In place before any program that jumps there is attached.
+            self._table("next_program").put(
+                {"value": number}, {"value": self._loaded.programs[program]}
+            )
+        self._quotas = Quotas(self._table("returned"))
+        self.blame = BlameTables(
+            self.tables, self._loaded.rings["stacks"], slow_drop_ns, self._quotas
+        )
+        self._counts = CountTables(self.tables, self.blame)
+        self._attach_tracepoints()
+
+    @property
+    def notice_ring(self) -> Ring:
+        """Becomes readable when the probes have noticed something."""
+        return self._loaded.rings["notices"]
+
+    @property
+    def stack_ring(self) -> Ring:
+        """Becomes readable when the probes have met a stack for the first time."""
+        return self._loaded.rings["stacks"]
+
+    def attach(self, pid: int, plan: Plan) -> int:
+        """Probe process *pid* by *plan*, all or nothing.
+
+        Return when the first probe was about to be placed, in monotonic nanoseconds: whatever is
+        counted has happened since.
+        Raises NotPermitted, KernelOrBccMissing, or ProcessLookupError where the process has gone.
+        """
+        self._make_way(pid)
+        slot = self._take_slot(pid, plan.conds[0] if plan.conds else 0)
+        self._slot_of[pid] = slot
+        self._quotas.begin(pid, slot)
+        self.read_stacks_of(pid, 1.0)
+        target = {
+            "load_bias": plan.load_bias,
+            "file_id": self._file_id(plan.build_id, plan.callers),
+            "flags": int(plan.flags),
+            "slot": slot,
+        }
+        if plan.waits_only_on_conds:
+            for cond in plan.conds:
+                self.add_gil(pid, cond)
+        if plan.frame_walk is not None:
+            self._attachments += 1
+            python = {**plan.frame_walk, "attachment": self._attachments}
+            self._table("pythons").put({"value": pid}, python)
+        self._table("targets").put({"value": pid}, target)
+        since_ns = time.monotonic_ns()
+        self._put_in_or_forget(pid, plan.hooks, slot)
+        return since_ns
+
+    def add_hooks(self, pid: int, hooks: Sequence[Hook]) -> None:
+        """Put more probes into *pid*; raises as attach does."""
+        self._put_in(pid, hooks, self._slot_of.get(pid, 0))
+
+    def hold(self, pid: int, hooks: Sequence[Hook]) -> list[int]:
+        """Put *hooks* into *pid* for as long as the descriptors that are returned stay open."""
+        return self._uprobes.open(pid, hooks, cookie=0)
+
+    def release(self, descriptors: Sequence[int]) -> list[Future[None]]:
+        """Begin to take out what `hold` has put there; return what says when it is out."""
+        return self._uprobes.close(descriptors)
+
+    def window(self, pid: int, sites: WindowSites, reader: LockReader) -> Window:
+        """Return the closed window of *pid*, which is attached; see `Window`."""
+        kernel = WindowKernel(self._table("windows"), self._table("locks"), self._uprobes)
+        return Window(pid, self._slot_of[pid], kernel, sites, reader)
+
+    def add_other_lock(self, pid: int, cond: int, window: Window) -> None:
+        """Let *window* count the lock of a further interpreter; raises KernelOrBccMissing."""
+        if len(self._other_slots[pid]) >= _MOST_OTHER_LOCKS:
+            raise KernelOrBccMissing(
+                f"process {pid} has more interpreters than one process may have places for: "
+                f"{_MOST_OTHER_LOCKS + 1}"
+            )
+        slot = self._take_slot(pid, cond, released_ns=time.monotonic_ns())
+        self._other_slots[pid].append(slot)
+        self._table("other_locks").put({"cond": cond, "tgid": pid}, {"value": slot})
+        window.add_lock(cond, slot)
+
+    def add_gil(self, pid: int, cond: int) -> None:
+        """Libc method: count waits on the lock at *cond* of *pid*."""
+        self._table("gils").put({"cond": cond, "tgid": pid}, {})
+
+    def read_stacks_of(self, pid: int, share: float) -> None:
+        """Read the stacks of so large a *share* of the waits of *pid*, which is attached."""
+        drawn = min(_LOTS, max(1, round(share * _LOTS)))
+        self._table("stack_shares").put({"value": self._slot_of[pid]}, {"value": drawn - 1})
+
+    def forget(self, pid: int) -> None:
+        """Remove whatever the maps hold of *pid*."""
+        if pid not in self._slot_of:
+            return
+        for field in ("traps", "walking_ns"):
+            self._entries.pop((pid, field), None)
+        self._quotas.forget(pid)
+        self._slots.give_back(self._slot_of.pop(pid))
+        for slot in self._other_slots.pop(pid, ()):
+            self._slots.give_back(slot)
+        super().forget(pid)
+
+    def forget_thread_of(self, pid: int, tid: int) -> None:
+        """Remove the record of a dead thread of *pid* that has been counted."""
+        if self.forget_thread(tid):
+            self._quotas.give_back(pid, Quota.THREADS, 1)
+
+    def notices(self) -> Iterator[Notice]:
+        """Take and yield what the probes have noticed since the last call."""
+        return take_notices(self.notice_ring)
+
+    def spans(self) -> Iterator[dict[str, Any]]:
+        """Take and yield the waits and holds that have ended since the last call.
+
+        There are none unless the programs were compiled to send them.
+        """
+        ring = self._loaded.rings.get("spans")
+        return iter(()) if ring is None else ring.drain()
+
+    @property
+    def sends_spans(self) -> bool:
+        """Whether each wait and each hold is sent by itself."""
+        return "spans" in self._loaded.rings
+
+    def new_return_sites(self, pid: int) -> list[ReturnSite]:
+        """Return the addresses that waits of *pid* return to and that are not probed yet."""
+        return [
+            ReturnSite(key["address"], bool(site["is_yield"]))
+            for key, site in self._table("return_sites").items()
+            if key["tgid"] == pid and not site["probed"]
+        ]
+
+    def mark_probed(self, pid: int, site: ReturnSite) -> None:
+        """Let waits that return to *site* be counted from now on."""
+        self._table("return_sites").put(
+            {"address": site.address, "tgid": pid},
+            {"is_yield": int(site.is_yield), "probed": 1},
+        )
+
+    def read(self, windows: Mapping[int, Window]) -> RawTotals:
+        """Return what the maps hold of all processes now; *windows* are by pid."""
+        return self._counts.read(windows)
+
+    @property
+    def table_fill(self) -> Mapping[str, int]:
+        """How many entries the tables held when they were last read; not all of them are."""
+        slots = len(self._slot_of)
+        others = sum(map(len, list(self._other_slots.values())))
+        return {
+            **self._counts.fill,
+            "targets": slots,
+            "windows": slots,
+            "locks": slots + others,
+            "other_locks": others,
+        }
+
+    def traps(self, pid: int) -> int:
+        """Return how often *pid* has run into a probe on the contended path so far."""
+        return self._of_target(pid, "traps")
+
+    def walking_ns(self, pid: int) -> int:
+        """Return the time for which these probes have read stacks in *pid* so far."""
+        return self._of_target(pid, "walking_ns")
+
+    def _of_target(self, pid: int, field: str) -> int:
+        if (pid, field) not in self._entries:
+            self._entries[pid, field] = self._table("targets").entry({"value": pid}, field)
+        return self._entries[pid, field].read() or 0
+
+    def _file_id(self, build_id: str, callers: Sequence[CallerRule]) -> int:
+        if build_id not in self._files:
+            file_id = len(self._files) + 1
+            for rule in callers:
+                self._table("callers").put(
+                    {"pc": rule.pc, "file_id": file_id},
+                    {
+                        "cfa_offset": rule.cfa_offset,
+                        "saved_fp_offset": rule.saved_frame_pointer_offset or 0,
+                        "cfa_from_fp": int(rule.cfa_from_frame_pointer),
+                        "made_to_yield": int(rule.made_to_yield),
+                    },
+                )
+            self._files[build_id] = file_id
+        return self._files[build_id]
+
+    def _take_slot(self, pid: int, cond: int, released_ns: int = 0) -> int:
+        slot = self._slots.take()
+        if slot is None:
+            raise KernelOrBccMissing(
+                f"process {pid} is one too many: there is room for {self._table('locks').entries} "
+                "interpreters at a time"
+            )
+        # Whoever had it before may have left something.
+        self._table("windows").put({"value": slot}, {})
+        self._table("locks").put(
+            {"value": slot}, {"cond": cond, "tgid": pid, "released_ns": released_ns}
+        )
+        return slot
+
+
+class SlotPool:
+    """Numbers from 0 up to a limit, each for one owner at a time."""
+
+    def __init__(self, count: int) -> None:
+        self._free = deque(range(count))
+
+    def take(self) -> int | None:
+        """Return a number that nobody has, or None where all are given out."""
+        return self._free.popleft() if self._free else None
+
+    def give_back(self, slot: int) -> None:
+        """Let *slot* be taken again, later than all that are free now."""
+        # So a probe that has just been taken out, and fires once more, meets nobody else's record.
+        self._free.append(slot)

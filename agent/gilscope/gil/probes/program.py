@@ -1,0 +1,180 @@
+"""Which programs and tables of the GIL are asked for."""
+
+from dataclasses import dataclass
+
+from gilscope.bpf.features import Features, kernel_features, namespace_macros, program_kinds
+from gilscope.bpf.loader import Loading, Request
+from gilscope.bpf.map import RecordLayout
+from gilscope.gil.abi import defines
+
+__all__ = ["NEXT_PROGRAMS", "STACK_DEPTH", "Limits", "begin_loading"]
+
+
+_UPROBES = (
+    "on_acquire",
+    "on_forced_drop",
+    "on_forced_take",
+    "on_libc_wait",
+    "on_libc_yield",
+    "on_release",
+    "on_wait",
+    "on_wait_return",
+    "on_yield",
+    "on_yield_return",
+)
+
+NEXT_PROGRAMS = (
+    "walk_stack",
+    "use_stack",
+    "find_thread",
+    "end_wait",
+    "on_wait",
+    "on_yield",
+    "read_stack",
+)
+"""What the programs jump to, in the order of the numbers in the probe."""
+
+_NOTICE = RecordLayout(
+    16, [("kind", 0, "I", 0), ("tgid", 4, "I", 0), ("tid", 8, "I", 0), ("padding", 12, "I", 0)]
+)
+
+STACK_DEPTH = 32
+"""Frames of a stack that are noted; as in the probe."""
+
+_STACK = RecordLayout(
+    24 + STACK_DEPTH * 16,
+    [
+        ("id", 0, "Q", 0),
+        ("tgid", 8, "I", 0),
+        ("depth", 12, "I", 0),
+        ("state", 16, "I", 0),
+        ("padding", 20, "I", 0),
+        ("codes", 24, "Q", STACK_DEPTH),
+        ("instructions", 24 + STACK_DEPTH * 8, "I", STACK_DEPTH),
+        ("identities", 24 + STACK_DEPTH * 12, "I", STACK_DEPTH),
+    ],
+)
+
+_SPAN = RecordLayout(
+    56,
+    [
+        ("cond", 0, "Q", 0),
+        ("began_ns", 8, "Q", 0),
+        ("ended_ns", 16, "Q", 0),
+        ("waiter", 24, "Q", 0),
+        ("holder", 32, "Q", 0),
+        ("tgid", 40, "I", 0),
+        ("tid", 44, "I", 0),
+        ("kind", 48, "I", 0),
+        ("padding", 52, "I", 0),
+    ],
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Sizes of the tables: how much is counted before something is lost as ``table_full``."""
+
+    targets: int = 4096
+    gils: int = 8192
+    threads: int = 65536
+    caller_rules: int = 16384
+    locks: int = 4096
+    stacks: int = 16384
+    edges: int = 32768
+    notice_pages: int = 64
+    """Of the ring buffer; a power of two. A notice takes 24 bytes there."""
+    stack_pages: int = 256
+    """The same for stacks, of which each takes 544 bytes."""
+    span_pages: int = 1024
+    """The same for the timeline, of which each wait and each hold takes 64 bytes."""
+
+    # What one process may have of the tables that all share; then it loses as ``quota``.
+    threads_of_process: int = 16384
+    gils_of_process: int = 256
+    """Locks that threads have waited for; Python itself is asked for as many."""
+    return_sites_of_process: int = 256
+    edges_of_process: int = 8192
+    stacks_of_process: int = 960
+    """In the ring at a time; what does not fit is sent the next time that it is met."""
+
+
+def begin_loading(
+    *,
+    discover: bool = False,
+    timeline: bool = False,
+    limits: Limits | None = None,
+    features: Features | None = None,
+) -> Loading:
+    """Begin to compile the programs.
+
+    *discover* asks for a notice of every exec on the host, *timeline* for each wait and each hold
+    by itself.
+    """
+    request = _request(
+        limits or Limits(), features or kernel_features(), discover=discover, timeline=timeline
+    )
+    return Loading(request)
+
+
+def _request(
+    limits: Limits, features: Features, *, discover: bool, timeline: bool = False
+) -> Request:
+    blames = limits.threads if features.tables_may_grow else min(limits.threads, 4096)
+    macros = {
+        **defines(),
+        "MAX_TARGETS": limits.targets,
+        "MAX_GILS": limits.gils,
+        "MAX_THREADS": limits.threads,
+        "MAX_CALLER_RULES": limits.caller_rules,
+        "MAX_LOCKS": limits.locks,
+        "MAX_STACKS": limits.stacks,
+        "MAX_EDGES": limits.edges,
+        "MAX_BLAMES": blames,
+        "NOTICE_PAGES": limits.notice_pages,
+        "STACK_PAGES": limits.stack_pages,
+        "TABLE_FLAGS": features.table_flags,
+        "MAX_THREADS_OF_PROCESS": limits.threads_of_process,
+        "MAX_BLAMES_OF_PROCESS": limits.threads_of_process
+        if features.tables_may_grow
+        else min(limits.threads_of_process, 1024),
+        "MAX_GILS_OF_PROCESS": limits.gils_of_process,
+        "MAX_RETURN_SITES_OF_PROCESS": limits.return_sites_of_process,
+        "MAX_EDGES_OF_PROCESS": limits.edges_of_process,
+        "MAX_STACKS_OF_PROCESS": limits.stacks_of_process,
+    }
+    if discover:
+        macros["DISCOVER"] = 1
+    if timeline:
+        macros |= {"TIMELINE": 1, "SPAN_PAGES": limits.span_pages}
+    if features.uprobe_links:
+        macros["HAS_COOKIES"] = 1
+    macros |= namespace_macros()
+    return Request(
+        probe="gil.bpf.c",
+        defines=macros,
+        programs=program_kinds((*_UPROBES, *NEXT_PROGRAMS), features),
+        tables=(
+            "targets",
+            "gils",
+            "drop_requests",
+            "threads",
+            "histograms",
+            "lost_events",
+            "callers",
+            "return_sites",
+            "locks",
+            "windows",
+            "other_locks",
+            "pythons",
+            "stack_shares",
+            "returned",
+            "blames",
+            "sent_stacks",
+            "edges",
+            "culprits",
+            "settings",
+            "next_program",
+        ),
+        rings={"notices": _NOTICE, "stacks": _STACK} | ({"spans": _SPAN} if timeline else {}),
+    )

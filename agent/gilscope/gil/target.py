@@ -1,0 +1,174 @@
+"""Finds the interpreter in a process and everything that is needed to trace it."""
+
+import re
+from dataclasses import dataclass
+
+from gilscope.elf.image import ElfError, ElfImage
+from gilscope.errors import GilCodeNotFound
+from gilscope.model.gil import Process
+from gilscope.naming.process import process_name
+from gilscope.process import procfs
+from gilscope.process.access import readable, while_alive
+from gilscope.process.files.code_files import code_files
+from gilscope.process.files.mapped_file import MappedFile, open_mapped
+from gilscope.process.procfs import ProcessStatus
+from gilscope.process.view import ProcessView, view_of
+from gilscope.runtimes.cpython.locate import Located, locate_in
+from gilscope.runtimes.cpython.sites.cache import SiteCache
+from gilscope.runtimes.cpython.sites.model import Sites
+from gilscope.runtimes.cpython.sites.search import search_sites
+
+__all__ = ["Hookpoint", "Target", "inspect"]
+
+
+_LIBC = re.compile(r"(libpthread[-.][^/]*so[^/]*|libc[-.][^/]*so[^/]*|ld-musl-[^/]*)$")
+
+_DIRECT_CALL = b"\xe8"
+
+
+@dataclass(frozen=True, slots=True)
+class Hookpoint:
+    """A place in a file for one of the probe's programs."""
+
+    program: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A process that can be traced, and how."""
+
+    located: Located
+    process: Process
+    file: MappedFile
+    """What the hookpoints lie in."""
+    hookpoints: tuple[Hookpoint, ...]
+    sites: Sites | None = None
+    """None with the libc method."""
+    acquires: tuple[Hookpoint, ...] = ()
+    releases: tuple[Hookpoint, ...] = ()
+    """For full mode; none with the libc method."""
+    is_stepped: bool = False
+    """The calls go through slots, so the kernel has to single-step the probes on them."""
+    fallback_reason: str = ""
+    """Libc method: why the sites could not be used."""
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self.file.close()
+        self.located.file.close()
+
+
+def inspect(pid: int, cache: SiteCache, *, method: str | None = None) -> Target:
+    """Return how to trace process *pid*; *method* forces ``sites`` or ``libc``.
+
+    Raises what `locate` raises.
+    """
+    with while_alive(pid):
+        return _inspect(pid, cache, method)
+
+
+def _inspect(pid: int, cache: SiteCache, method: str | None) -> Target:
+    view = view_of(pid)
+    located = locate_in(view)
+    reason = ""
+    if method != "libc":
+        try:
+            _refuse_shadow_stack(view.status)
+            return _by_sites(located, cache)
+        except (ElfError, GilCodeNotFound) as error:
+            if method == "sites":
+                raise GilCodeNotFound(str(error)) from error
+            reason = str(error)
+    try:
+        return _by_libc(located, view, reason)
+    except GilCodeNotFound as error:
+        raise GilCodeNotFound(f"{reason}; {error}" if reason else str(error)) from error
+
+
+def _refuse_shadow_stack(status: ProcessStatus) -> None:
+    # The libc method probes no call: only where functions begin, and where they return to.
+    if status.has_shadow_stack:
+        raise GilCodeNotFound(
+            "it runs with a shadow stack of return addresses (shstk), to which not every kernel "
+            "adds what a probed call pushes"
+        )
+
+
+def _by_sites(located: Located, cache: SiteCache) -> Target:
+    image = located.file.image()
+    sites = cache.load(image)
+    if sites is None:
+        found = search_sites(located.file.held)
+        sites = found.sites
+        cache.store(found, sites)
+    is_stepped = any(
+        image.bytes_at(site.offset, 1) != _DIRECT_CALL
+        for site in (*sites.acquires, *sites.releases)
+    )
+    # Ends before beginnings: a beginning whose end is not probed yet would never end.
+    points = (
+        *(("on_wait_return", pause.after) for pause in sites.waits),
+        *(("on_yield_return", pause.after) for pause in sites.yields),
+        *(("on_forced_take", site) for site in sites.forced_takes),
+        *(("on_forced_drop", site) for site in sites.forced_drops),
+        *(("on_yield", pause.call) for pause in sites.yields),
+        *(("on_wait", pause.call) for pause in sites.waits),
+    )
+    return Target(
+        located=located,
+        process=_process(located, "sites", knows_causes=bool(sites.callers)),
+        file=located.file,
+        hookpoints=tuple(Hookpoint(program, site.offset) for program, site in points),
+        sites=sites,
+        acquires=tuple(Hookpoint("on_acquire", site.offset) for site in sites.acquires),
+        releases=tuple(Hookpoint("on_release", site.offset) for site in sites.releases),
+        is_stepped=is_stepped,
+    )
+
+
+def _by_libc(located: Located, view: ProcessView, reason: str) -> Target:
+    for libc in code_files(view.mappings):
+        if not _LIBC.search(libc.path):
+            continue
+        file = open_mapped(located.pid, libc.first)
+        points = _libc_points(file.image())
+        if points:
+            return Target(
+                located=located,
+                process=_process(located, "libc", knows_causes=False),
+                file=file,
+                hookpoints=points,
+                fallback_reason=reason,
+            )
+    raise GilCodeNotFound(f"process {located.pid} maps no libc that defines pthread_cond_timedwait")
+
+
+def _libc_points(image: ElfImage) -> tuple[Hookpoint, ...]:
+    points = []
+    for program, name in (
+        ("on_libc_wait", "pthread_cond_timedwait"),
+        ("on_libc_wait", "pthread_cond_clockwait"),
+        ("on_libc_yield", "pthread_cond_wait"),
+    ):
+        vaddr = image.default_version_symbol(name)
+        if vaddr is not None:
+            points.append(Hookpoint(program, image.file_offset(vaddr)))
+    return tuple(points) if len(points) > 1 else ()
+
+
+def _process(located: Located, method: str, *, knows_causes: bool) -> Process:
+    pid = located.pid
+    container_id, pod_uid = procfs.read_cgroup(pid)
+    with readable(pid):
+        name = process_name(procfs.read_command_line(pid))
+    return Process(
+        pid=pid,
+        name=name,
+        python=located.interpreter.version,
+        build_id=located.build_id,
+        method=method,
+        knows_causes=knows_causes,
+        container_id=container_id,
+        pod_uid=pod_uid,
+    )

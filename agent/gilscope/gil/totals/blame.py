@@ -1,0 +1,258 @@
+"""Says by name who kept whom waiting in one process."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gilscope.gil.totals.apportion import Apportionment
+from gilscope.gil.totals.process_totals import (
+    RawEdge,
+    RawProcess,
+    RawStack,
+    Taken,
+    kind_so_far,
+    waiting_since_ns,
+)
+from gilscope.model.gil import Culprit, Edge, Kind, Tally
+from gilscope.model.stack import UNKNOWN_FRAME, UNKNOWN_STACK, Frame, Stack, StackState
+from gilscope.naming.roles import FRAMES_FOR_ROLE
+from gilscope.runtimes.cpython.code_objects import CodeReader, is_code
+from gilscope.runtimes.cpython.runtime import Runtime
+from gilscope.text.printable import LONGEST_LABEL, label
+
+__all__ = ["Blame"]
+
+_KINDS = tuple(Kind)
+_STATES = (StackState.WHOLE, StackState.CUT, StackState.TORN)
+"""In the order of ``enum stack_state``."""
+_NO_PYTHON_ID, _UNSAMPLED_ID = 2, 3
+_FIRST_READ_ID = 16
+"""Ids below are not those of stacks that were read."""
+
+_MOST_STACKS = 20_000
+_MOST_PAIRS = 5_000
+"""That are told apart; further ones are put down to unknown stacks."""
+_MOST_PLACES = 2 * _MOST_PAIRS
+"""Different stacks that are kept; further ones are unknown."""
+
+_Pair = tuple[int, int, int]
+"""Number of the kind, places of waiter and holder in the list of stacks."""
+
+
+class Blame:
+    """The stacks of one process and the time that they have kept each other waiting.
+
+    Times never fall. With *keep_callers* stacks are told apart as a whole, without by their
+    innermost frame alone, so that a process that runs for ever takes no more memory.
+    """
+
+    def __init__(self, runtime: Runtime, *, keep_callers: bool) -> None:
+        """Read names in the memory of *runtime*."""
+        self._runtime = runtime
+        self._codes = CodeReader(runtime)
+        self._keep_callers = keep_callers
+        # One object and one number for a stack, by which others may know it.
+        self._stacks: list[Stack] = []
+        self._places: dict[Stack, int] = {}
+        self._by_id: dict[int, int] = {}
+        self._outermost: dict[int, Sequence[Frame]] = {}
+        self._unknown = 0
+        self._place(UNKNOWN_STACK)
+        self._by_id[_NO_PYTHON_ID] = self._place(Stack((), StackState.NO_PYTHON))
+        self._unsampled = self._place(Stack((), StackState.UNSAMPLED))
+        self._by_id[_UNSAMPLED_ID] = self._unsampled
+        self._verified: dict[int, int] = {}
+        """Identity of the code objects whose names have been read."""
+        self._kept: dict[_Pair, RawEdge] = {}
+        self._kept_culprits: dict[int, RawEdge] = {}
+        self._left_out: Apportionment[_Pair] = Apportionment(lambda pair: pair[0])
+        self._left_out_pairs = {self._left_out_of(kind) for kind in range(len(_KINDS))}
+        self._left_out_culprits: Apportionment[int] = Apportionment(lambda _place: 0)
+        self._edges: dict[_Pair, Edge] = {}
+        self._culprits: dict[int, Culprit] = {}
+
+    def learn(self, raw: RawStack) -> None:
+        """Read the names of a stack that the probes have met, while its code is there."""
+        if raw.id in self._by_id:
+            return
+        frames = self._frames(raw)
+        if all(frame is UNKNOWN_FRAME for frame in frames):
+            self._by_id[raw.id] = self._unknown
+        else:
+            state = _STATES[raw.state]
+            shown = frames if self._keep_callers else tuple(map(_shortened, frames[:1]))
+            self._by_id[raw.id] = self._place(Stack(shown, state))
+            if state is not StackState.CUT:
+                outermost = frames[: -FRAMES_FOR_ROLE - 1 : -1]
+                self._outermost[raw.id] = tuple(map(_shortened, outermost))
+
+    def outermost(self, stack_id: int) -> Sequence[Frame]:
+        """Return the outermost frames of a stack, outermost first; empty: not known."""
+        return self._outermost.get(stack_id, ())
+
+    def stack(self, stack_id: int) -> Stack:
+        """Return the stack that the probes know by *stack_id*."""
+        return self._stacks[self._by_id.get(stack_id, self._unknown)]
+
+    @property
+    def kept_ns(self) -> int:
+        """The waiting time that has been taken over for good."""
+        return sum(edge.ns for edge in self._kept.values())
+
+    def keep(self, taken: Taken) -> None:
+        """Add what has left the tables. Their stacks have been sent long before."""
+        for (kind, waiter, holder), edge in taken.edges.items():
+            pair = (kind, self._place_of(waiter), self._place_of(holder))
+            self._add(self._kept, pair, edge)
+        for holder, culprit in taken.culprits.items():
+            place = self._place_of(holder)
+            known = self._kept_culprits.get(place)
+            self._kept_culprits[place] = culprit if known is None else known + culprit
+
+    def edges(self, process: RawProcess, now_ns: int, *, is_final: bool) -> tuple[Edge, ...]:
+        """Return what *process* shows at *now_ns*, the dearest first.
+
+        What was left out by lot is shared out among the others.
+
+        Unless this is *final*, what may still be put down to somebody else is left out: short waits
+        in flight, waits whose holder nobody has looked at yet, and stacks that have not been sent.
+        """
+        sums = dict(self._kept)
+        for (kind, waiter, holder), edge in process.edges.items():
+            self._add_if_known(sums, kind, waiter, holder, edge, is_final=is_final)
+        for tid, waiting in process.waiting.items():
+            record = process.threads[tid]
+            kind_now = kind_so_far(record, now_ns - waiting_since_ns(record))
+            is_open = kind_now is Kind.BLOCKING_CALL or not (waiting.waiter and waiting.holder)
+            if is_open and not is_final:
+                continue
+            last = RawEdge(max(0, now_ns - waiting.since_ns), 0)
+            for holder, edge in (*waiting.slices, (waiting.holder, last)):
+                number = _KINDS.index(kind_now)
+                self._add_if_known(sums, number, waiting.waiter, holder, edge, is_final=is_final)
+        shown = self._left_out.share_out(sums, self._left_out_pairs)
+        if is_final:
+            rest = self._left_out.rest()
+            shown |= {self._left_out_of(kind): edge for kind, edge in rest.items()}
+        for pair, edge in shown.items():
+            self._show(pair, edge)
+        return tuple(sorted(self._edges.values(), key=lambda edge: -edge.lost.ns))
+
+    def culprits(self, process: RawProcess, *, is_final: bool) -> tuple[Culprit, ...]:
+        """Return who was slow to let go in *process*, the dearest first."""
+        sums = dict(self._kept_culprits)
+        for holder, edge in process.culprits.items():
+            if is_final or self._is_settled(holder):
+                at = self._place_of(holder)
+                sums[at] = sums[at] + edge if at in sums else edge
+        shown = self._left_out_culprits.share_out(sums, {self._unsampled})
+        rest = self._left_out_culprits.rest()
+        if is_final and rest:
+            (shown[self._unsampled],) = rest.values()
+        for place, edge in shown.items():
+            tally = Tally(edge.ns, edge.count)
+            known = self._culprits.get(place)
+            if known is None or known.drop_latency != tally:
+                self._culprits[place] = Culprit(self._stacks[place], tally, edge.longest_ns)
+        return tuple(sorted(self._culprits.values(), key=lambda one: -one.drop_latency.ns))
+
+    def surplus(self, process: RawProcess) -> set[int]:
+        """Forget and return stacks that nothing is put down to now, if there are too many."""
+        if len(self._by_id) < _MOST_STACKS:
+            return set()
+        used = {stack for _, *pair in process.edges for stack in pair} | set(process.culprits)
+        for waiting in process.waiting.values():
+            used |= {waiting.waiter, waiting.holder, *(holder for holder, _ in waiting.slices)}
+        surplus = {known for known in self._by_id if known >= _FIRST_READ_ID} - used
+        for known in surplus:
+            del self._by_id[known]
+            self._outermost.pop(known, None)
+        return surplus
+
+    def _frames(self, raw: RawStack) -> tuple[Frame, ...]:
+        if len(self._verified) > _MOST_STACKS:
+            self._verified.clear()
+        codes = [code for code, _ in raw.places]
+        for code, identity in zip(codes, raw.identities, strict=True):
+            if self._verified.get(code, identity) != identity:
+                # Another code object has got the memory.
+                self._codes.forget(code)
+        frames = self._codes.frames(raw.places)
+        shown = (
+            frame if self._is_of(code, identity) else UNKNOWN_FRAME
+            for frame, code, identity in zip(frames, codes, raw.identities, strict=True)
+        )
+        return tuple(frame for frame in shown if not _is_shim(frame))
+
+    def _is_of(self, code: int, identity: int) -> bool:
+        """Return whether what has been read of *code* belongs to the one with that identity."""
+        if self._verified.get(code) == identity:
+            return True
+        # Asked afterwards: what has been read belongs to the code that is there still.
+        if not is_code(self._runtime, code, identity):
+            self._codes.forget(code)
+            return False
+        self._verified[code] = identity
+        return True
+
+    def _place(self, stack: Stack) -> int:
+        place = self._places.get(stack)
+        if place is None:
+            if len(self._stacks) >= _MOST_PLACES:
+                return self._unknown
+            place = self._places[stack] = len(self._stacks)
+            self._stacks.append(stack)
+        return place
+
+    def _left_out_of(self, kind: int) -> _Pair:
+        return kind, self._unsampled, self._unsampled
+
+    def _place_of(self, stack_id: int) -> int:
+        return self._by_id.get(stack_id, self._unknown)
+
+    def _add_if_known(  # noqa: PLR0913 - the fields of an edge
+        self,
+        sums: dict[_Pair, RawEdge],
+        kind: int,
+        waiter: int,
+        holder: int,
+        edge: RawEdge,
+        *,
+        is_final: bool,
+    ) -> None:
+        if is_final or (self._is_settled(waiter) and self._is_settled(holder)):
+            self._add(sums, (kind, self._place_of(waiter), self._place_of(holder)), edge)
+
+    def _is_settled(self, stack_id: int) -> bool:
+        return stack_id < _FIRST_READ_ID or stack_id in self._by_id
+
+    def _add(self, sums: dict[_Pair, RawEdge], pair: _Pair, edge: RawEdge) -> None:
+        is_new = pair not in sums and pair not in self._edges
+        if is_new and max(len(self._edges), len(sums)) >= _MOST_PAIRS:
+            pair = (pair[0], self._unknown, self._unknown)
+        sums[pair] = sums[pair] + edge if pair in sums else edge
+
+    def _show(self, pair: _Pair, edge: RawEdge) -> None:
+        known = self._edges.get(pair)
+        if known is None:
+            tally = Tally(edge.ns, edge.count)
+        else:
+            # What a wait in flight adds may have been seen a little later the last time.
+            tally = Tally(max(known.lost.ns, edge.ns), max(known.lost.count, edge.count))
+        if known is None or known.lost != tally:
+            kind, waiter, holder = pair
+            self._edges[pair] = Edge(
+                _KINDS[kind], self._stacks[waiter], self._stacks[holder], tally
+            )
+
+
+def _is_shim(frame: Frame) -> bool:
+    # Since CPython 3.13 it stands between the call of a class and its __init__, and runs no line.
+    return frame.function == "__init__" and frame.line is None
+
+
+def _shortened(frame: Frame) -> Frame:
+    # A program may give its functions and files names of thousands of characters, and ever new
+    # ones. Whoever keeps these for good keeps what a label shows.
+    if max(len(frame.function), len(frame.file)) <= LONGEST_LABEL:
+        return frame
+    return replace(frame, function=label(frame.function), file=label(frame.file))

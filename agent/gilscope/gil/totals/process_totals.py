@@ -1,0 +1,314 @@
+"""Turns the records of the probe's maps into totals; the one place that knows what they mean."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from gilscope.gil.abi import Loss
+from gilscope.model.gil import (
+    Cause,
+    Gil,
+    GilTotals,
+    HoldTotals,
+    Kind,
+    ProcessTotals,
+    Record,
+    Tally,
+    ThreadTotals,
+)
+from gilscope.model.histogram import EMPTY, Histogram
+
+__all__ = [
+    "Holding",
+    "RawEdge",
+    "RawLock",
+    "RawProcess",
+    "RawStack",
+    "RawTotals",
+    "Taken",
+    "Waiting",
+    "blamed_ns",
+    "has_exited",
+    "holders",
+    "kind_so_far",
+    "process_totals",
+    "sorted_losses",
+    "thread_totals",
+    "unknown_gils",
+    "waiting_since_ns",
+]
+
+_DROP_LATENCY = 3
+"""``enum quantity``: 0 to 2 are waits by cause."""
+
+_CAUSES = tuple(Cause)
+_KINDS = tuple(Kind)
+
+_NO_RECORD: Record = defaultdict(int, wait_ns=(0,) * len(_KINDS), waits=(0,) * len(_KINDS))
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A hold that is going on, as of one instant."""
+
+    tid: int | None
+    """None: cannot be told."""
+    since_ns: int
+    """When it began, or when the window did that found it there."""
+    part_ns: int
+    """How much of it lies in windows so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawLock:
+    """What is known of the holds of one lock."""
+
+    record: Record
+    holding: Holding | None
+    credits_ns: Mapping[int | None, int]
+    """By thread: held time in windows that the probes could not see."""
+
+    def finished(self) -> "RawLock":
+        """Return the same with the hold in flight as one that has ended."""
+        if self.holding is None:
+            return self
+        tid = self.holding.tid
+        held_ns = self.credits_ns.get(tid, 0) + self.holding.part_ns
+        return RawLock(self.record, None, {**self.credits_ns, tid: held_ns})
+
+
+@dataclass(frozen=True, slots=True)
+class RawEdge:
+    """Time, number, and the longest of what happened between two stacks, or at one."""
+
+    ns: int
+    count: int
+    longest_ns: int = 0
+
+    def __add__(self, other: "RawEdge") -> "RawEdge":
+        return RawEdge(
+            self.ns + other.ns, self.count + other.count, max(self.longest_ns, other.longest_ns)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RawStack:
+    """A stack as the probes have read it."""
+
+    pid: int
+    id: int
+    state: int
+    """``enum stack_state``."""
+    places: tuple[tuple[int, int], ...]
+    """Address of the code object and what the frame says of the instruction, innermost first."""
+    identities: tuple[int, ...]
+    """What `code_identity.is_code` knows each of these code objects by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What is known of a wait in flight. Stacks are by their ids in the probes."""
+
+    waiter: int
+    holder: int
+    since_ns: int
+    """Since when it is put down to *holder*."""
+    slices: tuple[tuple[int, RawEdge], ...]
+    """What came before that and is in no edge yet, by holder."""
+
+
+@dataclass(slots=True)
+class Taken:
+    """What has left the tables and is to be kept elsewhere."""
+
+    edges: dict[tuple[int, int, int], RawEdge] = field(default_factory=dict)
+    """By number of the kind, waiter and holder."""
+    culprits: dict[int, RawEdge] = field(default_factory=dict)
+    """By holder."""
+
+
+@dataclass(slots=True)
+class RawProcess:
+    """The map records of one process."""
+
+    threads: dict[int, Record] = field(default_factory=dict)
+    """By tid."""
+    gils: dict[int, Record] = field(default_factory=dict)
+    """By address of ``cond``."""
+    histograms: dict[tuple[int, int], Record] = field(default_factory=dict)
+    """By address of ``cond`` and quantity."""
+    locks: dict[int, RawLock] = field(default_factory=dict)
+    """By address of ``cond``; empty where holds are not seen."""
+    edges: dict[tuple[int, int, int], RawEdge] = field(default_factory=dict)
+    """By number of the kind, waiter and holder; finished slices of waits, but those in `taken`."""
+    culprits: dict[int, RawEdge] = field(default_factory=dict)
+    """By holder: the drop requests that it was slow to answer, but those in `taken`."""
+    taken: Taken = field(default_factory=Taken)
+    waiting: dict[int, Waiting] = field(default_factory=dict)
+    """By tid: waits in flight, as far as they are in no edge."""
+    lost: dict[Loss, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RawTotals:
+    """The map records of all processes."""
+
+    at_ns: int
+    processes: Mapping[int, RawProcess]
+    """By pid."""
+
+
+def has_exited(record: Record) -> bool:
+    """Return whether the thread of *record* has ended."""
+    return bool(record["exited_ns"])
+
+
+def thread_totals(
+    tid: int,
+    record: Record,
+    role: str | None,
+    now_ns: int,
+    locks: Mapping[int, RawLock] | None = None,
+) -> ThreadTotals:
+    """Return the totals of one thread, a wait in flight included up to *now_ns*.
+
+    *locks* are those of its process, None where holds are not seen.
+    """
+    lost = [Tally(ns, n) for ns, n in zip(record["wait_ns"], record["waits"], strict=True)]
+    kind = Kind.PREEMPTION
+    since_ns = waiting_since_ns(record)
+    if record["wait_started_ns"]:
+        kind = kind_so_far(record, now_ns - since_ns)
+    waiting_ns = max(0, now_ns - since_ns) if since_ns else 0
+    lost[_KINDS.index(kind)] += Tally(waiting_ns)
+    return ThreadTotals(
+        tid=tid,
+        role=role,
+        lost=dict(zip(_KINDS, lost, strict=True)),
+        drop_requests=record["drop_requests"],
+        waiting_ns=waiting_ns,
+        held=None if locks is None else _held_by(tid, record, locks.values()),
+        is_alive=not has_exited(record),
+    )
+
+
+def _held_by(tid: int, record: Record, locks: Iterable[RawLock]) -> Tally:
+    held_ns = record["hold_ns"]
+    for lock in locks:
+        held_ns += lock.credits_ns.get(tid, 0)
+        holding = lock.holding
+        # The locks are read before the threads: a hold that has ended in between is in the
+        # thread's record already.
+        if (
+            holding is not None
+            and holding.tid == tid
+            and record["last_hold_began_ns"] < holding.since_ns
+        ):
+            held_ns += holding.part_ns
+    return Tally(held_ns, record["holds"])
+
+
+def waiting_since_ns(record: Record) -> int:
+    """Return since when the thread of *record* waits; 0: it does not."""
+    return int(record["wait_started_ns"] or record["yield_started_ns"] or record["forced_drop_ns"])
+
+
+def blamed_ns(process: RawProcess, now_ns: int) -> int:
+    """Return how much waiting time *process* puts down to holders, waits in flight included."""
+    in_flight_ns = sum(
+        max(0, now_ns - waiting.since_ns) + sum(edge.ns for _, edge in waiting.slices)
+        for waiting in process.waiting.values()
+    )
+    return in_flight_ns + sum(edge.ns for edge in process.edges.values())
+
+
+def kind_so_far(record: Record, waiting_ns: int) -> Kind:
+    """Return what kind the wait in flight of *record* is of, having lasted *waiting_ns*."""
+    kind = _KINDS[record["cause"]]
+    if kind is Kind.BLOCKING_CALL and waiting_ns >= record["interval_ns"] > 0:
+        return Kind.CONVOY
+    return kind
+
+
+def process_totals(
+    raw: RawProcess,
+    now_ns: int,
+    gils: Mapping[int, Gil],
+    roles: Mapping[int, str],
+    *,
+    sees_holds: bool = False,
+) -> ProcessTotals:
+    """Return the totals of one process at *now_ns*.
+
+    *gils* are its locks by address of ``cond``; *roles* are by tid.
+    """
+    locks = raw.locks if sees_holds else None
+    threads = {tid: raw.threads.get(tid, _NO_RECORD) for tid in {*raw.threads, *holders(raw)}}
+    return ProcessTotals(
+        at_ns=now_ns,
+        threads=tuple(
+            thread_totals(tid, record, roles.get(tid), now_ns, locks)
+            for tid, record in sorted(threads.items())
+        ),
+        gils=tuple(
+            _gil_totals(raw, gil.cond, gil, now_ns)
+            for gil in sorted(gils.values(), key=lambda gil: gil.interpreter_id)
+        ),
+        lost_events={loss.value: count for loss, count in sorted_losses(raw.lost)},
+    )
+
+
+def holders(raw: RawProcess) -> set[int]:
+    """Return the threads that hold a GIL or have held one, whether they have a record or not.
+
+    A thread that has neither waited nor let go yet has none.
+    """
+    tids = {lock.holding.tid for lock in raw.locks.values() if lock.holding is not None}
+    for lock in raw.locks.values():
+        tids.update(tid for tid, ns in lock.credits_ns.items() if ns)
+    return {tid for tid in tids if tid is not None}
+
+
+def unknown_gils(raw: RawProcess, gils: Iterable[int]) -> list[int]:
+    """Return the addresses of locks that were used though no GIL of the process is there."""
+    return sorted({*raw.gils, *raw.locks} - set(gils))
+
+
+def sorted_losses(lost: Mapping[Loss, int]) -> list[tuple[Loss, int]]:
+    """Return the losses that have occurred, in the order of their numbers."""
+    return sorted(
+        ((loss, count) for loss, count in lost.items() if count), key=lambda item: item[0].number
+    )
+
+
+def _gil_totals(raw: RawProcess, cond: int, gil: Gil, now_ns: int) -> GilTotals:
+    # Nobody has waited yet for a lock that the probe has no record of.
+    record = raw.gils.get(cond, defaultdict(int))
+    return GilTotals(
+        gil=gil,
+        interval_ns=record["interval_ns"],
+        waits={
+            cause: _histogram(raw.histograms.get((cond, number)))
+            for number, cause in enumerate(_CAUSES)
+        },
+        drop_latency=_histogram(raw.histograms.get((cond, _DROP_LATENCY))),
+        convoy_waits=record["convoy_waits"],
+        forced_switches=record["forced_switches"],
+        drop_requests=record["drop_requests"],
+        holds=_hold_totals(raw.locks[cond], now_ns) if cond in raw.locks else None,
+    )
+
+
+def _hold_totals(lock: RawLock, now_ns: int) -> HoldTotals:
+    record, holding = lock.record, lock.holding
+    in_flight_ns = 0 if holding is None else holding.part_ns
+    return HoldTotals(
+        finished=Histogram(record["hold_slots"], record["hold_sum_ns"]),
+        switch_latency=Histogram(record["switch_slots"], record["switch_sum_ns"]),
+        held_ns=record["held_ns"] + sum(lock.credits_ns.values()) + in_flight_ns,
+        holding_ns=0 if holding is None else max(0, now_ns - holding.since_ns),
+    )
+
+
+def _histogram(record: Record | None) -> Histogram:
+    return EMPTY if record is None else Histogram(record["slots"], record["sum_ns"])

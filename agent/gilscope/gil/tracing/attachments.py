@@ -1,0 +1,247 @@
+"""The processes that are traced: puts probes into them, and takes these out again."""
+
+import contextlib
+import logging
+import os
+import time
+from collections.abc import Iterable
+
+from gilscope.errors import GilCodeNotFound, GilscopeError, NotPython
+from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.target import Target
+from gilscope.gil.totals.blame import Blame
+from gilscope.gil.tracing.held_time import HeldTime
+from gilscope.gil.tracing.hold_windows import HoldWindows, ObservationPlan
+from gilscope.gil.tracing.process import AttachedProcess
+from gilscope.gil.tracing.reader import Readings
+from gilscope.gil.tracing.wakeups import Wakeups
+from gilscope.model.gil import Mode
+from gilscope.process import procfs
+from gilscope.process.breakpoints import addresses_of
+from gilscope.process.memory import ProcessMemory
+from gilscope.process.memory_reader import MemoryReader, ReadUnanswered
+from gilscope.process.reads import ProcessReads
+from gilscope.runtimes.cpython.gil_state import LockMemory
+from gilscope.runtimes.cpython.runtime import Runtime, runtime_of
+from gilscope.runtimes.cpython.thread_roles import RoleReader
+from gilscope.runtimes.cpython.threads import ThreadFinder
+
+__all__ = ["Attachments"]
+
+_log = logging.getLogger(__name__)
+
+
+class Attachments:
+    """Each process with all that follows it, from its attachment until it is dropped."""
+
+    def __init__(self, probe: GilProbe, plan: ObservationPlan, *, keep_callers: bool) -> None:
+        """Trace with *probe*; *plan* says how closely.
+
+        *keep_callers*: stacks are kept as a whole, otherwise those with the same innermost frame
+        are one.
+        """
+        self._probe = probe
+        self._reads_stacks = plan.reads_stacks
+        self._keep_callers = keep_callers
+        self.by_pid: dict[int, AttachedProcess] = {}
+        """Those too that have ended, or whose probes were taken out."""
+        self.full_mode = HoldWindows(probe, plan)
+        self.readings = Readings(probe, self.by_pid)
+        self.wakeups = Wakeups(probe)
+        self.reader = MemoryReader()
+        # In full mode windows cover all the time, so nothing is left to be estimated.
+        self.held_time = None if plan.mode is Mode.FULL else HeldTime(plan.held_error)
+
+    def begin(self, target: Target, pidfd: int, memory: ProcessMemory) -> None:
+        """Put the probes into *target*, and keep *pidfd* and *memory* of it.
+
+        Raises NotPython, and what `GilProbe.attach` raises; the two are the caller's then.
+        """
+        pid = target.located.pid
+        with contextlib.ExitStack() as undo:
+            self.end(pid)
+            self.readings.forget_timeline(pid)
+            located = target.located
+            reads = ProcessReads(self.reader, pid, memory)
+            runtime = reads(lambda: runtime_of(memory, located.interpreter, located.load_bias))
+            threads = ThreadFinder(pid, runtime)
+            traced = AttachedProcess(
+                target=target,
+                memory=memory,
+                runtime=runtime,
+                roles=RoleReader(pid, runtime, threads),
+                locks=LockMemory(memory, threads, reads),
+                reads=reads,
+                blame=self._blame(runtime),
+                pidfd=pidfd,
+                since_ns=time.monotonic_ns(),
+            )
+            traced.refresh_gils()
+            undo.callback(self._take_out, traced)
+            self._place_probes(traced)
+            self._find_breakpoints(traced)
+            if not traced.runs_the_same():
+                raise NotPython(
+                    f"process {pid} changed while it was being attached",
+                    remedy="It may be replacing its program: try again.",
+                )
+            self.wakeups.add(pidfd, pid)
+            undo.callback(self.wakeups.remove, pidfd)
+            # Nobody looks at memory any more that the caller closes if this fails.
+            undo.callback(self._drop_samples, pid)
+            self.look_at_locks(traced)
+            self.by_pid[pid] = traced
+            undo.pop_all()
+
+    def end(self, pid: int) -> None:
+        """Take the probes out of *pid*; what was counted stays."""
+        traced = self.by_pid.get(pid)
+        if traced is None or traced.ended:
+            return
+        try:
+            if not traced.reads.stopped:
+                self.look_at_locks(traced)
+            self.readings.learn_stacks()
+        except ReadUnanswered:
+            pass  # it is not trusted any more, or has ended anyway
+        except Exception:  # noqa: BLE001 - it must end all the same
+            _log.exception("could not take a last look at process %d", pid)
+        self._drop_samples(pid)
+        self.full_mode.end(traced)
+        traced.ended_ns = time.monotonic_ns()
+        self._probe.detach(pid)
+        traced.memory.close()
+        # No probe is placed in it any more, for which its file would be needed.
+        traced.target.close()
+        self.wakeups.remove(traced.pidfd)
+        os.close(traced.pidfd)
+
+    def end_dead(self) -> None:
+        """Take the probes out of the processes that have ended."""
+        for pid in self.wakeups.ended():
+            self.end(pid)
+
+    def distrust(self, traced: AttachedProcess, reason: str) -> None:
+        """End *traced* and forget what was counted, because of *reason*."""
+        self.end(traced.pid)
+        self._forget(traced.pid)
+        traced.window = None
+        traced.invalid = reason
+
+    def drop(self, pid: int) -> None:
+        """End *pid*, and forget what was counted and that it was ever there."""
+        self.end(pid)
+        if self.by_pid.pop(pid, None) is not None:
+            self._forget(pid)
+
+    def learn_gils(self, traced: AttachedProcess) -> None:
+        """Take on the locks that *traced* has made since."""
+        for cond in traced.refresh_gils():
+            if traced.target.process.method == "libc":
+                self._probe.add_gil(traced.pid, cond)
+        self.full_mode.learn_locks(traced)
+
+    def look_after(self, traced: AttachedProcess) -> None:
+        """Name the threads of *traced* that are new, and find its new locks."""
+        self.read_roles(traced)
+        if not (traced.gils or traced.ended):
+            # It was attached before its Python was initialised.
+            self.learn_gils(traced)
+        if self.held_time is not None and self.held_time.is_behind(traced):
+            self.held_time.look(traced)
+
+    def give_up_unanswered(self) -> None:
+        """Let the process be read no more whose memory the lock's sampler waits for in vain."""
+        pid = None if self.held_time is None else self.held_time.unanswered()
+        if pid is not None and pid in self.by_pid:
+            self.by_pid[pid].reads.give_up()
+
+    def read_roles(self, traced: AttachedProcess) -> None:
+        """Name the threads of *traced* that are new; raises ReadUnanswered."""
+        if traced.roles.is_wanted:
+            traced.reads(traced.roles.read_wanted)
+
+    def look_at_locks(self, traced: AttachedProcess) -> None:
+        """Take over what is estimated of the held time of *traced*."""
+        if self.held_time is not None:
+            self.held_time.look(traced)
+
+    def runs_the_same(self, pid: int) -> bool:
+        """Return whether *pid* is traced and still runs the program that was attached."""
+        traced = self.by_pid.get(pid)
+        return traced is not None and not traced.ended and traced.runs_the_same()
+
+    def close(self) -> None:
+        """Take the probes out of all processes."""
+        for pid in list(self.by_pid):
+            self.end(pid)
+        self.reader.close()
+
+    def _blame(self, runtime: Runtime) -> Blame | None:
+        if not self._reads_stacks:
+            return None
+        return Blame(runtime, keep_callers=self._keep_callers)
+
+    def _place_probes(self, traced: AttachedProcess) -> None:
+        try:
+            # No wait that is counted, and no held time, can be longer than the time from then on.
+            traced.since_ns = self._probe.attach(traced.pid, traced.plan())
+            self.full_mode.begin(traced)
+            if self.held_time is not None:
+                self.held_time.begin(traced)
+        except (FileNotFoundError, ProcessLookupError) as error:
+            raise NotPython(f"process {traced.pid} ended while it was being attached") from error
+
+    def _find_breakpoints(self, traced: AttachedProcess) -> None:
+        """Note where the probes are; raises GilCodeNotFound where they are not."""
+        target, mappings = traced.target, procfs.read_maps(traced.pid)
+        file = target.file.mapping
+        traced.breakpoints = addresses_of(
+            file, mappings, [point.offset for point in target.hookpoints]
+        )
+        missing = traced.missing_breakpoint()
+        if missing is not None or not traced.breakpoints:
+            where = "" if missing is None else f" at {missing:#x}"
+            raise GilCodeNotFound(
+                f"the kernel has put no breakpoint into process {traced.pid}{where}, though it "
+                f"took the probes in {file.path}",
+                remedy="Its main thread may have ended, which the kernel's probes need, or it may "
+                "run another copy of that file. Restart the process.",
+            )
+        traced.window_breakpoints = addresses_of(
+            file, mappings, [point.offset for point in (*target.acquires, *target.releases)]
+        )
+
+    def free_children(self, pids: Iterable[int]) -> None:
+        """Take the probes of *pids* out of the processes that they have forked.
+
+        Those have a copy of the memory, with the breakpoints in it, but are not traced: each trap
+        would cost them, and count for nobody.
+        """
+        for pid in pids:
+            traced = self.by_pid.get(pid)
+            if traced is None or traced.ended:
+                continue
+            target, window = traced.target, traced.window
+            points = target.hookpoints
+            if window is not None and (window.is_open or window.is_lingering):
+                points = (*points, *target.acquires, *target.releases)
+            try:
+                self._probe.leave_to_the_attached(traced.hooks(points))
+            except (GilscopeError, OSError) as error:
+                _log.debug("forks of process %d keep its probes for now: %s", pid, error)
+
+    def _drop_samples(self, pid: int) -> None:
+        if self.held_time is not None:
+            self.held_time.drop(pid)
+
+    def _take_out(self, traced: AttachedProcess) -> None:
+        self.full_mode.end(traced)
+        self._probe.detach(traced.pid)
+        self._probe.forget(traced.pid)
+        self.full_mode.forget(traced.pid)
+
+    def _forget(self, pid: int) -> None:
+        self._probe.forget(pid)
+        self.full_mode.forget(pid)
+        self.readings.forget_timeline(pid)

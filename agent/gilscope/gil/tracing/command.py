@@ -1,0 +1,188 @@
+"""Starts a command and holds it at the moment when its interpreter is there but has not run yet.
+
+The program that gilscope itself starts is the only one that it ever stops. It is stepped with
+ptrace from exec to exec, so that wrappers (shells, version managers) lead to the Python behind
+them, and is let go as soon as the probes are in place. Should gilscope die, the kernel lets it go.
+"""
+
+import contextlib
+import ctypes
+import errno
+import os
+import signal
+from collections.abc import Sequence
+from typing import NoReturn
+
+from gilscope.elf.image import ElfError
+from gilscope.errors import NotPermitted, NotPython
+from gilscope.process.files.mapped_file import open_program
+from gilscope.runtimes.cpython.locate import locate
+from gilscope.system import ending
+
+__all__ = ["HeldCommand"]
+
+_CONT, _DETACH, _SYSCALL, _SEIZE = 7, 17, 24, 0x4206
+_OPTION_SYSGOOD, _OPTION_EXEC = 1, 0x10
+_SYSCALL_STOP = signal.SIGTRAP | 0x80
+_EXEC_STOP = signal.SIGTRAP | 4 << 8
+_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.ptrace.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)
+_libc.ptrace.restype = ctypes.c_long
+
+
+def _ptrace(request: int, pid: int, value: int = 0) -> None:
+    if _libc.ptrace(request, pid, None, value) < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+class HeldCommand:
+    """A command started by gilscope. All methods must be called by the thread that made it."""
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        """Start *argv* and hold it at its first instruction; raises OSError as exec does."""
+        self.pid = _start_seized(argv)
+        self._held = True
+        self._exit_status: int | None = None
+        self._wait_for_stop()
+
+    def run_to_interpreter(self) -> None:
+        """Let it run until an interpreter is mapped, and hold it there.
+
+        Raises NotPython if it ends before, or UnsupportedPython, NoGil, GilCodeNotFound or
+        NotPermitted for an interpreter that cannot be traced; then it runs on by itself.
+        """
+        try:
+            while not self._has_interpreter():
+                self._run_to_exec()
+        except BaseException:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        """Let it run freely."""
+        if self._held:
+            self._held = False
+            with contextlib.suppress(OSError):
+                _ptrace(_DETACH, self.pid)
+
+    def wait(self) -> int:
+        """Wait for the end and return its exit code; 128 + N where signal N ended it."""
+        if self._exit_status is None:
+            _, self._exit_status = os.waitpid(self.pid, 0)
+        code = os.waitstatus_to_exitcode(self._exit_status)
+        return 128 - code if code < 0 else code
+
+    def _has_interpreter(self) -> bool:
+        if _needs_libpython(self.pid):
+            return self._step_until_located()
+        try:
+            locate(self.pid)
+        except NotPython:
+            return False
+        return True
+
+    def _step_until_located(self) -> bool:
+        # The loader maps the library with a system call; nothing of it has run at that point.
+        forwarded = 0
+        while True:
+            with contextlib.suppress(NotPython):
+                locate(self.pid)
+                return True
+            self._resume(_SYSCALL, forwarded)
+            forwarded = _signal_of(self._wait_for_stop())
+
+    def _run_to_exec(self) -> None:
+        forwarded = 0
+        while True:
+            self._resume(_CONT, forwarded)
+            status = self._wait_for_stop()
+            if status >> 8 == _EXEC_STOP:
+                return
+            forwarded = _signal_of(status)
+
+    def _resume(self, request: int, forwarded: int) -> None:
+        # One that was killed while it was held is no tracee any more; its end is waited for next.
+        with contextlib.suppress(ProcessLookupError):
+            _ptrace(request, self.pid, forwarded)
+
+    def _wait_for_stop(self) -> int:
+        _, status = os.waitpid(self.pid, 0)
+        if os.WIFSTOPPED(status):
+            return status
+        self._held = False
+        self._exit_status = status
+        raise NotPython(
+            "the command ended without having run Python itself",
+            remedy="gilscope follows the command from exec to exec, not into its children. "
+            "Give the Python command line itself, or trace the child with -p PID.",
+        )
+
+
+def _signal_of(status: int) -> int:
+    # What the command was stopped for: a signal that it is to get, or an event of ptrace's own.
+    number = os.WSTOPSIG(status)
+    return 0 if status >> 16 or number == _SYSCALL_STOP else number
+
+
+def _start_seized(argv: Sequence[str]) -> int:
+    if not argv[0]:
+        # Python would not even ask the kernel for a program without a name.
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    # With TRACEME the first stop would be a SIGTRAP, which kills the command if gilscope dies
+    # meanwhile. So the child is seized before its exec, whose stop is then an event.
+    go, let_go = os.pipe()
+    failure, fail = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(let_go)
+        _become(argv, go, fail)
+    for fd in (go, fail):
+        os.close(fd)
+    try:
+        _ptrace(_SEIZE, pid, _OPTION_SYSGOOD | _OPTION_EXEC)
+        os.write(let_go, b".")
+    except OSError as error:
+        os.close(let_go)
+        os.close(failure)
+        os.waitpid(pid, 0)
+        if isinstance(error, (ProcessLookupError, BrokenPipeError)):
+            raise NotPython("the command was killed before it had run") from error
+        if isinstance(error, PermissionError):
+            raise NotPermitted(
+                f"the kernel forbids to hold a command by ptrace ({error.strerror})",
+                remedy="Start it by itself and trace it with -p PID.",
+            ) from error
+        raise
+    os.close(let_go)
+    with os.fdopen(failure, "rb") as pipe:
+        number = pipe.read()
+    if number:
+        os.waitpid(pid, 0)
+        raise OSError(int(number), os.strerror(int(number)))
+    return pid
+
+
+def _become(argv: Sequence[str], go: int, fail: int) -> NoReturn:
+    try:
+        if os.read(go, 1):
+            os.closerange(3, fail)
+            os.closerange(fail + 1, os.sysconf("SC_OPEN_MAX"))
+            signal.pthread_sigmask(signal.SIG_SETMASK, ending.inherited_mask())
+            for number in _IGNORED_BY_PYTHON:
+                signal.signal(number, signal.SIG_DFL)
+            os.execvp(argv[0], list(argv))  # noqa: S606 - the user gave words, not a line
+    except OSError as error:
+        os.write(fail, str(error.errno).encode())
+    finally:
+        os._exit(127)
+
+
+def _needs_libpython(pid: int) -> bool:
+    try:
+        with contextlib.closing(open_program(pid)) as file:
+            return any(name.startswith("libpython") for name in file.image().needed)
+    except (OSError, ElfError):
+        return False

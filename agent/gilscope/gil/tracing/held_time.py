@@ -1,0 +1,69 @@
+"""Has the locks of all traced processes looked at, where windows do not cover all the time."""
+
+from functools import partial
+from random import Random
+
+from gilscope.gil.probes.window import NEVER_OPEN
+from gilscope.gil.tracing.lock_sampler import LockSampler
+from gilscope.gil.tracing.process import AttachedProcess
+
+__all__ = ["HeldTime"]
+
+_MOST_LOCKS = 64
+"""Of one process: a look at each of them costs 2 to 3 us. The held time of others is not known."""
+
+
+class HeldTime:
+    """Estimates for each lock how long it is held outside of windows."""
+
+    def __init__(self, error: float | None) -> None:
+        """Look as often as *error* wants it; see `LockSampler`."""
+        self._sampler = LockSampler(Random(), error=error)  # noqa: S311 - of no secret
+
+    @property
+    def cpu_ns(self) -> int:
+        """CPU time that looking at the locks has taken."""
+        return self._sampler.cpu_ns
+
+    def begin(self, traced: AttachedProcess) -> None:
+        """Learn from the windows of *traced*, which has just got them, what they cover."""
+        if traced.window is not None:
+            traced.window.tell_coverage(partial(self._sampler.cover, traced.pid))
+
+    def look(self, traced: AttachedProcess) -> None:
+        """Look at the locks of *traced*, and take over what has been estimated of them."""
+        if traced.ended:
+            return
+        for cond in self._unsampled(traced):
+            coverage = NEVER_OPEN if traced.window is None else traced.window.coverage
+            self._sampler.add(traced.pid, cond, traced.memory, coverage)
+            traced.sampled_held_ns[cond] = 0
+        traced.reads(lambda: self._sampler.look(traced.pid))
+        for cond in traced.sampled_held_ns:
+            traced.sampled_held_ns[cond] = self._sampler.held_ns(traced.pid, cond)
+
+    def unanswered(self) -> int | None:
+        """Return the process whose memory does not answer, None if there is none.
+
+        To be asked a few times a second.
+        """
+        return self._sampler.unanswered()
+
+    def is_behind(self, traced: AttachedProcess) -> bool:
+        """Return whether locks of *traced* are to be looked at that nobody looks at yet."""
+        return not traced.ended and bool(self._unsampled(traced))
+
+    def _unsampled(self, traced: AttachedProcess) -> list[int]:
+        left = _MOST_LOCKS - len(traced.sampled_held_ns)
+        if left <= 0 or len(traced.sampled_held_ns) == len(traced.gils):
+            return []
+        new = traced.gils.keys() - traced.sampled_held_ns.keys()
+        return sorted(new, key=lambda cond: traced.gils[cond].interpreter_id)[:left]
+
+    def drop(self, pid: int) -> None:
+        """Look at the locks of *pid* no more."""
+        self._sampler.drop(pid)
+
+    def close(self) -> None:
+        """Look at nothing any more."""
+        self._sampler.close()

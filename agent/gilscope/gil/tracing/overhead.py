@@ -1,0 +1,79 @@
+"""What tracing costs one process: its traps, each at the price that it had at that time."""
+
+import time
+from dataclasses import dataclass, field
+
+from gilscope.budget.governor import Usage
+from gilscope.budget.prices import Crowd, Prices
+from gilscope.budget.recent_cost import RecentCost
+from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.probes.window import Window
+from gilscope.gil.tracing.process import AttachedProcess
+from gilscope.model.gil import TracingCost
+from gilscope.process.cpu_time import process_cpu_ns
+
+__all__ = ["CostAccount"]
+
+
+@dataclass(slots=True)
+class CostAccount:
+    """What tracing costs one process."""
+
+    window: Window | None
+    prices: Prices
+    usage: Usage
+    window_traps: int = 0
+    waiting_traps: int = 0
+    walking_ns: int = 0
+    _recent: RecentCost = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin with what is known."""
+        self._recent = RecentCost(self.usage)
+
+    def update(self, traced: AttachedProcess, probe: GilProbe, crowd: Crowd) -> None:
+        """Read what the process has used until now; of one that has gone, what is known stays.
+
+        The traps since the last time are taken to have met *crowd*.
+        """
+        if traced.ended:
+            return
+        window_traps = 0 if self.window is None else self.window.traps()
+        waiting_traps = probe.traps(traced.pid)
+        now_ns = time.monotonic_ns()
+        unseen = self._unseen_traps(now_ns)
+        window_ns = int((window_traps - self.window_traps + unseen) * self.prices.full_ns(crowd))
+        waiting_ns = int((waiting_traps - self.waiting_traps) * self.prices.contention_ns(crowd))
+        walking_ns = probe.walking_ns(traced.pid)
+        waiting_ns += walking_ns - self.walking_ns
+        self.window_traps, self.waiting_traps = window_traps, waiting_traps
+        self.walking_ns = walking_ns
+        cpu_ns = process_cpu_ns(traced.pid)
+        self.usage = Usage(
+            at_ns=now_ns,
+            cpu_ns=self.usage.cpu_ns if cpu_ns is None else cpu_ns,
+            cost_ns=self.usage.cost_ns + window_ns + waiting_ns,
+            window_cost_ns=self.usage.window_cost_ns + window_ns,
+            walking_ns=walking_ns,
+        )
+        self._recent.note(self.usage)
+
+    def _unseen_traps(self, now_ns: int) -> float:
+        """Return how many traps are likely to have come since the last time without being seen.
+
+        A perf event stops its program at once, but takes up to a second to take the breakpoint out.
+        """
+        window = self.window
+        if window is None or not window.closes_unseen:
+            return 0.0
+        if window.is_open or window.can_open:
+            return 0.0
+        return window.traps_per_ns * (now_ns - self.usage.at_ns)
+
+    def cost(self) -> TracingCost:
+        """Return the cost until now and that of the last minute."""
+        return TracingCost(
+            overhead_ns=self.usage.cost_ns,
+            recent_ratio=self._recent.ratio(self.usage),
+            traps=self.window_traps + self.waiting_traps,
+        )

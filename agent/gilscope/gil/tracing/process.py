@@ -1,0 +1,323 @@
+"""One traced process: what is known of it, and whether its figures can be trusted."""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from gilscope.bpf.uprobes.hooks import Hook
+from gilscope.gil.abi import Loss
+from gilscope.gil.probes.plan import Plan
+from gilscope.gil.probes.window import Window
+from gilscope.gil.target import Hookpoint, Target
+from gilscope.gil.totals.blame import Blame
+from gilscope.gil.totals.dead_threads import DeadThreads
+from gilscope.gil.totals.process_totals import (
+    RawLock,
+    RawProcess,
+    blamed_ns,
+    has_exited,
+    process_totals,
+    thread_totals,
+    unknown_gils,
+)
+from gilscope.model.gil import (
+    ENDED_INTERPRETER,
+    Gil,
+    GilTotals,
+    Observation,
+    ProcessTotals,
+    Record,
+    TracingCost,
+)
+from gilscope.model.stack import UNKNOWN_STACK, Stack
+from gilscope.process.breakpoints import first_missing
+from gilscope.process.memory import ProcessMemory
+from gilscope.process.reads import DirectReads, Reads
+from gilscope.process.remote_read import LimitExceeded, TornRead
+from gilscope.runtimes.cpython.gil_state import LockMemory
+from gilscope.runtimes.cpython.runtime import Runtime, read_gils
+from gilscope.runtimes.cpython.thread_roles import RoleReader
+from gilscope.runtimes.cpython.unwind_info import frame_walk
+
+__all__ = ["AttachedProcess"]
+
+_UNLISTED_S = 5.0
+"""So long the GILs of a process may be unreadable, as they are while it starts."""
+
+_NO_GIL_S = 10.0
+"""So long a process may be without one where nothing is counted before it has one."""
+
+_FEW = 3
+_MISSED_SHARE = 0.001
+
+_MOST_GILS = 256
+"""That are listed."""
+
+_MOST_DEAD_THREADS = 10_000
+"""That are listed one by one; further ones are added up by role."""
+
+
+@dataclass(slots=True)
+class AttachedProcess:
+    """One process with probes in it, or that had them."""
+
+    target: Target
+    memory: ProcessMemory
+    runtime: Runtime
+    roles: RoleReader
+    locks: LockMemory
+    pidfd: int
+    since_ns: int
+    blame: Blame | None = None
+    """None: stacks are not read."""
+    gils: dict[int, Gil] = field(default_factory=dict)
+    """By address of ``cond``."""
+    dead_threads: DeadThreads = field(default_factory=DeadThreads)
+    window: Window | None = None
+    """None: holds are not seen."""
+    sampled_held_ns: dict[int, int] = field(default_factory=dict)
+    """Held time outside of windows, estimated, by address of ``cond``."""
+    invalid: str = ""
+    ended_ns: int | None = None
+    """When its end was noticed, or its probes were taken out."""
+
+    breakpoints: tuple[int, ...] = ()
+    """Where the probes on the contended path are in its memory."""
+    window_breakpoints: tuple[int, ...] = ()
+    """Where those of windows are, while one is open."""
+    renewals: int = 0
+    """How often it was attached again because its probes had gone."""
+
+    reads: Reads = field(default_factory=DirectReads)
+    """What its memory is read by."""
+    over_limit: str = ""
+    """What there was too much of to be read, in words."""
+    unlisted_since_s: float = 0.0
+    """Since when threads wait for locks while no GIL of the process can be read; 0: not so."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended, or is not traced any more."""
+        return self.ended_ns is not None
+
+    @property
+    def pid(self) -> int:
+        """Its process id, as the agent sees it."""
+        return self.target.located.pid
+
+    def runs_the_same(self) -> bool:
+        """Return whether the process still runs the program that was attached."""
+        return self.memory.is_there
+
+    def missing_breakpoint(self) -> int | None:
+        """Return the address of a probe that is not in place any more, None if all are.
+
+        Those of a window too while one is open. Raises OSError where the process runs another
+        program, or does not answer.
+        """
+        addresses, window = self.breakpoints, self.window
+        if window is not None and window.is_open and not window.has_used_up:
+            addresses = (*addresses, *self.window_breakpoints)
+        return self.reads(lambda: first_missing(self.memory, addresses))
+
+    def plan(self) -> Plan:
+        """Return how to probe the contended path of the process."""
+        target = self.target
+        return Plan(
+            hooks=self.hooks(target.hookpoints),
+            load_bias=target.located.load_bias,
+            build_id=target.located.build_id,
+            callers=target.sites.callers if target.sites else (),
+            conds=tuple(sorted(self.gils, key=lambda cond: self.gils[cond].interpreter_id)),
+            waits_only_on_conds=target.process.method == "libc",
+            frame_walk=None if self.blame is None else frame_walk(self.pid, self.runtime),
+        )
+
+    def stack(self, stack_id: int) -> Stack:
+        """Return the stack that the probes know by *stack_id*."""
+        return UNKNOWN_STACK if self.blame is None else self.blame.stack(stack_id)
+
+    def unblamed_ns(self, process: RawProcess, now_ns: int) -> int:
+        """Return by how much threads have lost more, or less, than is put down to somebody."""
+        if self.blame is None or self.invalid:
+            return 0
+        now_ns = now_ns if self.ended_ns is None else min(now_ns, self.ended_ns)
+        lost_ns = sum(thread.wait_ns for thread in self._totals(process, now_ns, None).threads)
+        return abs(lost_ns - self.blame.kept_ns - blamed_ns(process, now_ns))
+
+    def hooks(self, points: Iterable[Hookpoint]) -> tuple[Hook, ...]:
+        """Return *points* of the file with the GIL's code, ready to be placed."""
+        path = self.target.file.path
+        return tuple(Hook(point.program, path, point.offset) for point in points)
+
+    def refresh_gils(self) -> list[int]:
+        """Look for new locks, and return the addresses of those that were found."""
+        known = set(self.gils)
+        try:
+            for gil in self.reads(lambda: read_gils(self.runtime)):
+                # A program may make interpreters without end. Where one that is not listed has its
+                # own lock, waits for that are counted as those of an interpreter that has ended.
+                if len(self.gils) >= _MOST_GILS:
+                    break
+                # An interpreter may get the memory of one that has ended. Their lock keeps its
+                # name: what was counted never moves to another label.
+                self.gils.setdefault(gil.cond, gil)
+        except LimitExceeded as error:
+            self.over_limit = str(error)
+        except (TornRead, OSError):
+            pass  # it is being made, or has gone
+        return [cond for cond in self.gils if cond not in known]
+
+    def learn_role(self, tid: int, record: Record) -> None:
+        """Take the role of a thread from a stack that it has waited in, if there is one."""
+        if self.blame is not None and tid not in self.roles.known:
+            frames = self.blame.outermost(record["stack"])
+            if frames:
+                self.roles.learn(tid, frames)
+
+    def bury(self, tid: int, process: RawProcess, now_ns: int, *, is_listed: bool) -> None:
+        """Keep the final figures of thread *tid*, whose record is about to go.
+
+        With *is_listed* it stays listed by itself, else it is added to the others of its role.
+        """
+        locks = None if self.window is None else process.locks
+        role = self.roles.final(tid)
+        dead = thread_totals(tid, process.threads[tid], role, now_ns, locks)
+        self.roles.forget(tid)
+        if self.window is not None:
+            self.window.forget_thread(tid)
+        if is_listed and len(self.dead_threads) < _MOST_DEAD_THREADS:
+            self.dead_threads.keep(dead)
+        else:
+            self.dead_threads.add(dead)
+
+    def reason_to_distrust(self, process: RawProcess) -> str:
+        """Return why what the maps hold of this process cannot be right; empty: it can.
+
+        Also where it cannot be told, or costs too much.
+        """
+        unreadable = self._unreadable()
+        if unreadable:
+            return unreadable
+        invalid = sorted(
+            loss.value
+            for loss, count in process.lost.items()
+            if loss.is_invalid and not self._may_be_missed(loss, count, process)
+        )
+        if invalid:
+            return f"what the probes saw is not a GIL's ({', '.join(invalid)})"
+        strangers = unknown_gils(process, self.gils)
+        if strangers and self.ended and not self.gils:
+            # It ended before anybody could ask it. One lock is the main interpreter's.
+            if len(strangers) == 1:
+                self.gils[strangers[0]] = Gil(cond=strangers[0], interpreter_id=0)
+        elif strangers and not self.ended:
+            self.refresh_gils()
+            return self._judge_strangers(unknown_gils(process, self.gils))
+        return ""
+
+    def _unreadable(self) -> str:
+        if self.ended:
+            return ""
+        if self.reads.stopped:
+            return self.reads.stopped
+        over_limit = self.over_limit or self.roles.over_limit
+        is_blind = self.target.process.method == "libc" and not self.gils
+        if not over_limit and is_blind:
+            # This method counts waits for the GILs that it knows, and nothing else.
+            seen_ns = time.monotonic_ns() - self.since_ns
+            if seen_ns > _NO_GIL_S * 1_000_000_000:
+                return f"no GIL of the process could be read for {_NO_GIL_S:g} s"
+        return over_limit
+
+    def observation(
+        self, process: RawProcess, now_ns: int, cost: TracingCost | None, *, is_final: bool = False
+    ) -> Observation:
+        """Return the process as a report or a scrape shows it, at *now_ns* or at its end.
+
+        *is_final*: nobody asks again, so nothing has to be left for later.
+        """
+        now_ns = now_ns if self.ended_ns is None else min(now_ns, self.ended_ns)
+        if self.invalid:
+            totals = ProcessTotals(now_ns, (), (), {})
+        else:
+            totals = self._totals(process, now_ns, cost)
+            if self.blame is None:
+                totals = replace(totals, has_stacks=False)
+            else:
+                totals = replace(
+                    totals,
+                    edges=self.blame.edges(process, now_ns, is_final=is_final),
+                    culprits=self.blame.culprits(process, is_final=is_final),
+                )
+        return Observation(
+            process=self.target.process,
+            since_ns=self.since_ns,
+            totals=totals,
+            invalid=self.invalid,
+            ended=self.ended,
+        )
+
+    def _totals(self, process: RawProcess, now_ns: int, cost: TracingCost | None) -> ProcessTotals:
+        alive = replace(
+            process,
+            locks=self._locks(process),
+            threads={
+                tid: record for tid, record in process.threads.items() if not has_exited(record)
+            },
+            lost=self._losses(process),
+        )
+        sees_holds = self.window is not None
+        totals = process_totals(alive, now_ns, self.gils, self.roles.known, sees_holds=sees_holds)
+        return replace(
+            totals,
+            gils=tuple(self._with_held_time(gil) for gil in totals.gils),
+            threads=(*totals.threads, *self.dead_threads),
+            observed_ns=None if self.window is None else self.window.observed_ns(now_ns),
+            cost=cost,
+        )
+
+    def _may_be_missed(self, loss: Loss, count: int, process: RawProcess) -> bool:
+        # The kernel leaves a program out, once in millions of times, when an interrupted one is
+        # about on the same processor. Without the release, the next holder looks like an intruder.
+        holds = sum(sum(lock.record["hold_slots"]) for lock in process.locks.values())
+        return loss is Loss.INVALID_HOLDER and count <= _FEW + holds * _MISSED_SHARE
+
+    def _locks(self, process: RawProcess) -> dict[int, RawLock]:
+        if not self.ended:
+            return process.locks
+        # Of a process that was killed, the probes may not have seen the last hold's end.
+        return {cond: lock.finished() for cond, lock in process.locks.items()}
+
+    def _with_held_time(self, gil: GilTotals) -> GilTotals:
+        in_windows_ns = None if gil.holds is None else gil.holds.held_ns
+        outside_ns = self.sampled_held_ns.get(gil.gil.cond)
+        if in_windows_ns is None and outside_ns is None:
+            return gil
+        return replace(gil, held_ns=(in_windows_ns or 0) + (outside_ns or 0))
+
+    def _losses(self, process: RawProcess) -> dict[Loss, int]:
+        unknown = 0 if self.window is None else self.window.unknown_takes()
+        known = process.lost.get(Loss.LOCK_UNKNOWN, 0)
+        more = {Loss.LOCK_UNKNOWN: known + unknown, Loss.PROBES_GONE: self.renewals}
+        return {**process.lost, **{loss: count for loss, count in more.items() if count}}
+
+    def _judge_strangers(self, strangers: Sequence[int]) -> str:
+        if not strangers:
+            self.unlisted_since_s = 0.0
+        elif not self.gils:
+            now_s = time.monotonic()
+            self.unlisted_since_s = self.unlisted_since_s or now_s
+            if now_s - self.unlisted_since_s > _UNLISTED_S:
+                return "threads use a lock, but no GIL of the process can be read"
+        elif self.runtime.layout.gil_in_runtime is None:
+            # Every interpreter may have its own, and this one has ended since. The probe has seen
+            # its mutex, its state and its interval to be a GIL's.
+            self.gils.update({cond: Gil(cond, ENDED_INTERPRETER) for cond in strangers})
+        else:
+            known = ", ".join(f"{cond:#x}" for cond in self.gils)
+            return (
+                f"threads use a lock at {strangers[0]:#x}, "
+                f"but the GIL of this process is at {known}"
+            )
+        return ""

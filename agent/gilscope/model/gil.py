@@ -1,0 +1,311 @@
+"""The values that the layers exchange: plain, frozen, and in integer nanoseconds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from gilscope.model.histogram import Histogram
+from gilscope.model.stack import UNKNOWN_STACK, Stack
+
+__all__ = [
+    "ENDED_INTERPRETER",
+    "Cause",
+    "Culprit",
+    "Edge",
+    "Gil",
+    "GilTotals",
+    "HoldTotals",
+    "Kind",
+    "Mode",
+    "Observation",
+    "Process",
+    "ProcessTotals",
+    "Record",
+    "Recording",
+    "Refusal",
+    "Span",
+    "Tally",
+    "ThreadTotals",
+    "Timeline",
+    "TracingCost",
+]
+
+
+Record = Mapping[str, Any]
+"""One key or value of a BPF map: field name to int, or to a tuple of ints for an array."""
+
+ENDED_INTERPRETER = -1
+"""In place of the id of an interpreter that ended before it could be asked for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gil:
+    """One lock of a running process."""
+
+    cond: int
+    """Run-time address of its ``cond`` member: the lock's identity within the process."""
+    interpreter_id: int
+    """The id of the interpreter that owns it; 0 is the main one."""
+
+
+class Mode(Enum):
+    """How closely processes are observed."""
+
+    CONTENTION = "contention"
+    """Waits only; what nobody waits for costs nothing."""
+    FULL = "full"
+    """Every hold as well."""
+    AUTO = "auto"
+    """Waits always, holds in windows of full mode, as a budget allows."""
+
+
+class Cause(Enum):
+    """Why a thread waits for the GIL. The order is the number that the probe uses."""
+
+    BLOCKING_CALL = "blocking_call"
+    """It came back from a call that had released the GIL."""
+    PREEMPTION = "preemption"
+    """The evaluation loop made it yield."""
+    UNKNOWN = "unknown"
+    """This build's evaluation loop could not be told apart from other callers."""
+
+
+class Kind(Enum):
+    """What kind of loss a wait was. The order is the number that the probe uses."""
+
+    BLOCKING_CALL = "GIL_BLOCKING_CALL"
+    """Short, on the way back from a blocking call."""
+    PREEMPTION = "GIL_PREEMPTION"
+    UNKNOWN = "GIL_UNKNOWN"
+    CONVOY = "GIL_CONVOY"
+    """On the way back from a blocking call, and at least one switch interval long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Time and number of something that happened repeatedly."""
+
+    ns: int = 0
+    count: int = 0
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(self.ns + other.ns, self.count + other.count)
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The time that threads at one place were kept waiting by one at another place."""
+
+    kind: Kind
+    waiter: Stack
+    holder: Stack
+    lost: Tally
+    """Waiting time, that of waits in flight included, and how often a wait came to be this
+    holder's: a wait that is kept by three holders in turn is noted at three edges."""
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """A place where a thread did not let go of the GIL although it had been asked to."""
+
+    holder: Stack
+    """Where it stood soon after it had been asked."""
+    drop_latency: Tally
+    """Request to release, of the requests that took longer than the threshold."""
+    longest_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One wait or one hold of one thread, for the timeline."""
+
+    tid: int
+    interpreter_id: int
+    began_ns: int
+    ended_ns: int
+    """Both CLOCK_MONOTONIC."""
+    kind: Kind | None
+    """Of a wait; None: it is a hold."""
+    stack: Stack = UNKNOWN_STACK
+    """Where the waiting thread stood; holds have none."""
+    holder: Stack = UNKNOWN_STACK
+    """Where the thread stood that a wait was begun behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Waits, and in full mode holds, one by one in the order of their ends."""
+
+    spans: tuple[Span, ...]
+    dropped: int
+    """How many more there were, which nobody could take over in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadTotals:
+    """What one thread has lost so far."""
+
+    tid: int
+    """As the agent sees it."""
+    role: str | None
+    """None: alive, and too young to be asked."""
+    lost: Mapping[Kind, Tally]
+    """Times include a wait that is still going on, numbers do not."""
+    drop_requests: int
+    waiting_ns: int = 0
+    """How long the wait that is going on has lasted; 0: none is."""
+    held: Tally | None = None
+    """Time inside windows that it held a GIL, a hold in flight included, and the number of holds
+    that began in one and have ended; None: the mode does not see holds."""
+    is_alive: bool = True
+
+    @property
+    def wait_ns(self) -> int:
+        """Time lost waiting, of all kinds."""
+        return sum(tally.ns for tally in self.lost.values())
+
+    @property
+    def waits(self) -> int:
+        """Number of finished waits, of all kinds."""
+        return sum(tally.count for tally in self.lost.values())
+
+    @property
+    def convoy_waits(self) -> int:
+        """Number of finished convoy waits."""
+        return self.lost[Kind.CONVOY].count
+
+    @property
+    def forced_switches(self) -> int:
+        """How often the thread was made to yield."""
+        return self.lost[Kind.PREEMPTION].count
+
+
+@dataclass(frozen=True, slots=True)
+class GilTotals:
+    """What has been seen of one lock so far. Histograms hold finished waits only."""
+
+    gil: Gil
+    interval_ns: int
+    """The switch interval; 0 where nobody has waited yet."""
+    waits: Mapping[Cause, Histogram]
+    drop_latency: Histogram
+    convoy_waits: int
+    forced_switches: int
+    drop_requests: int
+    holds: "HoldTotals | None" = None
+    """None: the mode does not see holds."""
+    held_ns: int | None = None
+    """Time that it was held since the attachment, estimated where no window was open; None: not
+    known."""
+
+
+@dataclass(frozen=True, slots=True)
+class HoldTotals:
+    """What has been seen of the holds of one lock so far."""
+
+    finished: Histogram
+    """Those that began in a window, whole."""
+    switch_latency: Histogram
+    """Release to acquisition by a thread that was already waiting."""
+    held_ns: int
+    """Inside windows, a hold in flight included."""
+    holding_ns: int
+    """How long the hold in flight has lasted, as far as it has been seen; 0: none is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class TracingCost:
+    """What tracing costs one process, by its own estimate."""
+
+    overhead_ns: int
+    """Of all traps since the attachment."""
+    recent_ratio: float
+    """Of the last minute: overhead by the CPU time that the process used itself."""
+    traps: int
+    stack_share: float | None = None
+    """The share of waits whose stacks are read now; None: of none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessTotals:
+    """Everything that has been counted of one process up to one instant."""
+
+    at_ns: int
+    """CLOCK_MONOTONIC."""
+    threads: tuple[ThreadTotals, ...]
+    gils: tuple[GilTotals, ...]
+    lost_events: Mapping[str, int]
+    """By reason; only reasons that have occurred."""
+    edges: tuple[Edge, ...] = ()
+    """Who kept whom waiting, the dearest first."""
+    culprits: tuple[Culprit, ...] = ()
+    """Who did not let go when asked, the dearest first."""
+    has_stacks: bool = True
+    """Whether stacks are read; if not, there are neither edges nor culprits."""
+    observed_ns: int | None = None
+    """Time that windows of full mode have covered; None: the mode has none."""
+    cost: TracingCost | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """Who a traced process is."""
+
+    pid: int
+    name: str
+    """Short name made from the command line: script, module or ``-m`` name."""
+    python: str
+    """``3.11.2``, or ``3.9`` where the file does not tell the micro version."""
+    build_id: str
+    method: str
+    """``sites`` or ``libc``: how the GIL is observed."""
+    knows_causes: bool = True
+    """Whether it can be told what came before a wait; if not, convoys and yields are not seen."""
+    container_id: str | None = None
+    pod_uid: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One process as a report or a scrape shows it."""
+
+    process: Process
+    since_ns: int
+    """CLOCK_MONOTONIC when the probes were in place."""
+    totals: ProcessTotals
+    invalid: str = ""
+    """Why the numbers cannot be trusted; empty: they can. Then there are no totals."""
+    ended: bool = False
+    """The process has exited or was replaced by another program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One process, observed for a while."""
+
+    observation: Observation
+    mode: str
+    """``contention`` or ``full``."""
+    duration_ns: int
+    sources: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    """Source lines by file and line number, without indentation; those that could be read."""
+    timeline: Timeline | None = None
+    """None: it was not asked for."""
+    ended_ns: int = 0
+    """When it ended, since the epoch, by the host's clock."""
+    host: str = ""
+    """The name of the host, as it calls itself."""
+    looks: tuple[Observation, ...] = ()
+    """Observations before the last one, in the order of time; none where they were not asked
+    for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A Python process that was chosen and cannot be traced."""
+
+    pid: int
+    name: str
+    reason: str
+    remedy: str

@@ -1,0 +1,33 @@
+"""Tells whose code a frame is."""
+
+from enum import IntEnum
+
+from gilscope.model.stack import Frame
+from gilscope.naming.paths import is_standard_library
+from gilscope.naming.roles import is_threading
+
+__all__ = ["Origin", "origin_of"]
+
+_PACKAGE_FOLDERS = ("/site-packages/", "/dist-packages/")
+_BOOTSTRAP_FUNCTIONS = {"_bootstrap", "_bootstrap_inner", "run"}
+
+
+class Origin(IntEnum):
+    """Whose code a frame is. The script of the report goes by the numbers."""
+
+    APPLICATION = 0
+    LIBRARY = 1
+    """Python's own, or installed."""
+    BOOTSTRAP = 2
+    """Where `threading` begins every thread."""
+
+
+def origin_of(frame: Frame) -> Origin:
+    """Return whose code *frame* is, by its file and function."""
+    file = frame.file
+    is_standard = is_standard_library(file) or file.startswith("<frozen ")
+    if is_threading(frame) and frame.function.rpartition(".")[2] in _BOOTSTRAP_FUNCTIONS:
+        return Origin.BOOTSTRAP
+    if is_standard or is_threading(frame) or any(folder in file for folder in _PACKAGE_FOLDERS):
+        return Origin.LIBRARY
+    return Origin.APPLICATION

@@ -1,0 +1,94 @@
+"""Names the places and threads that stacks tell of."""
+
+from itertools import takewhile
+
+from gilscope.model.stack import UNKNOWN_FRAME, Frame, Stack, StackState
+from gilscope.naming.paths import is_standard_library, short_path
+from gilscope.naming.roles import FRAMES_FOR_ROLE, is_threading, resting_role, thread_role
+
+__all__ = ["IN_WORDS", "SiteNames", "role_of"]
+
+IN_WORDS = {
+    StackState.CUT: "deeper than what is noted",
+    StackState.TORN: "in calls that ended while they were looked at",
+    StackState.NO_PYTHON: "no Python code",
+    StackState.UNKNOWN: "unknown",
+}
+"""What stands in place of the frames that a stack of a recording lacks."""
+
+_LEFT_OUT = "not sampled"
+"""Stands for one that no recording has: it leaves no wait out."""
+
+_MODULE = "<module>"
+_RUNS_MODULES = "<frozen runpy>"
+"""Where `python -m` begins; a module of the standard library like any other up to 3.10."""
+_AWAITS_THREADS = "_shutdown"
+"""Of `threading`: in it the main thread ends."""
+_STARTING = "starting"
+
+
+class SiteNames:
+    """Names of the sites of one process. A name, once given, stays.
+
+    It is as short as it can be without being another file's name already.
+    """
+
+    def __init__(self) -> None:
+        self._by_file: dict[str, str] = {}
+        self._files: dict[str, str] = {}
+
+    def path(self, file: str) -> str:
+        """Return the name of the source file *file*."""
+        known = self._by_file.get(file)
+        if known is None:
+            known = self._by_file[file] = self._new(file)
+            self._files[known] = file
+        return known
+
+    def site(self, frame: Frame) -> str:
+        """Return ``function (file:line)`` with the line that was executing."""
+        if frame == UNKNOWN_FRAME:
+            return frame.function
+        line = frame.first_line if frame.line is None else frame.line
+        return f"{frame.function} ({self.path(frame.file)}:{line})"
+
+    def innermost(self, stack: Stack) -> str:
+        """Return the site at which *stack* ends, or in words why there is none."""
+        if stack.frames:
+            return self.site(stack.frames[0])
+        return IN_WORDS.get(stack.state, _LEFT_OUT)
+
+    def _new(self, file: str) -> str:
+        name = short_path(file)
+        parents = file.removesuffix(name).rstrip("/").split("/")
+        if parents == [""] and not file.startswith("/"):
+            parents = ["."]
+        while name in self._files and parents:
+            name = f"{parents.pop()}/{name}"
+        return name
+
+
+def role_of(stack: Stack) -> str:
+    """Return the role of the thread that stood in *stack*, or in words why it cannot be told.
+
+    The main thread is known by where its stack begins: in the program's module. It is not known by
+    that in a process that was forked by another thread, and where Python is embedded.
+    """
+    if stack.state is StackState.CUT or not stack.frames:
+        return IN_WORDS[stack.state]
+    frames = stack.frames[: -FRAMES_FOR_ROLE - 1 : -1]
+    known = list(takewhile(lambda frame: frame != UNKNOWN_FRAME, frames))
+    role = thread_role(known, is_main_thread=_begins_program(frames[0]))
+    if role is None and len(known) < len(frames):
+        return IN_WORDS[StackState.UNKNOWN]
+    return role or resting_role(known) or _STARTING
+
+
+def _begins_program(outermost: Frame) -> bool:
+    if is_threading(outermost):
+        return outermost.function == _AWAITS_THREADS
+    return outermost.function == _MODULE or _is_runpy(outermost.file)
+
+
+def _is_runpy(file: str) -> bool:
+    return file == _RUNS_MODULES or (is_standard_library(file) and short_path(file) == "runpy.py")

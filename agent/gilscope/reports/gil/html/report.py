@@ -1,0 +1,83 @@
+"""The report of a recording as one HTML file that needs nothing else."""
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from markupsafe import Markup
+
+from gilscope.model.gil import Recording
+from gilscope.naming.sites import SiteNames
+from gilscope.reports.gil.html.data import report_data
+from gilscope.reports.gil.html.flames import flames_section
+from gilscope.reports.gil.html.matrix import matrix_section
+from gilscope.reports.gil.html.pairs import lost_ns, pairs_of, pairs_section
+from gilscope.reports.gil.html.summary import heading, summary_section
+from gilscope.reports.gil.html.threads import (
+    culprits_section,
+    interpreters_section,
+    threads_section,
+)
+from gilscope.reports.html.durations import durations_section
+from gilscope.reports.html.markup import asset, embedded_json, joined, tag, text
+
+__all__ = ["render"]
+
+_PARTS = Path(__file__).parents[2] / "html"
+
+
+def render(recording: Recording) -> Markup:
+    """Return the page; it loads nothing, and runs no script but its own."""
+    style, script = asset(_PARTS / "report.css"), asset(_PARTS / "report.js")
+    end = Markup("</body></html>\n")
+    return joined((*_head(recording, style, script), *_body(recording, script), end), "\n")
+
+
+def _head(recording: Recording, style: Markup, script: Markup) -> Iterator[Markup]:
+    # What the traced process calls itself is on this page, so that nothing but these two may act.
+    policy = Markup(
+        "default-src 'none'; style-src '{}'; script-src '{}'; "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
+    ).format(_digest(style), _digest(script))
+    process = recording.observation.process
+    yield Markup("<!doctype html>")
+    yield Markup('<html lang="en"><head><meta charset="utf-8">')
+    yield Markup('<meta http-equiv="Content-Security-Policy" content="{}">').format(policy)
+    yield Markup('<meta name="viewport" content="width=device-width, initial-scale=1">')
+    yield Markup('<meta name="color-scheme" content="light dark">')
+    yield Markup('<meta name="referrer" content="no-referrer">')
+    yield tag("title", "GIL report: ", text(process.name), f", pid {process.pid}")
+    yield Markup("<style>{}</style></head><body>").format(style)
+
+
+def _body(recording: Recording, script: Markup) -> Iterator[Markup]:
+    observation = recording.observation
+    totals = observation.totals
+    yield from heading(recording)
+    yield Markup("<main>")
+    if observation.invalid:
+        yield Markup('<p class="bad">Nothing is reported, because {}.</p></main>').format(
+            text(observation.invalid)
+        )
+        return
+    names = SiteNames()
+    pairs = pairs_of(totals.edges, names)
+    yield from summary_section(recording, pairs)
+    if pairs:
+        yield from matrix_section(totals.edges, names)
+        yield from pairs_section(pairs, lost_ns(totals))
+        yield from flames_section()
+    yield from culprits_section(totals.culprits, recording.sources, names)
+    yield from durations_section(totals.gils)
+    yield from threads_section(recording)
+    yield from interpreters_section(recording)
+    yield Markup("</main>")
+    data = report_data(totals, recording.sources, pairs, names)
+    yield tag("script", embedded_json(data), type="application/json", id="data")
+    yield tag("script", script)
+
+
+def _digest(content: str) -> str:
+    digest = hashlib.sha256(content.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"

@@ -1,0 +1,191 @@
+"""The first part of the HTML report: what was traced, what was lost, and how sure that is."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+import gilscope
+from gilscope.model.gil import HoldTotals, ProcessTotals, Recording
+from gilscope.model.histogram import total
+from gilscope.naming.sites import IN_WORDS
+from gilscope.reports.gil.html.pairs import Pair, known_ns, lost_ns
+from gilscope.reports.gil.text.holds import cost_line, held_share
+from gilscope.reports.gil.words import KIND_NAMES, LOST_WORDS
+from gilscope.reports.html.markup import clean, duration, large_figure, share, tag, text, time_lost
+from gilscope.text.units import percent
+
+__all__ = ["heading", "summary_section"]
+
+_METHODS = {"sites": "by its own call sites", "libc": "through its calls into libc"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    value: str
+    name: str
+    note: str
+
+
+def heading(recording: Recording) -> Iterator[Markup]:
+    """Yield which process was traced, for how long and how."""
+    observation = recording.observation
+    process = observation.process
+    end = ", until the process ended" if observation.ended else ""
+    yield Markup('<header><p class="tool">gilscope {}: GIL report</p>').format(
+        text(gilscope.__version__)
+    )
+    yield tag("h1", text(process.name))
+    yield Markup(
+        "<p>pid {pid}, CPython {python}; {duration} in {mode} mode{end}. "
+        "The GIL was found {method} (build {build}).</p></header>"
+    ).format(
+        pid=process.pid,
+        python=text(process.python),
+        duration=time_lost(recording.duration_ns),
+        mode=text(recording.mode),
+        end=end,
+        method=_METHODS[process.method],
+        build=text(process.build_id[:12]),
+    )
+
+
+def summary_section(recording: Recording, pairs: Sequence[Pair]) -> Iterator[Markup]:
+    """Yield the sums, the dearest pair, and what is not in the sums."""
+    totals = recording.observation.totals
+    yield Markup('<section id="summary"><h2>Summary</h2>')
+    if not _wait_ns(totals):
+        yield Markup('<p class="lead">No thread had to wait for the GIL.</p>')
+    for pair in _with_places(pairs)[:1]:
+        yield _lead(pair, lost_ns(totals))
+    yield Markup('<dl class="figures">')
+    for shown in _figures(recording):
+        yield large_figure(shown.value, shown.name, shown.note)
+    yield Markup('</dl><ul class="notes">')
+    yield from (tag("li", words) for words in _notes(recording))
+    yield Markup("</ul></section>")
+
+
+def _with_places(pairs: Sequence[Pair]) -> list[Pair]:
+    words = set(IN_WORDS.values())
+    return [pair for pair in pairs if not {pair.waiter, pair.holder} & words]
+
+
+def _lead(first: Pair, whole_ns: int) -> Markup:
+    return Markup(
+        '<p class="lead">The dearest pair: <span class="site waiter">{}</span> '
+        'was kept waiting by <span class="site holder">{}</span> '
+        "for {}, {} of the time lost ({}).</p>"
+    ).format(
+        text(first.waiter),
+        text(first.holder),
+        time_lost(first.lost.ns),
+        share(first.lost.ns, whole_ns),
+        KIND_NAMES[first.kind],
+    )
+
+
+def _figures(recording: Recording) -> Iterator[_Figure]:
+    totals = recording.observation.totals
+    wait_ns = _wait_ns(totals)
+    waits = total(histogram for gil in totals.gils for histogram in gil.waits.values())
+    number = sum(thread.waits for thread in totals.threads)
+    mean = f" of {duration(waits.sum_ns // waits.count)} on average" if waits.count else ""
+    yield _Figure(time_lost(wait_ns), "lost waiting", f"in {number} finished waits{mean}")
+    waiting = wait_ns / max(1, recording.duration_ns)
+    yield _Figure(f"{waiting:.2f}", "threads waiting", "at any moment, on average")
+    yield from _convoys(recording)
+    yield from _held(recording)
+    yield from _drop_latency(totals)
+    if wait_ns:
+        yield _Figure(
+            share(known_ns(totals), lost_ns(totals)),
+            "both ends known",
+            "of the time lost: where the waiter and where the holder stood",
+        )
+
+
+def _convoys(recording: Recording) -> Iterator[_Figure]:
+    totals = recording.observation.totals
+    number = sum(thread.convoy_waits for thread in totals.threads)
+    if not number or not recording.observation.process.knows_causes:
+        return
+    interval_ns = max((gil.interval_ns for gil in totals.gils), default=0)
+    yield _Figure(
+        str(number),
+        "convoy waits",
+        f"after a blocking call, for a switch interval ({duration(interval_ns)}) or longer",
+    )
+
+
+def _held(recording: Recording) -> Iterator[_Figure]:
+    totals = recording.observation.totals
+    shares = [held_share(gil, totals, recording.duration_ns) for gil in totals.gils]
+    known = [part for part in shares if part is not None]
+    if not known:
+        return
+    holds = _holds(totals)
+    value = percent(known[0]) if len(known) == 1 else f"{sum(known):.2f}"
+    if not holds:
+        note = "estimated by looking at the lock from outside"
+    else:
+        finished = total(hold.finished for hold in holds)
+        mean = duration(finished.sum_ns // max(1, finished.count))
+        note = f"in {finished.count} finished holds of {mean} on average"
+    if len(known) == 1:
+        yield _Figure(value, "of the time held", note)
+    else:
+        yield _Figure(value, f"of {len(known)} GILs held", f"at any moment, {note}")
+
+
+def _drop_latency(totals: ProcessTotals) -> Iterator[_Figure]:
+    asked = sum(gil.drop_requests for gil in totals.gils)
+    latency = total(gil.drop_latency for gil in totals.gils)
+    half, most = latency.quantile_ns(0.5), latency.quantile_ns(0.99)
+    if half is None or most is None:
+        return
+    yield _Figure(
+        f"≤ {duration(half)}",
+        "drop latency",
+        f"in half of {asked} drop requests; ≤ {duration(most)} in 99 % of them",
+    )
+
+
+def _notes(recording: Recording) -> Iterator[str]:
+    totals = recording.observation.totals
+    yield from _in_flight(
+        "Waits", [thread.waiting_ns for thread in totals.threads if thread.waiting_ns]
+    )
+    yield from _in_flight("Holds", [hold.holding_ns for hold in _holds(totals) if hold.holding_ns])
+    wait_ns = _wait_ns(totals)
+    unknown_ns = lost_ns(totals) - known_ns(totals)
+    if not totals.edges and wait_ns:
+        yield "Where waiters and holders stood is not known for any of the waits."
+    elif unknown_ns > 0:
+        yield (
+            f"Of {time_lost(unknown_ns)} of waiting it is not known where the waiter or the "
+            "holder stood; it counts in all sums, and as “unknown” where places are told."
+        )
+    for reason, count in totals.lost_events.items():
+        yield f"{count} {clean(LOST_WORDS.get(reason, reason))}."
+    if not totals.lost_events:
+        yield "No event was lost."
+    for words in cost_line(recording):
+        yield clean(words.replace(" us ", " µs "))
+
+
+def _in_flight(what: str, lasted_ns: Iterable[int]) -> Iterator[str]:
+    lasted_ns = list(lasted_ns)
+    if lasted_ns:
+        yield (
+            f"{what} still going on at the end, counted up to there: {len(lasted_ns)}, the "
+            f"longest for {duration(max(lasted_ns))}."
+        )
+
+
+def _wait_ns(totals: ProcessTotals) -> int:
+    return sum(thread.wait_ns for thread in totals.threads)
+
+
+def _holds(totals: ProcessTotals) -> list[HoldTotals]:
+    return [gil.holds for gil in totals.gils if gil.holds is not None]

@@ -1,0 +1,202 @@
+"""The machine-readable report of a recording, version 1."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from gilscope.model.gil import (
+    ENDED_INTERPRETER,
+    Culprit,
+    Edge,
+    GilTotals,
+    HoldTotals,
+    Observation,
+    Process,
+    ProcessTotals,
+    Recording,
+    Tally,
+    ThreadTotals,
+)
+from gilscope.model.histogram import Histogram, total
+from gilscope.model.stack import Stack
+
+__all__ = ["buckets", "render", "report"]
+
+_NS_PER_S = 1_000_000_000
+
+
+def render(recording: Recording) -> str:
+    """Return the report as indented JSON with a newline at its end."""
+    return json.dumps(report(recording), indent=2) + "\n"
+
+
+def report(recording: Recording) -> dict[str, Any]:
+    """Return the report as plain values: seconds as floats, null for what cannot be measured."""
+    observation = recording.observation
+    process, totals = observation.process, observation.totals
+    is_valid = not observation.invalid
+    has_stacks = is_valid and totals.has_stacks
+    return {
+        "version": 1,
+        "mode": recording.mode,
+        "duration_s": recording.duration_ns / _NS_PER_S,
+        "process": {
+            "pid": process.pid,
+            "name": process.name,
+            "python": process.python,
+            "build_id": process.build_id,
+            "gil": True,
+            "method": process.method,
+            "valid": is_valid,
+            "invalid_reason": observation.invalid or None,
+        },
+        "totals": _totals(observation),
+        "histograms": {
+            "wait": buckets(total(_all_waits(totals.gils))) if is_valid else None,
+            "hold": _buckets_of(hold.finished for hold in _holds(totals.gils)),
+            "switch_latency": _buckets_of(hold.switch_latency for hold in _holds(totals.gils)),
+            "drop_latency": buckets(total(gil.drop_latency for gil in totals.gils))
+            if is_valid
+            else None,
+        },
+        "threads": [_thread(thread, process) for thread in totals.threads],
+        "interpreters": [_interpreter(gil, process) for gil in totals.gils],
+        "edges": [_edge(edge) for edge in totals.edges] if has_stacks else None,
+        "culprits": [_culprit(culprit) for culprit in totals.culprits] if has_stacks else None,
+    }
+
+
+def buckets(histogram: Histogram) -> list[list[float | int | None]]:
+    """Return the upper bound in seconds and the count of each bucket; the last bound is null."""
+    shown: list[list[float | int | None]] = []
+    below = 0
+    for bound, cumulative in histogram.cumulative():
+        shown.append([bound / _NS_PER_S, cumulative - below])
+        below = cumulative
+    shown.append([None, histogram.count - below])
+    return shown
+
+
+def _totals(observation: Observation) -> dict[str, Any]:
+    threads, cost = observation.totals.threads, observation.totals.cost
+    sums: dict[str, Any] = {
+        "wait_s": sum(thread.wait_ns for thread in threads) / _NS_PER_S,
+        "waits": sum(thread.waits for thread in threads),
+        **_held_by_threads(observation.totals),
+        "held_s": _sum_s(gil.held_ns for gil in observation.totals.gils if gil.held_ns is not None),
+        "observed_s": _seconds(observation.totals.observed_ns),
+        "overhead_s": None if cost is None else _seconds(cost.overhead_ns),
+        "forced_switches": sum(thread.forced_switches for thread in threads),
+        "drop_requests": sum(thread.drop_requests for thread in threads),
+        "convoy_waits": sum(thread.convoy_waits for thread in threads),
+    }
+    if observation.invalid:
+        sums = dict.fromkeys(sums)
+    elif not observation.process.knows_causes:
+        sums |= {"forced_switches": None, "convoy_waits": None}
+    return {**sums, "lost_events": dict(observation.totals.lost_events)}
+
+
+def _held_by_threads(totals: ProcessTotals) -> dict[str, Any]:
+    if totals.observed_ns is None:
+        return {"hold_s": None, "holds": None}
+    held = sum((thread.held for thread in totals.threads if thread.held is not None), Tally())
+    return {"hold_s": held.ns / _NS_PER_S, "holds": held.count}
+
+
+def _thread(thread: ThreadTotals, process: Process) -> dict[str, Any]:
+    return {
+        "tid": thread.tid,
+        "role": thread.role,
+        "wait_s": thread.wait_ns / _NS_PER_S,
+        "waits": thread.waits,
+        "hold_s": None if thread.held is None else _seconds(thread.held.ns),
+        "holds": None if thread.held is None else thread.held.count,
+        "forced_switches": thread.forced_switches if process.knows_causes else None,
+        "kinds": {
+            kind.value: {"wait_s": tally.ns / _NS_PER_S, "waits": tally.count}
+            for kind, tally in thread.lost.items()
+            if tally.ns or tally.count
+        },
+    }
+
+
+def _interpreter(gil: GilTotals, process: Process) -> dict[str, Any]:
+    return {
+        "id": None if gil.gil.interpreter_id == ENDED_INTERPRETER else gil.gil.interpreter_id,
+        "switch_interval_s": gil.interval_ns / _NS_PER_S,
+        "waits": {
+            cause.value: {
+                "wait_s": histogram.sum_ns / _NS_PER_S,
+                "waits": histogram.count,
+            }
+            for cause, histogram in gil.waits.items()
+        },
+        "convoy_waits": gil.convoy_waits if process.knows_causes else None,
+        "forced_switches": gil.forced_switches if process.knows_causes else None,
+        "drop_requests": gil.drop_requests,
+        "hold_s": None if gil.holds is None else _seconds(gil.holds.held_ns),
+        "holds": None if gil.holds is None else gil.holds.finished.count,
+        "held_s": _seconds(gil.held_ns),
+    }
+
+
+def _edge(edge: Edge) -> dict[str, Any]:
+    return {
+        "kind": edge.kind.value,
+        "wait_s": edge.lost.ns / _NS_PER_S,
+        "waits": edge.lost.count,
+        "waiter": _frames(edge.waiter),
+        "waiter_state": edge.waiter.state.value,
+        "holder": _frames(edge.holder),
+        "holder_state": edge.holder.state.value,
+    }
+
+
+def _culprit(culprit: Culprit) -> dict[str, Any]:
+    return {
+        "holder": _frames(culprit.holder),
+        "holder_state": culprit.holder.state.value,
+        "drop_latency_s": culprit.drop_latency.ns / _NS_PER_S,
+        "requests": culprit.drop_latency.count,
+        "longest_s": culprit.longest_ns / _NS_PER_S,
+    }
+
+
+def _frames(stack: Stack) -> list[dict[str, Any]]:
+    return [
+        {
+            "function": frame.function,
+            "file": frame.file,
+            "line": frame.line,
+            "first_line": frame.first_line,
+        }
+        for frame in stack.frames
+    ]
+
+
+def _holds(gils: Iterable[GilTotals]) -> list[HoldTotals]:
+    return [gil.holds for gil in gils if gil.holds is not None]
+
+
+def _sum(values: Iterable[int]) -> int | None:
+    # Of nothing: the mode cannot measure it.
+    known = list(values)
+    return sum(known) if known else None
+
+
+def _sum_s(values_ns: Iterable[int]) -> float | None:
+    return _seconds(_sum(values_ns))
+
+
+def _seconds(ns: int | None) -> float | None:
+    return None if ns is None else ns / _NS_PER_S
+
+
+def _buckets_of(histograms: Iterable[Histogram]) -> list[list[float | int | None]] | None:
+    known = list(histograms)
+    return buckets(total(known)) if known else None
+
+
+def _all_waits(gils: Iterable[GilTotals]) -> Iterable[Histogram]:
+    return (histogram for gil in gils for histogram in gil.waits.values())

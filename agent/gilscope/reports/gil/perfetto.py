@@ -1,0 +1,141 @@
+"""The timeline of a recording as Chrome trace events, which Perfetto and other viewers open.
+
+Each thread has a track with its waits, and where holds are seen a second one with those: a thread
+that is made to yield already waits while it lets go, so the two overlap by a moment, which no track
+may show. Microseconds with three decimals, since the beginning of the recording.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+import gilscope
+from gilscope.model.gil import Recording, Span, ThreadTotals, Timeline
+from gilscope.model.stack import Stack
+from gilscope.naming.sites import SiteNames
+from gilscope.reports.gil.flame_levels import levels
+from gilscope.text.printable import printable
+
+__all__ = ["HOLDS_TID", "render"]
+
+HOLDS_TID = 10_000_000
+"""The track with a thread's holds has the thread's number and this: no thread's number is that
+large (PID_MAX_LIMIT of Linux is 4194304)."""
+
+_NS_PER_US = 1000
+
+
+def render(recording: Recording) -> str:
+    """Return the file: one event a line; raises ValueError where there is no timeline."""
+    timeline = recording.timeline
+    if timeline is None:
+        raise ValueError("the recording has no timeline")
+    seen = recording.observation
+    origin_ns = min([seen.since_ns, *(span.began_ns for span in timeline.spans)])
+    other = {
+        "exporter": f"gilscope {gilscope.__version__}",
+        "mode": recording.mode,
+        "python": seen.process.python,
+        "clock": "CLOCK_MONOTONIC",
+        "origin_ns": origin_ns,
+        "dropped_spans": timeline.dropped,
+        "lost_events": dict(seen.totals.lost_events),
+    }
+    head = f'{{"displayTimeUnit":"ns","otherData":{_dumped(other)},"traceEvents":['
+    remarks = (*_names(recording, timeline), *_remarks(recording, timeline.dropped))
+    events = chain(map(_dumped, remarks), _Spans(recording, origin_ns).events(timeline.spans))
+    # Joined at once: of what may be hundreds of megabytes, there should not be a third copy.
+    return "".join(chain([head], _separated(events), ["\n]}\n"]))
+
+
+def _separated(events: Iterable[str]) -> Iterator[str]:
+    separator = "\n"
+    for event in events:
+        yield separator + event
+        separator = ",\n"
+
+
+def _names(recording: Recording, timeline: Timeline) -> Iterator[dict[str, Any]]:
+    seen = recording.observation
+    pid = seen.process.pid
+    yield _metadata(pid, "process_name", {"name": printable(seen.process.name)})
+    roles = {thread.tid: _role(thread) for thread in seen.totals.threads}
+    tracks = {(span.tid, span.kind is None) for span in timeline.spans}
+    for tid, is_hold in sorted(tracks):
+        role = roles.get(tid, "thread")
+        name = {"name": f"{role}: holds" if is_hold else role}
+        yield _metadata(pid, "thread_name", name, tid=_track(tid, is_hold=is_hold))
+
+
+def _role(thread: ThreadTotals) -> str:
+    return printable(thread.role or "starting")
+
+
+def _remarks(recording: Recording, dropped: int) -> Iterator[dict[str, Any]]:
+    """Yield an event that shows in the picture itself what is missing there."""
+    seen = recording.observation
+    text = ""
+    if seen.invalid:
+        text = f"nothing is reported, because {seen.invalid}"
+    elif dropped:
+        text = f"{dropped} more waits and holds were dropped and are not shown"
+    if text:
+        pid = seen.process.pid
+        yield {"ph": "i", "s": "p", "pid": pid, "tid": pid, "ts": 0, "name": printable(text)}
+
+
+class _Spans:
+    """Makes the events, of which there may be a million: what repeats is put into words once."""
+
+    def __init__(self, recording: Recording, origin_ns: int) -> None:
+        self._pid = recording.observation.process.pid
+        self._tells_interpreters = len(recording.observation.totals.gils) > 1
+        self._origin_ns = origin_ns
+        self._sites = SiteNames()
+        self._stacks: dict[Stack, str] = {}
+
+    def events(self, spans: Iterable[Span]) -> Iterator[str]:
+        for span in spans:
+            is_hold = span.kind is None
+            kind = "hold" if span.kind is None else span.kind.value
+            yield (
+                f'{{"ph":"X","pid":{self._pid},"tid":{_track(span.tid, is_hold=is_hold)},'
+                f'"ts":{_us(span.began_ns - self._origin_ns)},'
+                f'"dur":{_us(span.ended_ns - span.began_ns)},'
+                f'"name":"{kind}","cat":"{"hold" if is_hold else "wait"}",'
+                f'"args":{{{",".join(self._arguments(span))}}}}}'
+            )
+
+    def _arguments(self, span: Span) -> Iterator[str]:
+        if self._tells_interpreters:
+            yield f'"interpreter":{span.interpreter_id}'
+        if span.kind is not None:
+            yield f'"waiter":{self._stack(span.stack)}'
+            yield f'"holder":{self._stack(span.holder)}'
+
+    def _stack(self, stack: Stack) -> str:
+        if stack not in self._stacks:
+            names = (
+                level if isinstance(level, str) else self._sites.site(level)
+                for level in reversed(levels(stack))
+            )
+            self._stacks[stack] = _dumped([printable(name) for name in names])
+        return self._stacks[stack]
+
+
+def _metadata(pid: int, name: str, args: dict[str, str], tid: int | None = None) -> dict[str, Any]:
+    where = {"pid": pid} if tid is None else {"pid": pid, "tid": tid}
+    return {"ph": "M", **where, "name": name, "args": args}
+
+
+def _track(tid: int, *, is_hold: bool) -> int:
+    return HOLDS_TID + tid if is_hold else tid
+
+
+def _us(ns: int) -> str:
+    return f"{ns // _NS_PER_US}.{ns % _NS_PER_US:03}"
+
+
+def _dumped(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))

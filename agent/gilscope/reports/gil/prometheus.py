@@ -1,0 +1,15 @@
+"""Makes Prometheus' text format of a recording, as ``/metrics`` has it, for what allows no times.
+
+Those are node_exporter's textfile collector and the Pushgateway: both refuse timestamps.
+"""
+
+from gilscope.exporter.exposition import encode
+from gilscope.exporter.recording import recorded_families
+from gilscope.model.gil import Recording
+
+__all__ = ["render"]
+
+
+def render(recording: Recording) -> str:
+    """Return the figures at the end of *recording*."""
+    return encode(recorded_families(recording), "text/plain").decode()

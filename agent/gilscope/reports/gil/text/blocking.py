@@ -1,0 +1,95 @@
+"""What the text report says about both ends of waits: who kept whom waiting, and where."""
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from gilscope.model.gil import Edge, Recording, Tally
+from gilscope.reports.gil.text.stack import place_of, stack_lines
+from gilscope.text.ansi import Paint
+from gilscope.text.units import percent, seconds
+
+__all__ = ["edge_lines"]
+
+_MOST_SHOWN = 10
+_LEAST_SHARE = 0.01
+"""What is less than that of the time lost would make nobody change a program."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Edges of one kind between the same two functions."""
+
+    edges: tuple[Edge, ...]
+    """The dearest first."""
+    lost: Tally
+
+
+def edge_lines(recording: Recording, paint: Paint) -> Iterator[str]:
+    """Yield who kept whom waiting, most time first; nothing where that was not observed."""
+    totals = recording.observation.totals
+    if not totals.edges:
+        return
+    noted_ns = sum(edge.lost.ns for edge in totals.edges)
+    lost_ns = max(1, noted_ns, sum(thread.wait_ns for thread in totals.threads))
+    yield paint.bold("Who kept whom waiting")
+    yield _known_share(totals.edges, lost_ns)
+    groups = _groups(totals.edges)
+    shown = [
+        group for group in groups[:_MOST_SHOWN] if group.lost.ns >= _LEAST_SHARE * lost_ns
+    ] or groups[:1]
+    for group in shown:
+        yield ""
+        yield from _group_lines(group, lost_ns, recording, paint)
+    yield from _left_out(groups[len(shown) :], lost_ns)
+
+
+def _known_share(edges: Iterable[Edge], lost_ns: int) -> str:
+    known_ns = sum(edge.lost.ns for edge in edges if edge.waiter.is_known and edge.holder.is_known)
+    return f"Both ends are known for {percent(known_ns / lost_ns)} of the time lost."
+
+
+def _groups(edges: Iterable[Edge]) -> list[_Group]:
+    members: dict[Hashable, list[Edge]] = {}
+    for edge in edges:
+        # A pair without an end would say nothing; its time is in the share that is not known.
+        if edge.waiter.is_known or edge.holder.is_known:
+            key = (edge.kind, place_of(edge.waiter), place_of(edge.holder))
+            members.setdefault(key, []).append(edge)
+    groups = [
+        _Group(
+            tuple(sorted(group, key=lambda edge: -edge.lost.ns)),
+            sum((edge.lost for edge in group), start=Tally()),
+        )
+        for group in members.values()
+    ]
+    return sorted(groups, key=lambda group: -group.lost.ns)
+
+
+def _group_lines(group: _Group, lost_ns: int, recording: Recording, paint: Paint) -> Iterator[str]:
+    dearest, *others = group.edges
+    yield (
+        paint.bold(
+            f"{seconds(group.lost.ns)} lost waiting ({group.lost.count}x {dearest.kind.value})"
+        )
+        + f", {percent(group.lost.ns / lost_ns)} of all"
+    )
+    waiters, holders = [edge.waiter for edge in others], [edge.holder for edge in others]
+    yield from stack_lines(dearest.waiter, recording.sources, paint, waiters)
+    yield paint.bold("held by")
+    yield from stack_lines(dearest.holder, recording.sources, paint, holders)
+    if others:
+        yield paint.dim(
+            f"The dearest of {len(group.edges)} pairs of stacks, with {seconds(dearest.lost.ns)}."
+        )
+
+
+def _left_out(groups: Sequence[_Group], lost_ns: int) -> Iterator[str]:
+    if not groups:
+        return
+    left_ns = sum(group.lost.ns for group in groups)
+    pairs = "1 more pair" if len(groups) == 1 else f"{len(groups)} more pairs"
+    yield ""
+    yield (
+        f"{pairs} of places with {seconds(left_ns)}, {percent(left_ns / lost_ns)} of all, "
+        f"{'is' if len(groups) == 1 else 'are'} left out here; --format json has everything."
+    )

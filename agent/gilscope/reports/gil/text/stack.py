@@ -1,0 +1,92 @@
+"""One end of a wait in the text report: where a thread stood."""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+
+from gilscope.model.stack import Frame, Stack, StackState
+from gilscope.naming.paths import is_standard_library
+from gilscope.naming.sites import IN_WORDS
+from gilscope.text.ansi import Paint
+from gilscope.text.printable import printable
+
+__all__ = ["place_of", "stack_lines"]
+
+_MOST_CALLERS = 3
+_MOST_LINES = 5
+
+
+def place_of(stack: Stack) -> Hashable:
+    """Return what is equal for stacks that stand in the same function, whatever called it."""
+    if not stack.frames:
+        return stack.state
+    frame = stack.frames[0]
+    # Of a torn stack it is only known that the function was called on the way to the place.
+    return (frame.function, frame.file, frame.first_line, stack.state is StackState.TORN)
+
+
+def stack_lines(
+    stack: Stack,
+    sources: Mapping[tuple[str, int], str],
+    paint: Paint,
+    others: Iterable[Stack] = (),
+) -> Iterator[str]:
+    """Yield the innermost frame of *stack* with its source line, and the calls that led to it.
+
+    Lines of the same function in which *others* stood are listed.
+    """
+    if not stack.frames:
+        yield f"({IN_WORDS[stack.state]})"
+        return
+    if stack.state is StackState.TORN:
+        yield paint.dim(f"({IN_WORDS[StackState.TORN]})")
+    frame = stack.frames[0]
+    yield _frame_line(frame)
+    if frame.line is None:
+        yield paint.dim("    (which of its lines is not known)")
+    elif (frame.file, frame.line) in sources:
+        yield f"    {printable(sources[frame.file, frame.line])}"
+    yield from _other_lines(frame, others, paint)
+    yield from _callers(stack, paint)
+
+
+def _frame_line(frame: Frame) -> str:
+    line = frame.first_line if frame.line is None else frame.line
+    return f'File "{printable(frame.file)}", line {line}, in {printable(frame.function)}'
+
+
+def _other_lines(frame: Frame, others: Iterable[Stack], paint: Paint) -> Iterator[str]:
+    lines = {other.frames[0].line for other in others if other.frames} - {frame.line, None}
+    if not lines:
+        return
+    numbers = sorted(line for line in lines if line is not None)
+    words = ", ".join(str(number) for number in numbers[:_MOST_LINES])
+    more = len(numbers) - _MOST_LINES
+    yield paint.dim(
+        f"  also at line{'s' if len(numbers) > 1 else ''} {words}"
+        + (f" and {more} more" if more > 0 else "")
+    )
+
+
+def _callers(stack: Stack, paint: Paint) -> Iterator[str]:
+    callers = [frame for frame in stack.frames[1:] if not _is_threading(frame)]
+    is_cut = stack.state is StackState.CUT
+    # Those next to the place say what it is about, the outermost one which thread it is.
+    left_out = max(0, len(callers) - _MOST_CALLERS)
+    nearest, outermost = callers, callers[:0]
+    if left_out:
+        nearest_count = _MOST_CALLERS if is_cut else _MOST_CALLERS - 1
+        nearest, outermost = callers[:nearest_count], callers[left_out + nearest_count :]
+    yield from _called_from(nearest, paint)
+    if left_out:
+        yield paint.dim(f"  … {left_out} more call{'s' if left_out > 1 else ''}")
+    yield from _called_from(outermost, paint)
+    if is_cut:
+        yield paint.dim(f"  ({IN_WORDS[StackState.CUT]})")
+
+
+def _called_from(frames: Sequence[Frame], paint: Paint) -> Iterator[str]:
+    for frame in frames:
+        yield paint.dim(f"  called from {_frame_line(frame)}")
+
+
+def _is_threading(frame: Frame) -> bool:
+    return frame.file.endswith("/threading.py") and is_standard_library(frame.file)

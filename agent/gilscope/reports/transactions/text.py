@@ -1,0 +1,120 @@
+"""The report on the transactions of a live process that a person reads."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from gilscope.model.gil import Tally
+from gilscope.model.histogram import Histogram
+from gilscope.model.transaction_words import LIBRARY_WORDS, METHOD_WORDS
+from gilscope.model.transactions import Library, StmRecording, StmThread, StmTotals
+from gilscope.reports.gil.text.holds import cost_words
+from gilscope.reports.transactions.words import LOST_WORDS, limits_of
+from gilscope.text.ansi import Paint
+from gilscope.text.histogram import bars
+from gilscope.text.printable import printable
+from gilscope.text.units import percent, seconds, short_duration
+
+__all__ = ["render"]
+
+_MOST_REASONS = 20
+_MOST_THREADS = 20
+_NS_PER_S = 1_000_000_000
+
+
+def render(recording: StmRecording, *, colour: bool = False) -> str:
+    """Return the report; *colour* adds terminal colours."""
+    lines = list(_lines(recording, Paint(on=colour)))
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _lines(recording: StmRecording, paint: Paint) -> Iterator[str]:
+    observation = recording.observation
+    process, totals = observation.process, observation.totals
+    yield paint.bold(
+        f"{printable(process.name)}, pid {process.pid}, {LIBRARY_WORDS[process.library]}"
+    )
+    end = ", until the process ended" if observation.ended and not observation.invalid else ""
+    yield (
+        f"{seconds(recording.duration_ns)}{end}. Seen {METHOD_WORDS[process.method]}, "
+        f"in {printable(process.path)} (build {process.build_id[:12]})."
+    )
+    if observation.invalid:
+        yield paint.red(f"It was not seen to the end: {observation.invalid}.")
+    yield ""
+    yield from _sums(totals, recording.duration_ns, paint)
+    yield from _part("Waits, by kind", _waits(totals.waits or {}), paint)
+    yield from _part("Made inevitable, by reason", _counts(totals.inevitable), paint)
+    yield from _part("Restarts, by reason", _counts(totals.restarts or {}), paint)
+    yield from _part("By thread", _threads(totals.threads), paint)
+    took = "ran" if process.library is Library.RPYTHON else "took"
+    yield from _histogram(f"How long committed transactions {took}", totals.committed, paint)
+    yield from _histogram("How long aborted tries had run", totals.aborted, paint)
+    yield from _part("What is not seen", (f"  {words}" for words in limits_of(process)), paint)
+    yield ""
+    yield from cost_words(observation.cost, recording.duration_ns)
+    if not totals.lost_events:
+        yield "No event was lost."
+        return
+    yield paint.bold("Not counted in full")
+    for reason, count in totals.lost_events.items():
+        yield f"{count:>10} {LOST_WORDS.get(reason, reason)}"
+
+
+def _sums(totals: StmTotals, duration_ns: int, paint: Paint) -> Iterator[str]:
+    rate = totals.commits * _NS_PER_S / max(1, duration_ns)
+    words = paint.bold(f"{totals.commits} transactions were committed")
+    mean = ""
+    if totals.committed is not None and totals.committed.count:
+        mean_ns = totals.committed.sum_ns // totals.committed.count
+        mean = f", in {short_duration(mean_ns)} on average"
+    yield f"{words}, {rate:.0f} a second{mean}."
+    if totals.aborts is not None and totals.aborted is not None:
+        share = percent(totals.aborts / max(1, totals.aborts + totals.commits))
+        yield (
+            paint.bold(f"{seconds(totals.aborted.sum_ns)} lost in aborts")
+            + f": {totals.aborts} tries were aborted, {share} of all."
+        )
+    if totals.conflicts is not None:
+        yield f"Conflicts that were logged: {totals.conflicts}."
+    if totals.cancels:
+        yield f"Transactions that the program itself cancelled: {totals.cancels}."
+
+
+def _waits(waits: Mapping[str, Tally]) -> Iterator[str]:
+    for kind, tally in sorted(waits.items(), key=lambda item: -item[1].ns):
+        if tally.count:
+            yield f"{seconds(tally.ns):>10} paused ({tally.count}x {kind})"
+
+
+def _counts(counts: Mapping[str, int]) -> Iterator[str]:
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    for reason, count in ranked[:_MOST_REASONS]:
+        yield f"{count:>9}x {printable(reason)}"
+    rest = ranked[_MOST_REASONS:]
+    if rest:
+        yield f"{sum(count for _, count in rest):>9}x {len(rest)} other reasons"
+
+
+def _threads(threads: tuple[StmThread, ...]) -> Iterator[str]:
+    for thread in threads[:_MOST_THREADS]:
+        yield (
+            f"{thread.committed.count:>10} committed {seconds(thread.committed.ns):>9}   "
+            f"{thread.aborted.count:>8} aborted {seconds(thread.aborted.ns):>9}   "
+            f"{thread.tid} {printable(thread.name)}"
+        )
+    rest = threads[_MOST_THREADS:]
+    if rest:
+        commits = sum(thread.committed.count for thread in rest)
+        yield f"{commits:>10} committed by {len(rest)} others"
+
+
+def _histogram(heading: str, histogram: Histogram | None, paint: Paint) -> Iterator[str]:
+    if histogram is not None:
+        yield from _part(heading, bars(histogram), paint)
+
+
+def _part(heading: str, lines: Iterable[str], paint: Paint) -> Iterator[str]:
+    lines = tuple(lines)
+    if lines:
+        yield ""
+        yield paint.bold(heading)
+        yield from lines

@@ -1,0 +1,33 @@
+"""What reports on live transactions say in words."""
+
+from collections.abc import Iterator
+
+from gilscope.model.transactions import Library, Method, StmProcess
+
+__all__ = ["LOST_WORDS", "limits_of"]
+
+LOST_WORDS = {
+    "read_fault": "reasons lost because memory could not be read",
+    "table_full": "events not counted in full because a table was full",
+    "began_unseen": "transactions begun before the recording, counted without their time",
+    "abandoned": "transactions of which no end was seen",
+    "thread_reused": "dead threads lost because their numbers were used again",
+}
+"""By the reasons of `StmTotals.lost_events`."""
+
+
+def limits_of(process: StmProcess) -> Iterator[str]:
+    """Yield what the method does not see, in sentences."""
+    method = process.method
+    if method is Method.ENTRIES:
+        yield "The program does not log, so how long commits took and waits are not seen."
+        yield "A transaction that is going on counts as committed already."
+        yield "Time of aborted tries includes their waits. PYPYSTM=/dev/null shows more."
+    elif method is Method.EVENTS_BASIC:
+        yield "The version of the program is not known, so waits and conflicts are not seen."
+        yield "All times include waits."
+    elif method is Method.NAMES:
+        yield "Restarts are not seen: this libitm does not show where they are."
+    if process.library is Library.LIBITM:
+        yield "The time of a transaction runs from begin to commit, with all of its restarts."
+        yield "Hardware transactions cannot pass a probe: tracing makes them run in software."

@@ -1,0 +1,155 @@
+"""Tells from an ELF file which CPython it holds, without running it."""
+
+import re
+import struct
+from dataclasses import dataclass
+from typing import Protocol
+
+from gilscope.elf.image import Section
+from gilscope.errors import GilCodeNotFound, NoGil, NotPython, UnsupportedPython
+from gilscope.runtimes.cpython.debug_offsets import COOKIE, WORDS_NEEDED
+
+__all__ = ["Interpreter", "SymbolSource", "identify"]
+
+_OLDEST = (3, 8)
+_NEWEST = (3, 15)
+
+# Functions of the public C API by the version that added them (each page of the C API manual says
+# "New in version"). All of them stay in .dynsym when a file is stripped. Newest first.
+_MARKERS_BEFORE_PY_VERSION = (
+    ((3, 10), "Py_NewRef"),
+    ((3, 9), "PyThreadState_GetFrame"),
+    ((3, 8), "PyConfig_InitPythonConfig"),
+    ((3, 7), "PyContextVar_New"),
+)
+_PYPY_MARKERS = ("pypy_main_startup", "rpython_startup_code", "PyPyEval_RestoreThread")
+_RELEASE_LEVELS = {0xA: "a", 0xB: "b", 0xC: "rc"}
+
+
+class SymbolSource(Protocol):
+    """What has to be known of an ELF file; `gilscope.elf.image.ElfImage` provides it."""
+
+    def default_version_symbol(self, name: str) -> int | None:
+        """Return the virtual address of a dynamic symbol that the file defines, or None."""
+
+    def read(self, vaddr: int, size: int) -> bytes:
+        """Return bytes of the file as they are loaded at *vaddr*."""
+
+    def section(self, name: str) -> Section | None:
+        """Return the section of that name, or None."""
+
+    def section_bytes(self, section: Section) -> bytes | memoryview:
+        """Return what the section holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """One CPython with a GIL, as its file describes it."""
+
+    minor: tuple[int, int]
+    version: str
+    """As `sys.version` begins: ``3.11.2``; ``3.9`` where the file does not tell the rest."""
+    runtime_vaddr: int
+    """Virtual address of `_PyRuntime`, before any load bias."""
+    code_type_vaddr: int
+    """Virtual address of `PyCode_Type`, the type of every code object."""
+    debug_offsets: tuple[int, ...] | None
+    """Leading 64-bit words of `_Py_DebugOffsets`; None before CPython 3.13."""
+
+
+def identify(image: SymbolSource) -> Interpreter:
+    """Return the CPython that *image* defines.
+
+    Raises NotPython if it defines none (also for an executable that only links to libpython),
+    UnsupportedPython for one whose lock is not known, NoGil for a free-threaded build and
+    GilCodeNotFound if the file lacks a symbol that every CPython exports. A damaged file raises
+    ElfError.
+    """
+    _refuse_other_implementations(image)
+    minor, version = _version_of(image)
+    _refuse_unknown_minor(minor, version)
+    runtime_vaddr = _required(image, "_PyRuntime", version)
+    return Interpreter(
+        minor=minor,
+        version=version,
+        runtime_vaddr=runtime_vaddr,
+        code_type_vaddr=_required(image, "PyCode_Type", version),
+        debug_offsets=_debug_offsets(image, runtime_vaddr, version) if minor >= (3, 13) else None,
+    )
+
+
+def _refuse_other_implementations(image: SymbolSource) -> None:
+    for name in _PYPY_MARKERS:
+        if image.default_version_symbol(name) is not None:
+            raise UnsupportedPython(f"this is PyPy (it exports {name}), whose GIL is not CPython's")
+    if image.default_version_symbol("PyEval_RestoreThread") is None:
+        raise NotPython("no Python interpreter: the file does not define PyEval_RestoreThread")
+    if image.default_version_symbol("PyString_FromString") is not None:
+        raise UnsupportedPython(
+            "this is CPython 2 (it exports PyString_FromString), which has a lock of its own"
+        )
+
+
+def _version_of(image: SymbolSource) -> tuple[tuple[int, int], str]:
+    address = image.default_version_symbol("Py_Version")
+    if address is not None:
+        packed = int(struct.unpack("<Q", image.read(address, 8))[0])
+        return (packed >> 24, packed >> 16 & 0xFF), _version_text(packed)
+    for minor, name in _MARKERS_BEFORE_PY_VERSION:
+        if image.default_version_symbol(name) is not None:
+            strings = image.section(".rodata")
+            return minor, _version_string(image.section_bytes(strings) if strings else b"", minor)
+    return (3, 6), "3.6 or older"
+
+
+def _version_text(packed: int) -> str:
+    level = _RELEASE_LEVELS.get(packed >> 4 & 0xF)
+    suffix = f"{level}{packed & 0xF}" if level else ""
+    return f"{packed >> 24}.{packed >> 16 & 0xFF}.{packed >> 8 & 0xFF}{suffix}"
+
+
+def _version_string(strings: bytes | memoryview, minor: tuple[int, int]) -> str:
+    # Other strings look like versions too: a SQLite that is linked in, the installation prefix.
+    # A linker may also store the version as the tail of that prefix, so tails count as well, but
+    # only when no whole string settles the question.
+    number = rb"%d\.%d\.\d{1,3}(?:(?:a|b|rc)\d{1,3})?\+?" % minor
+    for before in (rb"(?<=\0)", rb"(?<![0-9.])"):
+        found = {match[1] for match in re.finditer(before + rb"(" + number + rb")\0", strings)}
+        if len(found) == 1:
+            return found.pop().decode("ascii")
+    return f"{minor[0]}.{minor[1]}"
+
+
+def _refuse_unknown_minor(minor: tuple[int, int], version: str) -> None:
+    if minor < _OLDEST:
+        raise UnsupportedPython(f"this is CPython {version}; the oldest whose GIL is known is 3.8")
+    if minor > _NEWEST:
+        raise UnsupportedPython(
+            f"this is CPython {version}, newer than the versions that gilscope was made for"
+        )
+    # Structures are only frozen from the first release candidate on.
+    if re.search(r"[ab]\d+\+?$", version):
+        raise UnsupportedPython(
+            f"this is CPython {version}, a preview whose structures may differ from the release"
+        )
+
+
+def _required(image: SymbolSource, name: str, version: str) -> int:
+    address = image.default_version_symbol(name)
+    if address is None:
+        raise GilCodeNotFound(f"this is CPython {version}, but the file does not export {name}")
+    return address
+
+
+def _debug_offsets(image: SymbolSource, runtime_vaddr: int, version: str) -> tuple[int, ...]:
+    words = struct.unpack(f"<{WORDS_NEEDED}Q", image.read(runtime_vaddr, WORDS_NEEDED * 8))
+    if words[0] != COOKIE or _version_text(words[1]) != version:
+        raise GilCodeNotFound(
+            f"_PyRuntime does not begin with the debug offsets of CPython {version}"
+        )
+    if words[2]:
+        raise NoGil(
+            f"this is a free-threaded build of CPython {version}: threads do not wait for a GIL "
+            "(with PYTHON_GIL=1 they may, but gilscope traces only builds that always have one)"
+        )
+    return words

@@ -1,0 +1,220 @@
+"""Says where CPython's structures keep what gilscope reads, for every supported version."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from gilscope.errors import UnsupportedPython
+from gilscope.runtimes.cpython.debug_offsets import read_members
+from gilscope.runtimes.cpython.detect import Interpreter
+from gilscope.runtimes.cpython.line_table import LineTableForm
+
+__all__ = ["Layout", "layout_for"]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Offsets in bytes; *runtime* is `_PyRuntime`, *interpreter* a PyInterpreterState."""
+
+    interpreters_head: int
+    """In the runtime: pointer to the newest interpreter."""
+    interpreter_next: int
+    interpreter_id: int
+    threads_head: int
+    """In the interpreter: pointer to its newest thread."""
+    gil_in_runtime: int | None
+    """In the runtime: the one GIL of the process; None where interpreters may have their own."""
+    gil_pointer: int | None
+    """In the interpreter: pointer to its GIL; None where there is one in the runtime."""
+    gil_cond: int
+    """In a GIL: the condition variable that identifies it."""
+    tstate_next: int
+    tstate_interpreter: int
+    thread_id: int
+    """In the thread state: pthread_self()."""
+    native_thread_id: int | None
+    """In the thread state: the kernel's id; None before CPython 3.11."""
+    frame_path: tuple[int, ...]
+    """From the thread state to its innermost frame: add each offset in turn and follow."""
+    frame_previous: int
+    frame_code: int
+    frame_instruction: int
+    """In the frame: where it is in its code; 32 bits, or a pointer: see the next member."""
+    instruction_is_pointer: bool
+    """True: that is the address of an instruction (3.11+), and the instructions are part of the
+    code object. False: it is a number (`f_lasti`), and they are in a bytes object."""
+    frame_owner: int | None
+    """In the frame: one byte, 3 or more where it runs no Python code; None before CPython 3.11."""
+    frame_root: int
+    """In the frame: one byte that tells the first frame of a thread from one that was left."""
+    frame_root_marks: tuple[int, ...]
+    """The values of that byte in a first frame."""
+    code_name: int
+    """In the code object: the qualified name where the version has one, else the plain name."""
+    code_file: int
+    code_first_line: int
+    code_line_table: int
+    """In the code object: pointer to the bytes object that maps instructions to lines."""
+    line_table_form: LineTableForm
+    code_bytecode: int
+    """In the code object: its first instruction, or pointer to the bytes object with all."""
+    object_length: int
+    """In a bytes object: how many bytes. In a code object with its own instructions: how many
+    units of two bytes these are."""
+    bytes_content: int
+    str_length: int
+    str_state: int
+    """In a str: 32 bits, with `kind` in bits 2 to 4, `compact` in bit 5 and `ascii` in bit 6."""
+    str_ascii: int
+    """In a str: the characters, if all of them are ASCII."""
+    str_wide: int
+    """In a str: the characters otherwise."""
+
+
+# Each number was printed by offsetof() or sizeof() in a C program, compiled with Py_BUILD_CORE
+# against the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7 and 3.12.1; the structures do not change
+# after a version's first release candidate. tests/live/attach/test_runtime.py walks live processes
+# of each version with them. x86-64 only.
+_CPYTHON_3_8 = Layout(
+    interpreters_head=32,  # _PyRuntimeState.interpreters.head
+    interpreter_next=0,  # struct _is.next
+    interpreter_id=16,  # struct _is.id
+    threads_head=8,  # struct _is.tstate_head
+    gil_in_runtime=1152,  # _PyRuntimeState.ceval.gil
+    gil_pointer=None,
+    gil_cond=32,  # struct _gil_runtime_state.cond
+    tstate_next=8,  # PyThreadState.next
+    tstate_interpreter=16,  # PyThreadState.interp
+    thread_id=176,  # PyThreadState.thread_id
+    native_thread_id=None,
+    frame_path=(24,),  # PyThreadState.frame
+    frame_previous=24,  # PyFrameObject.f_back
+    frame_code=32,  # PyFrameObject.f_code
+    frame_instruction=104,  # PyFrameObject.f_lasti
+    instruction_is_pointer=False,
+    frame_owner=None,
+    frame_root=116,  # PyFrameObject.f_executing
+    frame_root_marks=(1,),
+    code_name=112,  # PyCodeObject.co_name
+    code_file=104,  # PyCodeObject.co_filename
+    code_first_line=40,  # PyCodeObject.co_firstlineno
+    code_line_table=120,  # PyCodeObject.co_lnotab
+    line_table_form=LineTableForm.INCREMENTS,
+    code_bytecode=48,  # PyCodeObject.co_code
+    object_length=16,  # PyVarObject.ob_size
+    bytes_content=32,  # PyBytesObject.ob_sval
+    str_length=16,  # PyASCIIObject.length
+    str_state=32,  # PyASCIIObject.state
+    str_ascii=48,  # sizeof(PyASCIIObject)
+    str_wide=72,  # sizeof(PyCompactUnicodeObject)
+)
+_CPYTHON_3_9 = replace(_CPYTHON_3_8, interpreter_id=24, gil_in_runtime=352)
+_CPYTHON_3_10 = replace(
+    _CPYTHON_3_9,
+    frame_instruction=96,
+    frame_root=108,  # PyFrameObject.f_state
+    frame_root_marks=(0, 2),  # FRAME_EXECUTING, FRAME_UNWINDING
+    line_table_form=LineTableForm.RANGES,  # in co_linetable, where co_lnotab was
+)
+_CPYTHON_3_11 = replace(
+    _CPYTHON_3_10,
+    interpreters_head=40,
+    interpreter_id=48,  # PyInterpreterState.id
+    threads_head=16,  # PyInterpreterState.threads.head
+    gil_in_runtime=360,
+    thread_id=152,
+    native_thread_id=160,  # PyThreadState.native_thread_id
+    frame_path=(56, 8),  # PyThreadState.cframe, _PyCFrame.current_frame
+    frame_previous=48,  # _PyInterpreterFrame.previous
+    frame_code=32,  # _PyInterpreterFrame.f_code
+    frame_instruction=56,  # _PyInterpreterFrame.prev_instr
+    instruction_is_pointer=True,
+    frame_owner=69,  # _PyInterpreterFrame.owner
+    frame_root=68,  # _PyInterpreterFrame.is_entry
+    frame_root_marks=(1,),
+    code_name=128,  # PyCodeObject.co_qualname
+    code_file=112,
+    code_first_line=72,
+    code_line_table=136,  # PyCodeObject.co_linetable
+    line_table_form=LineTableForm.LOCATIONS,
+    code_bytecode=184,  # PyCodeObject.co_code_adaptive
+)
+# From 3.12 on every stack ends in a frame that C code has put there.
+_ENTRY_OWNERS = (3, 4)
+_CPYTHON_3_12 = replace(
+    _CPYTHON_3_11,
+    interpreter_id=8,
+    threads_head=72,
+    gil_in_runtime=None,
+    gil_pointer=384,  # PyInterpreterState.ceval.gil
+    thread_id=136,
+    native_thread_id=144,
+    frame_path=(56, 0),
+    frame_previous=8,
+    frame_code=0,
+    frame_owner=70,
+    frame_root=70,
+    frame_root_marks=_ENTRY_OWNERS,
+    code_first_line=68,
+    code_bytecode=192,
+    str_ascii=40,
+    str_wide=56,
+)
+_BY_MINOR: Mapping[tuple[int, int], Layout] = {
+    (3, 8): _CPYTHON_3_8,
+    (3, 9): _CPYTHON_3_9,
+    (3, 10): _CPYTHON_3_10,
+    (3, 11): _CPYTHON_3_11,
+    (3, 12): _CPYTHON_3_12,
+}
+
+
+def layout_for(interpreter: Interpreter) -> Layout:
+    """Return the layout of *interpreter*.
+
+    Raises UnsupportedPython for a version without a known layout, and GilCodeNotFound when a file
+    of 3.13 or later describes itself in a way that cannot be true.
+    """
+    if interpreter.debug_offsets is not None:
+        return _self_described(read_members(interpreter.minor, interpreter.debug_offsets))
+    layout = _BY_MINOR.get(interpreter.minor)
+    if layout is None:
+        raise UnsupportedPython(f"the structures of CPython {interpreter.version} are not known")
+    return layout
+
+
+def _self_described(member: Mapping[str, int]) -> Layout:
+    return Layout(
+        interpreters_head=member["interpreters_head"],
+        interpreter_next=member["interpreter_next"],
+        interpreter_id=member["interpreter_id"],
+        threads_head=member["threads_head"],
+        gil_in_runtime=None,
+        gil_pointer=member["gil_pointer"],
+        # `locked` and `switch_number` stand before `cond` (Include/internal/pycore_gil.h).
+        gil_cond=member["own_gil_locked"] - member["own_gil"] + 16,
+        tstate_next=member["tstate_next"],
+        tstate_interpreter=member["tstate_interpreter"],
+        thread_id=member["thread_id"],
+        native_thread_id=member["native_thread_id"],
+        frame_path=(member["tstate_frame"],),
+        frame_previous=member["frame_previous"],
+        frame_code=member["frame_code"],
+        frame_instruction=member["frame_instruction"],
+        instruction_is_pointer=True,
+        frame_owner=member["frame_owner"],
+        frame_root=member["frame_owner"],
+        frame_root_marks=_ENTRY_OWNERS,
+        code_name=member["code_name"],
+        code_file=member["code_file"],
+        code_first_line=member["code_first_line"],
+        code_line_table=member["code_line_table"],
+        line_table_form=LineTableForm.LOCATIONS,
+        code_bytecode=member["code_bytecode"],
+        object_length=member["bytes_length"],
+        bytes_content=member["bytes_content"],
+        str_length=member["str_length"],
+        str_state=member["str_state"],
+        str_ascii=member["str_ascii"],
+        # PyCompactUnicodeObject adds utf8_length and a pointer to PyASCIIObject (unicodeobject.h).
+        str_wide=member["str_ascii"] + 16,
+    )

@@ -1,0 +1,129 @@
+"""Finds the Python that a process runs."""
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gilscope.elf.image import ElfError
+from gilscope.errors import (
+    GilscopeError,
+    NotPermitted,
+    NotPython,
+    UnsupportedPython,
+)
+from gilscope.process import procfs
+from gilscope.process.access import readable
+from gilscope.process.files.code_files import CodeFile, code_files, likely_interpreters, load_biases
+from gilscope.process.files.mapped_file import MappedFile, open_mapped
+from gilscope.process.guarded_memory import GuardedMemory
+from gilscope.process.view import ProcessView, view_of
+from gilscope.runtimes.cpython.detect import Interpreter, identify
+from gilscope.runtimes.cpython.usage import Usage, usage_of
+from gilscope.text.printable import label, printable
+
+__all__ = ["Located", "locate", "locate_in", "open_memory"]
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """The interpreter of a process, before its GIL code is searched for."""
+
+    pid: int
+    file: MappedFile
+    interpreter: Interpreter
+    build_id: str
+    load_bias: int
+    """Run-time address less the file's own, of the copy that runs."""
+
+
+def locate(pid: int) -> Located:
+    """Return the interpreter that process *pid* runs.
+
+    Raises NotPython, NotPermitted, UnsupportedPython, NoGil or GilCodeNotFound.
+    """
+    return locate_in(view_of(pid))
+
+
+def locate_in(view: ProcessView) -> Located:
+    """Return the interpreter that the process of *view* runs; raises what `locate` raises."""
+    pid = view.pid
+    _refuse_deeper_namespace(view)
+    program = ""
+    with contextlib.suppress(OSError):
+        program = str(Path(f"/proc/{pid}/exe").readlink()).removesuffix(" (deleted)")
+    refusal: GilscopeError | None = None
+    for files in likely_interpreters(code_files(view.mappings), program):
+        found: list[Located] = []
+        for file in files:
+            try:
+                found += _located(pid, file)
+            except (ElfError, NotPython):
+                continue
+            except GilscopeError as error:
+                refusal = refusal or error
+        if found:
+            return _the_one_in_use(found)
+    if refusal is not None:
+        raise type(refusal)(f"process {pid}: {refusal}", remedy=refusal.remedy) from refusal
+    with readable(pid):
+        command = label(" ".join(procfs.read_command_line(pid)[:1])) or "?"
+    raise NotPython(f"process {pid} ({command}) does not map a Python interpreter")
+
+
+def _located(pid: int, file: CodeFile) -> list[Located]:
+    """Return the interpreter that *file* holds, once for each time that it is loaded."""
+    opened = open_mapped(pid, file.first)
+    image = opened.image()
+    interpreter = identify(image)
+    return [
+        Located(pid, opened, interpreter, image.build_id, bias)
+        for bias in load_biases(image.segments, file)
+    ]
+
+
+def _the_one_in_use(found: Sequence[Located]) -> Located:
+    if len(found) == 1:
+        return found[0]
+    # A library that somebody has loaded by mistake, or for a part of the program.
+    usages = [
+        usage_of(each.pid, each.interpreter, each.file.mapping, each.load_bias) for each in found
+    ]
+    best = max(usages)
+    used = [each for each, usage in zip(found, usages, strict=True) if usage is best]
+    if len(used) > 1 and best is not Usage.NONE:
+        names = " and ".join(
+            f"CPython {each.interpreter.version} in {printable(each.file.mapping.path)}"
+            for each in used
+        )
+        raise UnsupportedPython(
+            f"process {used[0].pid} runs several Pythons at once: {names}",
+            remedy="gilscope traces one Python in a process, and does not choose between them.",
+        )
+    return used[0]
+
+
+def _refuse_deeper_namespace(view: ProcessView) -> None:
+    # The kernel names a process to a probe in the initial pid namespace or in the process' own.
+    if len(view.status.namespace_pids) > 1 and not procfs.in_initial_pid_namespace():
+        raise NotPermitted(
+            f"process {view.pid} lives in a pid namespace inside gilscope's, which is not the "
+            "host's",
+            remedy="Run gilscope in the pid namespace of the process (docker: --pid "
+            "container:NAME, Kubernetes: shareProcessNamespace) or of the host (--pid host, "
+            "hostPID).",
+        )
+
+
+def open_memory(pid: int) -> GuardedMemory:
+    """Return the memory of the program that *pid* runs; raises NotPython or NotPermitted."""
+    try:
+        return GuardedMemory(pid)
+    except (FileNotFoundError, ProcessLookupError) as error:
+        raise NotPython(f"there is no process {pid}") from error
+    except PermissionError as error:
+        # A process that is no Python is none of gilscope's business, permitted or not.
+        locate(pid)
+        raise NotPermitted(
+            f"not permitted to read the memory of process {pid} ({error.strerror})"
+        ) from error

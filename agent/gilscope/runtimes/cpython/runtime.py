@@ -1,0 +1,191 @@
+"""Reads the interpreters, locks and threads of a running CPython from its memory."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gilscope.model.gil import Gil
+from gilscope.process.remote_read import (
+    LimitExceeded,
+    Memory,
+    TornRead,
+    read_int,
+    read_pointer,
+    retried,
+)
+from gilscope.runtimes.cpython.detect import Interpreter
+from gilscope.runtimes.cpython.layout import Layout, layout_for
+
+__all__ = [
+    "PTHREAD_TID",
+    "PythonThread",
+    "Runtime",
+    "kernel_thread_id",
+    "read_gils",
+    "read_threads",
+    "runtime_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class PythonThread:
+    """One PyThreadState of a running process."""
+
+    tstate: int
+    """Run-time address."""
+    interpreter_id: int
+    thread_id: int
+    """pthread_self() of the thread: an address with glibc."""
+    native_thread_id: int | None
+    """Kernel thread id in the process' own pid namespace; None before CPython 3.11."""
+
+
+_MOST_INTERPRETERS = 256
+_MOST_THREADS = 16_384
+"""Of all interpreters together. What a process says of itself costs the agent a read for each."""
+_LARGEST_INTERPRETER_ID = 1 << 40
+
+# struct _gil_runtime_state around its condition variable, the same since CPython 3.7.
+_LOCKED_FROM_COND = -16
+_INTERVAL_FROM_COND = -32
+_NOT_CREATED = -1
+
+# struct pthread of glibc on x86-64 (nptl/descr.h): a thread control block whose third word points
+# to itself (sysdeps/x86_64/nptl/tls.h), then the kernel's id. The same since glibc 2.4.
+_PTHREAD_SELF = 16
+PTHREAD_TID = 720
+_LARGEST_TID = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """One CPython in a running process, and how to read it."""
+
+    memory: Memory
+    layout: Layout
+    address: int
+    """Run-time address of `_PyRuntime`."""
+    code_type: int
+    """Run-time address of `PyCode_Type`."""
+
+
+def runtime_of(memory: Memory, interpreter: Interpreter, bias: int) -> Runtime:
+    """Return the runtime of *interpreter*, whose file is loaded *bias* above its own addresses.
+
+    Raises what `layout_for` raises.
+    """
+    return Runtime(
+        memory=memory,
+        layout=layout_for(interpreter),
+        address=bias + interpreter.runtime_vaddr,
+        code_type=bias + interpreter.code_type_vaddr,
+    )
+
+
+def read_gils(runtime: Runtime) -> list[Gil]:
+    """Return every GIL once, under the lowest id of the interpreters that share it.
+
+    Empty while Python is not initialised. Raises TornRead for what cannot be a GIL.
+    """
+    return retried(lambda: _gils(runtime))
+
+
+def read_threads(runtime: Runtime) -> list[PythonThread]:
+    """Return the Python threads of all interpreters, newest first; raises TornRead.
+
+    A kernel thread that runs code of several interpreters has an entry for each of them.
+    """
+    return retried(lambda: list(_threads(runtime)))
+
+
+def kernel_thread_id(runtime: Runtime, thread: PythonThread) -> int | None:
+    """Return the id of *thread* in the pid namespace of its process, None if it cannot be told.
+
+    Before CPython 3.11 it is taken from glibc's thread descriptor.
+    """
+    if thread.native_thread_id is not None or runtime.layout.native_thread_id is not None:
+        return thread.native_thread_id
+    try:
+        itself = read_pointer(runtime.memory, thread.thread_id + _PTHREAD_SELF)
+        tid = read_int(runtime.memory, thread.thread_id + PTHREAD_TID, 4)
+    except TornRead:
+        return None
+    return tid if itself == thread.thread_id and 0 < tid <= _LARGEST_TID else None
+
+
+def _gils(runtime: Runtime) -> list[Gil]:
+    owners: dict[int, int] = {}
+    for address, interpreter_id in _interpreters(runtime):
+        cond = _cond(runtime, address)
+        if cond is not None:
+            owners[cond] = min(interpreter_id, owners.get(cond, interpreter_id))
+    return sorted(
+        (Gil(cond=cond, interpreter_id=owner) for cond, owner in owners.items()),
+        key=lambda gil: gil.interpreter_id,
+    )
+
+
+def _cond(runtime: Runtime, interpreter: int) -> int | None:
+    layout = runtime.layout
+    if layout.gil_in_runtime is not None:
+        gil = runtime.address + layout.gil_in_runtime
+    else:
+        gil = read_pointer(runtime.memory, interpreter + (layout.gil_pointer or 0))
+        if not gil:
+            return None
+    cond = gil + layout.gil_cond
+    locked = read_int(runtime.memory, cond + _LOCKED_FROM_COND, 4)
+    if locked == _NOT_CREATED:
+        return None
+    interval_us = read_int(runtime.memory, cond + _INTERVAL_FROM_COND, 8)
+    if locked not in {0, 1} or interval_us <= 0:
+        raise TornRead(f"no GIL around {cond:#x}: locked {locked}, interval {interval_us}")
+    return cond
+
+
+def _interpreters(runtime: Runtime) -> Iterator[tuple[int, int]]:
+    layout = runtime.layout
+    head = runtime.address + layout.interpreters_head
+    limit = f"more than {_MOST_INTERPRETERS} interpreters"
+    for address in _chain(runtime, head, layout.interpreter_next, _MOST_INTERPRETERS, limit):
+        interpreter_id = read_int(runtime.memory, address + layout.interpreter_id, 8)
+        if not 0 <= interpreter_id <= _LARGEST_INTERPRETER_ID:
+            raise TornRead(f"no interpreter at {address:#x}: id {interpreter_id}")
+        yield address, interpreter_id
+
+
+def _threads(runtime: Runtime) -> Iterator[PythonThread]:
+    memory, layout = runtime.memory, runtime.layout
+    left = _MOST_THREADS
+    limit = f"more than {_MOST_THREADS} threads"
+    for interpreter, interpreter_id in _interpreters(runtime):
+        head = interpreter + layout.threads_head
+        for tstate in _chain(runtime, head, layout.tstate_next, left, limit):
+            left -= 1
+            if read_pointer(memory, tstate + layout.tstate_interpreter) != interpreter:
+                raise TornRead(f"the thread at {tstate:#x} belongs to another interpreter")
+            yield PythonThread(
+                tstate=tstate,
+                interpreter_id=interpreter_id,
+                thread_id=read_int(memory, tstate + layout.thread_id, 8),
+                native_thread_id=_native_thread_id(runtime, tstate),
+            )
+
+
+def _native_thread_id(runtime: Runtime, tstate: int) -> int | None:
+    if runtime.layout.native_thread_id is None:
+        return None
+    # It stays 0 until the thread itself runs for the first time.
+    return read_int(runtime.memory, tstate + runtime.layout.native_thread_id, 8) or None
+
+
+def _chain(runtime: Runtime, head: int, next_offset: int, most: int, limit: str) -> Iterator[int]:
+    seen: set[int] = set()
+    address = read_pointer(runtime.memory, head)
+    while address:
+        if address in seen:
+            raise TornRead(f"a list of {len(seen)} entries does not end at {address:#x}")
+        if len(seen) == most:
+            raise LimitExceeded(f"its memory tells of {limit}")
+        seen.add(address)
+        yield address
+        address = read_pointer(runtime.memory, address + next_offset)

@@ -1,0 +1,35 @@
+"""Reads `str` objects from the memory of a process."""
+
+import struct
+
+from gilscope.process.remote_read import TornRead, read_bytes
+from gilscope.runtimes.cpython.runtime import Runtime
+
+__all__ = ["read_str"]
+
+_LONGEST_STR = 1 << 20
+_LONGEST_NAME = 4096
+"""Characters that are kept of a name or path."""
+
+_KIND_SHIFT, _KIND_MASK, _COMPACT, _ASCII = 2, 7, 1 << 5, 1 << 6
+_CODECS = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}
+
+
+def read_str(runtime: Runtime, address: int) -> str:
+    """Return the first characters of the str at *address*, fit to be printed; raises TornRead."""
+    memory, layout = runtime.memory, runtime.layout
+    head = read_bytes(memory, address, max(layout.str_length + 8, layout.str_state + 4))
+    length = int(struct.unpack_from("<q", head, layout.str_length)[0])
+    state = int(struct.unpack_from("<I", head, layout.str_state)[0])
+    kind = state >> _KIND_SHIFT & _KIND_MASK
+    if not (state & _COMPACT and kind in _CODECS and 0 <= length <= _LONGEST_STR):
+        raise TornRead(f"no str at {address:#x}: state {state:#x}, length {length}")
+    start = address + (layout.str_ascii if state & _ASCII else layout.str_wide)
+    content = read_bytes(memory, start, min(length, _LONGEST_NAME) * kind)
+    codec = "ascii" if state & _ASCII else _CODECS[kind]
+    try:
+        text = content.decode(codec, "strict" if codec == "ascii" else "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise TornRead(f"no str at {address:#x}: {error}") from error
+    # A path that is not valid UTF-8 holds lone surrogates, which nobody could print.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,46 @@
+"""Matches the threads that an interpreter knows with those that the kernel knows."""
+
+from gilscope.process import procfs
+from gilscope.process.remote_read import TornRead
+from gilscope.runtimes.cpython.runtime import PythonThread, Runtime, kernel_thread_id, read_threads
+
+__all__ = ["ThreadFinder"]
+
+
+class ThreadFinder:
+    """The threads of one live process."""
+
+    def __init__(self, pid: int, runtime: Runtime) -> None:
+        self._pid = pid
+        self._runtime = runtime
+
+    def by_tid(self) -> dict[int, PythonThread]:
+        """Return the Python threads by tid, as the agent sees tids; raises TornRead or OSError."""
+        own_ids = self._tids_by_own_id()
+        found: dict[int, PythonThread] = {}
+        for thread in read_threads(self._runtime):
+            own_id = kernel_thread_id(self._runtime, thread)
+            if own_id is not None and own_id in own_ids:
+                found[own_ids[own_id]] = thread
+        return found
+
+    def tid_of(self, tstate: int) -> int | None:
+        """Return the tid of the thread whose state is at *tstate*, None if it cannot be told."""
+        try:
+            threads = self.by_tid()
+        except (TornRead, OSError):
+            return None
+        return next((tid for tid, thread in threads.items() if thread.tstate == tstate), None)
+
+    def _tids_by_own_id(self) -> dict[int, int]:
+        # The interpreter knows its threads by the ids of its own pid namespace.
+        tids = procfs.list_tids(self._pid)
+        if len(procfs.read_status(self._pid).namespace_pids) == 1:
+            return {tid: tid for tid in tids}
+        own_ids = {}
+        for tid in tids:
+            try:
+                own_ids[procfs.read_status(self._pid, tid).namespace_pids[-1]] = tid
+            except (OSError, KeyError):
+                continue  # the thread has just ended
+        return own_ids

@@ -1,0 +1,242 @@
+"""Keeps, for every traced process, what is known by name of who kept whom waiting."""
+
+import sys
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from gilscope.model.gil import Culprit, Edge, Kind, Observation, ProcessTotals, Tally
+from gilscope.model.stack import Stack
+from gilscope.naming.sites import SiteNames
+from gilscope.series.ledger import Labels, Ledger, Line
+from gilscope.series.recent_losses import RecentLosses
+from gilscope.series.roles import RoleAccount, RoleFigures
+from gilscope.series.top_series import Shown, Sums, TopSeries, shown_over_time, sums_of
+from gilscope.text.printable import label
+
+__all__ = [
+    "DEFAULT_PAIRS",
+    "BlameSeries",
+    "BlockingAccount",
+    "BlockingSeries",
+    "Lately",
+    "RecentPair",
+    "SlowHolder",
+    "series_over_time",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class BlameSeries:
+    """The series of one process."""
+
+    pairs: tuple[Shown, ...]
+    """By waiter, holder and kind."""
+    slow_holders: tuple[Shown, ...]
+    """By holder."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecentPair:
+    """What one place has lately been kept waiting by another."""
+
+    waiter: str
+    holder: str
+    kind: str
+    lost_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlowHolder:
+    """A place where the GIL was kept although it was asked for."""
+
+    holder: str
+    drop_latency: Tally
+    longest_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lately:
+    """What one process has lost in a period: about the last minute, if it can be."""
+
+    period_ns: int
+    is_all: bool
+    """Whether the period is all the time for which the process is traced."""
+    lost_ns: int
+    pairs: tuple[RecentPair, ...]
+    """The dearest first; only those that have lost anything."""
+    slow_holders: tuple[SlowHolder, ...]
+    """The dearest first, of all the time for which the process is traced."""
+
+
+class BlockingAccount:
+    """The books of one process. What it has lost is entered again and again, as a whole."""
+
+    def __init__(self, seen: Observation, limit: int) -> None:
+        """Begin for the process in *seen*, with series of their own for at most *limit* pairs."""
+        self.since_ns = seen.since_ns
+        self._names = SiteNames()
+        # What can be lost is there before anything is: the first loss of a kind is an increase.
+        knows = seen.process.knows_causes
+        self._pairs = Ledger((kind.value,) for kind in Kind if (kind is Kind.UNKNOWN) != knows)
+        self._holders = Ledger([()])
+        self._pair_slots = TopSeries(self._pairs, limit, width=2)
+        self._holder_slots = TopSeries(self._holders, limit, width=1)
+        self._roles = RoleAccount()
+        self._limit = limit
+        self._recent = RecentLosses(seen.since_ns)
+        self._totals = replace(seen.totals, edges=(), culprits=())
+
+    def enter(self, totals: ProcessTotals) -> None:
+        """Take over *totals*, which are not older than what was entered before."""
+        before, self._totals = self._totals, totals
+        if totals is before:
+            return
+        self._roles.enter(totals.threads)
+        # An edge that has not changed is the same object: an idle process costs next to nothing.
+        # Otherwise lists beat generators, for there may be hundreds in each of many processes.
+        edges, culprits = totals.edges, totals.culprits
+        if set(map(id, edges)) != set(map(id, before.edges)):
+            self._pairs.update(
+                [(id(edge.waiter), id(edge.holder), id(edge.kind)) for edge in edges],
+                [edge.lost for edge in edges],
+                edges,
+                self._pair,
+            )
+        if set(map(id, culprits)) != set(map(id, before.culprits)):
+            self._holders.update(
+                [id(culprit.holder) for culprit in culprits],
+                [culprit.drop_latency for culprit in culprits],
+                culprits,
+                self._holder,
+            )
+        self._recent.look(totals.at_ns, self._pairs.lines)
+
+    def blame(self) -> BlameSeries:
+        """Return what the series show now."""
+        at_ns = self._totals.at_ns
+        return BlameSeries(self._pair_slots.shown(at_ns), self._holder_slots.shown(at_ns))
+
+    def roles(self) -> tuple[RoleFigures, ...]:
+        """Return what the series of thread roles show now."""
+        return self._roles.figures(self._totals.at_ns)
+
+    def sums(self) -> tuple[Sums, Sums]:
+        """Return what has been lost so far by pairs and by slow holders, for `over_time`."""
+        return sums_of(self._pairs), sums_of(self._holders)
+
+    def over_time(self, times: Sequence[tuple[Sums, Sums]]) -> tuple[BlameSeries, ...]:
+        """Return the series at each of *times*, of a process that nobody has seen before."""
+        pairs = shown_over_time(self._pairs, [sums for sums, _ in times], self._limit, width=2)
+        holders = shown_over_time(self._holders, [sums for _, sums in times], self._limit, width=1)
+        return tuple(map(BlameSeries, pairs, holders))
+
+    def lately(self, most: int) -> Lately:
+        """Return what has been lost lately, with *most* pairs and slow holders."""
+        at_ns, lines = self._totals.at_ns, self._pairs.lines
+        since_ns = self._recent.since_ns(at_ns)
+        lost_ns = self._recent.lost_ns(at_ns, lines)
+        dearest = sorted(zip(lost_ns, lines, strict=True), key=lambda lost: -lost[0])
+        return Lately(
+            period_ns=at_ns - since_ns,
+            is_all=since_ns == self.since_ns,
+            lost_ns=sum(lost_ns),
+            pairs=tuple(_recent_pair(line, ns) for ns, line in dearest[:most] if ns > 0),
+            slow_holders=self._slow_holders()[:most],
+        )
+
+    def _slow_holders(self) -> tuple[SlowHolder, ...]:
+        longest_ns: dict[str, int] = {}
+        for culprit in self._totals.culprits:
+            name = self._name(culprit.holder)
+            longest_ns[name] = max(longest_ns.get(name, 0), culprit.longest_ns)
+        dearest = sorted(self._holders.lines, key=lambda line: -line.ns)
+        return tuple(
+            SlowHolder(name, Tally(line.ns, line.count), longest_ns.get(name, 0))
+            for line in dearest
+            for name in line.place.names
+            if line.count
+        )
+
+    def _pair(self, edge: Edge) -> tuple[Labels, Labels]:
+        return (self._name(edge.waiter), self._name(edge.holder)), (edge.kind.value,)
+
+    def _holder(self, culprit: Culprit) -> tuple[Labels, Labels]:
+        return (self._name(culprit.holder),), ()
+
+    def _name(self, stack: Stack) -> str:
+        # Names come from the traced program, which may hold anything.
+        return sys.intern(label(self._names.innermost(stack)))  # a site is part of many pairs
+
+
+def _recent_pair(line: Line, lost_ns: int) -> RecentPair:
+    waiter, holder = line.place.names
+    (kind,) = line.kind
+    return RecentPair(waiter, holder, kind, lost_ns)
+
+
+DEFAULT_PAIRS: Final = 50
+
+
+class BlockingSeries:
+    """The books of all processes that are traced. Its methods may be called by several threads.
+
+    An observation that is older than one that was entered already changes nothing. Who holds `turn`
+    from before the observation gets figures that are exactly as old as it is.
+    """
+
+    def __init__(self, pairs: int = DEFAULT_PAIRS) -> None:
+        """Give *pairs* pairs of each process series of their own, at most; 0: there are none."""
+        self._limit = pairs
+        self.turn = threading.RLock()
+        self._accounts: dict[int, BlockingAccount] = {}
+        self._at_ns = 0
+
+    def series(self, observations: Iterable[Observation]) -> Mapping[int, BlameSeries]:
+        """Return what to export of the processes in *observations*, by pid."""
+        if not self._limit:
+            return {}
+        with self.turn:
+            return {pid: account.blame() for pid, account in self._entered(observations).items()}
+
+    def roles(self, observations: Iterable[Observation]) -> Mapping[int, tuple[RoleFigures, ...]]:
+        """Return what to export of the thread roles of the processes in *observations*, by pid."""
+        with self.turn:
+            return {pid: account.roles() for pid, account in self._entered(observations).items()}
+
+    def lately(self, observations: Iterable[Observation], most: int) -> Mapping[int, Lately]:
+        """Return what the processes in *observations* have lost lately, by pid.
+
+        It has *most* pairs and slow holders of each.
+        """
+        with self.turn:
+            accounts = self._entered(observations)
+            return {pid: account.lately(most) for pid, account in accounts.items()}
+
+    def _entered(self, observations: Iterable[Observation]) -> dict[int, BlockingAccount]:
+        valid = {seen.process.pid: seen for seen in observations if not seen.invalid}
+        at_ns = max((seen.totals.at_ns for seen in valid.values()), default=0)
+        if at_ns >= self._at_ns:
+            self._at_ns = at_ns
+            self._accounts = {pid: self._account(pid, seen) for pid, seen in valid.items()}
+            for pid, account in self._accounts.items():
+                account.enter(valid[pid].totals)
+        return {pid: self._accounts[pid] for pid in valid if pid in self._accounts}
+
+    def _account(self, pid: int, seen: Observation) -> BlockingAccount:
+        account = self._accounts.get(pid)
+        if account is None or account.since_ns != seen.since_ns:
+            # A process may have replaced its program, or have another's number.
+            return BlockingAccount(seen, self._limit)
+        return account
+
+
+def series_over_time(seen: Sequence[Observation]) -> tuple[BlameSeries, ...]:
+    """Return what to export at each look at a process that was recorded, the last one included."""
+    account = BlockingAccount(seen[-1], DEFAULT_PAIRS)
+    sums = []
+    for each in seen:
+        account.enter(each.totals)
+        sums.append(account.sums())
+    return account.over_time(sums)

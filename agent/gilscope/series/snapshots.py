@@ -1,0 +1,41 @@
+"""Looks at a process in even distances, few enough to be kept however long it is recorded."""
+
+from typing import Final
+
+from gilscope.model.gil import Observation
+
+__all__ = ["SnapshotSeries"]
+
+_NS_PER_S: Final = 1_000_000_000
+
+
+class SnapshotSeries:
+    """Looks that are a second apart at first, and twice as far whenever there are too many."""
+
+    def __init__(self, began_ns: int, most: int = 120) -> None:
+        """Begin at *began_ns*, and keep at most *most* looks."""
+        self._most = most
+        self._interval_ns = _NS_PER_S
+        self._due_ns = began_ns + self._interval_ns
+        self._kept: list[Observation] = []
+
+    @property
+    def kept(self) -> tuple[Observation, ...]:
+        """The looks, in the order of time."""
+        return tuple(self._kept)
+
+    def is_due(self, at_ns: int) -> bool:
+        """Return whether it is time for a look at *at_ns*."""
+        return at_ns >= self._due_ns
+
+    def add(self, seen: Observation) -> None:
+        """Keep *seen*, unless its numbers cannot be trusted."""
+        last_ns = seen.totals.at_ns
+        if not seen.invalid:
+            self._kept.append(seen)
+        if len(self._kept) > self._most:
+            self._kept = self._kept[1::2]
+            self._interval_ns *= 2
+            last_ns = self._kept[-1].totals.at_ns
+        # Looks that come late are not made up for.
+        self._due_ns = last_ns + self._interval_ns

@@ -1,0 +1,118 @@
+"""The lower pane of the live view: the worst pairs of one process, or why there are none."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widgets import Static
+
+from gilscope.model.gil import Refusal
+from gilscope.model.stack import Frame
+from gilscope.naming.sites import SiteNames
+from gilscope.text.printable import printable
+from gilscope.top.blocking_table import (
+    Ends,
+    Sources,
+    details,
+    frames,
+    heading,
+    pair_ends,
+    rows,
+    when_empty,
+)
+from gilscope.top.layout import Span, Tone, fit
+from gilscope.top.rates import ProcessRates
+from gilscope.top.rows_widget import Rows
+from gilscope.top.screens import TextScreen, text_of
+
+__all__ = ["PairsPane", "ReadSources"]
+
+ReadSources = Callable[[int, Iterable[Frame]], Sources]
+"""Returns the source lines at which frames of the process with this pid stood."""
+
+_MOST = 100
+"""Pairs that are listed."""
+
+
+class PairsPane(Vertical):
+    """Says of one process who keeps whom waiting; of one without figures, why it has none."""
+
+    DEFAULT_CSS = """
+    PairsPane Static { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    PairsPane #why { height: 1fr; text-wrap: wrap; padding: 0 1; display: none; }
+    PairsPane Rows { height: 1fr; }
+    """
+
+    def __init__(self, read_sources: ReadSources) -> None:
+        """Take the source lines of stacks from *read_sources*."""
+        super().__init__()
+        self._read_sources = read_sources
+        self._process: ProcessRates | None = None
+        self._names = SiteNames()
+        self._ends: list[Ends] = []
+        self._title = Static(id="title")
+        self._head = Static()
+        self._rows = Rows(id="pairs", is_marked=False)
+        self._why = Static(id="why")
+
+    def compose(self) -> ComposeResult:
+        """Yield the widgets, from top to bottom."""
+        yield self._title
+        yield self._head
+        yield self._rows
+        yield self._why
+
+    def show(self, selected: ProcessRates | Refusal | None, names: SiteNames) -> None:
+        """Show the pairs of *selected*, whose places have *names*."""
+        is_process = isinstance(selected, ProcessRates) and not selected.invalid
+        self._process = selected if isinstance(selected, ProcessRates) and is_process else None
+        self._names = names
+        self._ends = pair_ends(self._process.pairs, names)[:_MOST] if self._process else []
+        elapsed_ns = self._process.elapsed_ns if self._process else 0
+        width = self.size.width
+        self._title.update(text_of((Span(fit(_title(selected), width), Tone.BOLD),)), layout=False)
+        self._head.update(text_of(heading(width)), layout=False)
+        self._why.update(_why(selected), layout=False)
+        self._head.display = self._rows.display = bool(self._ends)
+        self._why.display = not self._ends
+        self._rows.show(rows(self._ends, elapsed_ns, width - 1))
+        if self._rows.has_focus and not self._ends:
+            self.screen.focus_previous()
+
+    def enter(self) -> None:
+        """Let the keys go to the pairs, if there are any."""
+        if self._ends:
+            self.screen.set_focus(self._rows)
+
+    async def on_rows_chosen(self, event: Rows.Chosen) -> None:
+        """Show the two stacks of the pair."""
+        event.stop()
+        process = self._process
+        chosen = next((ends for ends in self._ends if ends.key == event.rows.key), None)
+        if chosen is None or process is None:
+            return
+        # Files may be large, and far away.
+        pid, names = process.process.pid, self._names
+        sources = await asyncio.to_thread(self._read_sources, pid, frames(chosen))
+        width = self.app.size.width - 1
+        lines = details(chosen, process.elapsed_ns, names, sources, width)
+        self.app.push_screen(TextScreen(*lines))
+
+
+def _title(selected: ProcessRates | Refusal | None) -> str:
+    if selected is None:
+        return ""
+    if isinstance(selected, Refusal):
+        return f"{printable(selected.name)} ({selected.pid}) is not traced"
+    who = f"{printable(selected.process.name)} ({selected.process.pid})"
+    return f"{who} is not reported" if selected.invalid else f"Who keeps whom waiting in {who}"
+
+
+def _why(selected: ProcessRates | Refusal | None) -> Text:
+    if selected is None:
+        return Text("No Python that was chosen is running.")
+    if isinstance(selected, Refusal):
+        return Text(f"{printable(selected.reason)}\n{printable(selected.remedy)}")
+    return Text(printable(selected.invalid) or when_empty(selected))

@@ -1,0 +1,64 @@
+"""The lines at the top of the live view: what it shows, and how the agent itself fares."""
+
+from dataclasses import dataclass, field
+
+from gilscope.text.printable import printable
+from gilscope.text.units import megabytes, percent
+from gilscope.top.columns import Order
+from gilscope.top.layout import Line, Span, Tone
+from gilscope.top.snapshot import Look
+
+__all__ = ["Settings", "totals_line", "view_line"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the view shows, and how."""
+
+    mode: str
+    interval_s: float
+    order: Order = field(default_factory=Order)
+    words: str = ""
+    """Only processes with these words in them are shown; empty: all of them."""
+    is_paused: bool = False
+    shows_roles: bool = True
+
+
+def view_line(settings: Settings) -> Line:
+    """Return what is shown."""
+    order = settings.order
+    direction = ", reversed" if order.is_reversed else ""
+    spans = [Span("gilscope top", Tone.BOLD), Span(f"  by {order.name}{direction}")]
+    if settings.is_paused:
+        spans.append(Span("  PAUSED", Tone.BAD))
+    if settings.words:
+        spans.append(Span(f"  only: {printable(settings.words)}", Tone.BOLD))
+    spans.append(Span(f"  {settings.mode} mode, every {settings.interval_s:g} s"))
+    return tuple(spans)
+
+
+def totals_line(look: Look, problems: int = 0) -> Line:
+    """Return how many processes are in which state, what was lost, and what the agent uses.
+
+    *problems* are those that its log tells of.
+    """
+    if look.agent is None:
+        return (Span("looking for processes", Tone.DIM),)
+    invalid = sum(1 for seen in look.processes if seen.invalid)
+    ended = sum(1 for seen in look.processes if seen.ended and not seen.invalid)
+    lost = sum(seen.lost_events for seen in look.processes)
+    spans = [Span(f"{len(look.processes) - invalid - ended} traced")]
+    spans += [Span(f", {ended} ended")] if ended else []
+    spans += [Span(f", {invalid} not reported", Tone.BAD)] if invalid else []
+    spans += [Span(f", {len(look.refusals)} refused", Tone.BAD)] if look.refusals else []
+    spans += (
+        [Span(f"  {_count(problems, 'problem')}, told at the end", Tone.BAD)] if problems else []
+    )
+    spans.append(Span(f"  {_count(lost, 'event')} lost", Tone.BAD if lost else Tone.PLAIN))
+    used = "" if look.cpu_share is None else f"{percent(look.cpu_share)} CPU, "
+    spans.append(Span(f"  agent: {used}{megabytes(look.agent.private_bytes)}"))
+    return tuple(spans)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number or 'no'} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,125 @@
+"""Finds in a process the file that runs its transactions."""
+
+import contextlib
+import struct
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from gilscope.elf.image import ElfError, ElfImage
+from gilscope.errors import NotPermitted, NotPython
+from gilscope.model.transactions import Library, StmProcess
+from gilscope.naming.process import process_name
+from gilscope.process import procfs
+from gilscope.process.files.code_files import CodeFile, code_files, load_biases
+from gilscope.process.files.mapped_file import MappedFile, open_mapped
+from gilscope.process.memory import ProcessMemory
+from gilscope.process.procfs import Mapping
+from gilscope.runtimes.stm.sites import MARKS, StmSites, find_sites
+
+__all__ = ["CHECKED", "StmTarget", "inspect_stm"]
+
+CHECKED = (
+    "nor does any file that it maps define _stm_start_transaction (PyPy-STM) or "
+    "_ITM_beginTransaction (GCC's libitm)"
+)
+"""What was checked where nothing was found."""
+
+_POINTER = struct.Struct("<Q")
+
+_LIBITM = "libitm"
+"""In the name of GCC's library, which has nothing of RPython's."""
+_MARKS = dict(zip((Library.RPYTHON, Library.LIBITM), MARKS, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class StmTarget:
+    """A process whose transactions can be traced, and how."""
+
+    process: StmProcess
+    file: MappedFile
+    sites: StmSites
+    load_bias: int
+    """Run-time address less the file's own."""
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.file.close()
+
+    def event_function(self, memory: ProcessMemory) -> int | None:
+        """Return what the process gives its events to now, as an address of the file.
+
+        None where it does not log. Raises OSError where the process runs another program.
+        """
+        if self.sites.event_pointer is None:
+            return None
+        return _read_pointer(memory, self.load_bias, self.sites.event_pointer)
+
+
+def inspect_stm(pid: int, libraries: Collection[Library] = tuple(Library)) -> StmTarget | None:
+    """Return how to trace the transactions of process *pid*; None where it has none.
+
+    Those of other *libraries* are not looked for. Raises NotPython where it is gone, and
+    NotPermitted.
+    """
+    try:
+        with ProcessMemory(pid) as memory:
+            for code_file in _candidates(pid):
+                name = PurePosixPath(code_file.path).name
+                if Library.LIBITM not in libraries and _LIBITM in name:
+                    continue
+                target = _target(pid, code_file, memory, libraries)
+                if target is not None:
+                    return target
+    except (FileNotFoundError, ProcessLookupError) as error:
+        raise NotPython(f"there is no process {pid}") from error
+    except PermissionError as error:
+        raise NotPermitted(
+            f"not permitted to look into process {pid} ({error.strerror})"
+        ) from error
+    return None
+
+
+def _candidates(pid: int) -> list[CodeFile]:
+    return list(code_files(procfs.read_maps(pid)))
+
+
+def _target(
+    pid: int, code_file: CodeFile, memory: ProcessMemory, libraries: Collection[Library]
+) -> StmTarget | None:
+    try:
+        with contextlib.ExitStack() as closing:
+            file = closing.enter_context(contextlib.closing(open_mapped(pid, code_file.first)))
+            if not file.held.mentions(_MARKS[library] for library in libraries):
+                return None
+            image = file.image()
+            load_bias, *_ = load_biases(image.segments, code_file)
+            sites = find_sites(image, lambda vaddr: _read_pointer(memory, load_bias, vaddr))
+            if sites is None or sites.library not in libraries:
+                return None
+            process = _process(pid, code_file.first, image, sites)
+            closing.pop_all()
+            return StmTarget(process, file, sites, load_bias)
+    except (ElfError, NotPython, ValueError):
+        # It is no ELF file, empty, or not on disk any more.
+        return None
+
+
+def _read_pointer(memory: ProcessMemory, load_bias: int, vaddr: int) -> int | None:
+    (value,) = _POINTER.unpack(memory.read(vaddr + load_bias, _POINTER.size))
+    return value - load_bias if value else None
+
+
+def _process(pid: int, mapping: Mapping, image: ElfImage, sites: StmSites) -> StmProcess:
+    container_id, pod_uid = procfs.read_cgroup(pid)
+    return StmProcess(
+        pid=pid,
+        name=process_name(procfs.read_command_line(pid)),
+        library=sites.library,
+        method=sites.method,
+        path=mapping.path,
+        build_id=image.build_id,
+        checks=sites.checks,
+        container_id=container_id,
+        pod_uid=pod_uid,
+    )

@@ -1,0 +1,114 @@
+"""Turns what the kernel's tables hold into totals."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from gilscope.model.gil import Record, Tally
+from gilscope.model.histogram import Histogram
+from gilscope.model.transactions import Library, StmProcess, StmThread, StmTotals
+from gilscope.text.printable import label
+
+__all__ = ["OTHER", "RESTART_REASONS", "WAITS", "RawStm", "busiest_first", "thread_of", "totals_of"]
+
+OTHER = "other"
+
+WAITS: Final = (
+    "STM_WAIT_FREE_SEGMENT",
+    "STM_WAIT_SYNCING",
+    "STM_WAIT_SYNC_PAUSE",
+    "STM_WAIT_OTHER_INEVITABLE",
+)
+"""In the order of the numbers in the probe."""
+
+RESTART_REASONS: Final = (
+    "REALLOCATE",
+    "LOCKED_READ",
+    "LOCKED_WRITE",
+    "VALIDATE_READ",
+    "VALIDATE_WRITE",
+    "VALIDATE_COMMIT",
+    "SERIAL_IRR",
+    "NOT_READONLY",
+    "CLOSED_NESTING",
+    "INIT_METHOD_GROUP",
+    "UNINSTRUMENTED_CODE",
+)
+"""libitm's gtm_restart_reason, in its order."""
+
+
+@dataclass(slots=True)
+class RawStm:
+    """What the tables hold of one process."""
+
+    at_ns: int
+    """CLOCK_MONOTONIC."""
+    totals: Record
+    threads: dict[int, Record] = field(default_factory=dict)
+    """By thread id."""
+    reasons: dict[str, int] = field(default_factory=dict)
+    lost: dict[str, int] = field(default_factory=dict)
+
+
+def totals_of(process: StmProcess, raw: RawStm, threads: tuple[StmThread, ...]) -> StmTotals:
+    """Return the totals of *process*, with None for what its method does not see."""
+    record, method = raw.totals, process.method
+    is_libitm = process.library is Library.LIBITM
+    restarts = record["restarts"]
+    return StmTotals(
+        at_ns=raw.at_ns,
+        commits=record["commits"],
+        committed=_histogram(record, "committed") if method.has_commit_times else None,
+        aborts=record["aborts"] if method.has_aborts else None,
+        aborted=_histogram(record, "aborted") if method.has_aborts else None,
+        cancels=record["cancels"] if is_libitm else None,
+        conflicts=record["conflicts"] if method.has_waits else None,
+        waits={
+            kind: Tally(record["wait_ns"][number], record["waits"][number])
+            for number, kind in enumerate(WAITS)
+        }
+        if method.has_waits
+        else None,
+        inevitable=_reasons(raw.reasons, record["unnamed"]),
+        restarts=_restarts(restarts) if is_libitm and method.has_aborts else None,
+        threads=threads,
+        lost_events=raw.lost,
+        traps=record["traps"],
+    )
+
+
+def thread_of(tid: int, record: Record) -> StmThread:
+    """Return the thread *tid*, of which the table holds *record*."""
+    return StmThread(
+        tid,
+        label(bytes(record["name"]).split(b"\0", 1)[0].decode(errors="replace")),
+        Tally(record["committed_ns"], record["commits"]),
+        Tally(record["aborted_ns"], record["aborts"]),
+    )
+
+
+def busiest_first(threads: Iterable[StmThread]) -> tuple[StmThread, ...]:
+    """Return *threads*, those with the most commits first."""
+    return tuple(sorted(threads, key=lambda thread: (-thread.committed.count, thread.tid)))
+
+
+def _histogram(record: Record, name: str) -> Histogram:
+    return Histogram(tuple(record[f"{name}_slots"]), record[f"{name}_ns"])
+
+
+def _reasons(named: Mapping[str, int], unnamed: int) -> dict[str, int]:
+    # What a program gives as its reasons may differ in what cannot be shown.
+    shown: Counter[str] = Counter()
+    for reason, count in named.items():
+        shown[label(reason)] += count
+    ranked = dict(sorted(shown.items(), key=lambda item: (-item[1], item[0])))
+    return ranked | {OTHER: ranked.get(OTHER, 0) + unnamed} if unnamed else ranked
+
+
+def _restarts(counts: tuple[int, ...]) -> dict[str, int]:
+    named = {
+        reason: counts[number] for number, reason in enumerate(RESTART_REASONS) if counts[number]
+    }
+    rest = sum(counts[len(RESTART_REASONS) :])
+    return named | {OTHER: rest} if rest else named

@@ -1,0 +1,347 @@
+"""Traces the transactions of processes: attaches the probes and says what they have counted."""
+
+import contextlib
+import logging
+import os
+import select
+import threading
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+from gilscope.arch.x86_64.emulation import is_emulated
+from gilscope.bpf.uprobes.hooks import Hook
+from gilscope.errors import GilscopeError, NotPython
+from gilscope.model.transactions import Library, Method, StmObservation, StmThread
+from gilscope.process import procfs
+from gilscope.process.access import answering
+from gilscope.process.breakpoints import addresses_of, first_missing
+from gilscope.process.memory import ProcessMemory
+from gilscope.process.memory_reader import MemoryReader
+from gilscope.process.pidfd import open_pidfd
+from gilscope.process.reads import ProcessReads, Reads
+from gilscope.transactions.plan import StmPlan
+from gilscope.transactions.probe import StmProbe
+from gilscope.transactions.target import StmTarget, inspect_stm
+from gilscope.transactions.totals import RawStm, busiest_first, thread_of, totals_of
+from gilscope.transactions.window import StmWindow
+from gilscope.transactions.window_thread import WindowThread
+from gilscope.transactions.windows import StmWindows
+
+__all__ = ["StmTracer"]
+
+_log = logging.getLogger(__name__)
+
+_SETTLE_S = 5.0
+_INSTRUCTION = 2
+"""Bytes that tell whether the kernel emulates it."""
+
+
+@dataclass(slots=True)
+class _Traced:
+    target: StmTarget
+    memory: ProcessMemory
+    pidfd: int
+    window: StmWindow
+    since_ns: int
+    addresses: tuple[int, ...]
+    """Where its probes are in its memory, while its window is open."""
+    reads: Reads
+    """What its memory is read by."""
+    dead: list[StmThread] = field(default_factory=list)
+    """The threads that have ended."""
+    ended_s: float | None = None
+    """On the monotonic clock; None: it is traced."""
+    invalid: str = ""
+
+    @property
+    def sees_events(self) -> bool:
+        return self.target.sites.event_function is not None
+
+
+class StmTracer:
+    """The processes whose transactions are traced. Any thread may call its methods."""
+
+    def __init__(
+        self,
+        load: Callable[[], StmProbe] = StmProbe,
+        *,
+        keep_threads: bool = True,
+        plan: StmPlan | None = None,
+    ) -> None:
+        """Trace with the probe that *load* makes when the first process is attached.
+
+        With *keep_threads* dead threads stay listed; without, a process that runs for ever takes
+        no more memory. *plan* says how closely; by default all the time.
+        """
+        self._load = load
+        self._keep_threads = keep_threads
+        self._probe: StmProbe | None = None
+        self._windows = StmWindows(plan or StmPlan())
+        self._window_thread: WindowThread | None = None
+        self._traced: dict[int, _Traced] = {}
+        self._ends = select.epoll()
+        self._pid_of: dict[int, int] = {}
+        """By pidfd, of the processes that have not ended."""
+        self._lock = threading.RLock()
+        self._reader = MemoryReader()
+        self._settle_at_s = 0.0
+        self._known_losses = 0
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The processes that are traced and have not ended."""
+        with self._lock:
+            return tuple(pid for pid, traced in self._traced.items() if traced.ended_s is None)
+
+    @property
+    def traps(self) -> int:
+        """How often any process has run into a probe so far."""
+        with self._lock:
+            return self._windows.traps
+
+    def find(self, pid: int, libraries: Collection[Library] = tuple(Library)) -> StmTarget | None:
+        """Return how to trace *pid*, None where it runs no transactions of any of *libraries*.
+
+        Raises as `inspect_stm` does, and MemoryUnanswered.
+        """
+        with answering(pid):
+            return self._reader.read(pid, lambda: inspect_stm(pid, libraries), discard=_let_go)
+
+    def attach(self, target: StmTarget) -> None:
+        """Begin to trace *target*.
+
+        Raises NotPython, NotPermitted, MemoryUnanswered or KernelOrBccMissing.
+        """
+        pid = target.process.pid
+        with self._lock, answering(pid), contextlib.ExitStack() as undo:
+            self._end(pid)
+            self._windows.forget(pid)
+            probe = self._loaded()
+            try:
+                # Both stay bound to the program that runs now: whatever comes after it has the
+                # same pid, but is not reached through them.
+                pidfd = open_pidfd(pid)
+                undo.callback(os.close, pidfd)
+                memory = undo.enter_context(ProcessMemory(pid))
+                reads = ProcessReads(self._reader, pid, memory)
+                window = self._window(probe, target, reads(lambda: _stepped(target, memory)))
+                undo.callback(probe.forget, pid)
+                undo.callback(probe.detach, pid)
+                undo.callback(lambda: probe.await_closing(pid, window.close()))
+                self._windows.begin(pid, pidfd, target, window)
+                undo.callback(self._windows.forget, pid)
+                undo.callback(self._windows.end, pid)
+                # The memory is that of the program that runs now; the target was found before.
+                event = reads(lambda: target.event_function(memory))
+            except (FileNotFoundError, ProcessLookupError) as error:
+                raise NotPython(f"process {pid} ended while it was being attached") from error
+            if event != target.sites.event_function:
+                raise NotPython(
+                    f"process {pid} changed while it was being attached",
+                    remedy="It may be replacing its program, or beginning to log: try again.",
+                )
+            addresses = addresses_of(
+                target.file.mapping,
+                procfs.read_maps(pid),
+                [hook.offset for hook in target.sites.hooks],
+            )
+            since_ns = time.monotonic_ns()
+            self._traced[pid] = _Traced(target, memory, pidfd, window, since_ns, addresses, reads)
+            self._ends.register(pidfd, select.EPOLLIN)
+            self._pid_of[pidfd] = pid
+            undo.pop_all()
+        if self._window_thread is not None:
+            self._window_thread.wake()
+
+    def drop_ended(self, kept_s: float) -> None:
+        """Forget what was counted of processes that have ended *kept_s* ago or earlier."""
+        with self._lock:
+            for pid, traced in list(self._traced.items()):
+                ended_s = traced.ended_s
+                if ended_s is not None and time.monotonic() - ended_s >= kept_s:
+                    del self._traced[pid]
+                    self._windows.forget(pid)
+                    if self._probe is not None:
+                        self._probe.forget(pid)
+
+    def tick(self) -> None:
+        """Look after all processes. To be called a few times a second."""
+        with self._lock:
+            for pidfd, _ in self._ends.poll(0):
+                self._end(self._pid_of[pidfd])
+            losses = 0 if self._probe is None else self._probe.keeper_losses
+            for traced in self._traced.values():
+                if traced.ended_s is not None:
+                    continue
+                self._look_at(traced)
+                if losses != self._known_losses and traced.ended_s is None:
+                    traced.invalid = "the process that held its probes has ended"
+                    self._end(traced.target.process.pid)
+            self._known_losses = losses
+            if self._probe is not None:
+                self._hear(self._probe)
+            if time.monotonic() >= self._settle_at_s:
+                # Dead threads leave the tables, also if nobody asks.
+                self.observe()
+
+    def observe(self) -> list[StmObservation]:
+        """Return what has been counted of every process until now."""
+        with self._lock:
+            if self._probe is None:
+                return []
+            self._settle_at_s = time.monotonic() + _SETTLE_S
+            for traced in self._traced.values():
+                self._believe_or_end(traced)
+            raw = self._probe.read()
+            return [
+                self._observation(traced, raw[pid])
+                for pid, traced in self._traced.items()
+                if pid in raw
+            ]
+
+    def close(self) -> None:
+        """Take the probes out of all processes."""
+        if self._window_thread is not None:
+            self._window_thread.close()
+        with self._lock:
+            for pid in list(self._traced):
+                self._end(pid)
+            if self._probe is not None:
+                self._probe.close()
+                self._probe = None
+            self._ends.close()
+        self._reader.close()
+
+    def _loaded(self) -> StmProbe:
+        if self._probe is None:
+            self._probe = self._load()
+            if self._windows.has_budget:
+                self._window_thread = WindowThread(
+                    self._probe.notice_ring, self._step, lambda: self._windows.due_ns
+                )
+        return self._probe
+
+    def _step(self) -> None:
+        """Open and end the windows that are due."""
+        with self._lock:
+            if self._probe is not None:
+                self._probe.beat()
+                self._hear(self._probe)
+                self._windows.step()
+
+    def _hear(self, probe: StmProbe) -> None:
+        """Take what the probes have noticed: windows that have ended, and children."""
+        for pid in probe.take_notices().forked:
+            traced = self._traced.get(pid)
+            if traced is None or not traced.window.is_open:
+                continue
+            try:
+                # The child has the breakpoints in its copy of the memory, and is not traced.
+                probe.leave_to_the_attached(traced.window.hooks)
+            except (GilscopeError, OSError) as error:
+                _log.debug("forks of process %d keep its probes for now: %s", pid, error)
+
+    def _window(self, probe: StmProbe, target: StmTarget, stepped: set[str]) -> StmWindow:
+        hooks = [Hook(hook.program, target.file.path, hook.offset) for hook in target.sites.hooks]
+        return probe.window(
+            target.process.pid,
+            hooks,
+            knows_events=target.process.method is Method.EVENTS,
+            stepped=stepped,
+        )
+
+    def _observation(self, traced: _Traced, raw: RawStm) -> StmObservation:
+        process, window = traced.target.process, traced.window
+        has_ended = traced.ended_s is not None
+        return StmObservation(
+            process,
+            traced.since_ns,
+            totals_of(process, raw, self._threads(traced, raw)),
+            traced.invalid,
+            has_ended,
+            cost=self._windows.cost(process.pid, is_alive=not has_ended),
+            observed_ns=window.observed_ns(raw.at_ns),
+            is_whole=window.is_whole,
+        )
+
+    def _threads(self, traced: _Traced, raw: RawStm) -> tuple[StmThread, ...]:
+        records = dict(raw.threads)
+        for tid, record in raw.threads.items():
+            if not record["exited_ns"]:
+                continue
+            # Its record is final. It leaves the map, which never fills up so.
+            del records[tid]
+            if self._probe is not None:
+                self._probe.forget_thread(tid)
+            if self._keep_threads:
+                traced.dead.append(thread_of(tid, record))
+        alive = [thread_of(tid, record) for tid, record in records.items()]
+        return busiest_first([*alive, *traced.dead])
+
+    def _look_at(self, traced: _Traced) -> None:
+        """Notice the end of the program, or of what the probes see."""
+        try:
+            event = traced.reads(lambda: traced.target.event_function(traced.memory))
+        except OSError:
+            traced.invalid = traced.reads.stopped
+            self._end(traced.target.process.pid)
+            return
+        if traced.reads.stopped or not traced.memory.is_there:
+            traced.invalid = traced.reads.stopped
+            self._end(traced.target.process.pid)
+            return
+        if event != traced.target.sites.event_function and traced.sees_events:
+            traced.invalid = "the program has ended its log, which is where its events came from"
+            self._end(traced.target.process.pid)
+
+    def _believe_or_end(self, traced: _Traced) -> None:
+        """Look whether the probes are still in the code: without them nothing seems to happen."""
+        window = traced.window
+        if traced.ended_s is not None or not window.is_open or window.has_used_up:
+            return
+        try:
+            missing = traced.reads(lambda: first_missing(traced.memory, traced.addresses))
+        except OSError:
+            return  # it runs another program by now, or does not answer, as the next tick says
+        if missing is not None:
+            traced.invalid = f"its probe at {missing:#x} has gone: something writes over its code"
+            self._end(traced.target.process.pid)
+
+    def _end(self, pid: int) -> None:
+        traced = self._traced.get(pid)
+        if traced is None or traced.ended_s is not None:
+            return
+        traced.ended_s = time.monotonic()
+        self._ends.unregister(traced.pidfd)
+        del self._pid_of[traced.pidfd]
+        self._windows.end(pid)
+        if self._probe is not None:
+            self._probe.await_closing(pid, traced.window.close())
+            self._probe.detach(pid)
+        os.close(traced.pidfd)
+        traced.memory.close()
+        traced.target.file.close()
+
+
+def _let_go(target: StmTarget | None) -> None:
+    if target is not None:
+        target.close()
+
+
+def _stepped(target: StmTarget, memory: ProcessMemory) -> set[str]:
+    """Return the programs whose traps the kernel has to single-step, at any of their places."""
+    code = [
+        mapping
+        for mapping in procfs.read_maps(target.process.pid)
+        if mapping.executable and mapping.path == target.file.mapping.path
+    ]
+    return {
+        hook.program
+        for hook in target.sites.hooks
+        if not any(
+            is_emulated(memory.read(mapping.start + hook.offset - mapping.offset, _INSTRUCTION))
+            for mapping in code
+            if 0 <= hook.offset - mapping.offset < mapping.end - mapping.start - _INSTRUCTION
+        )
+    }

@@ -1,0 +1,107 @@
+"""The part of the landing page that says who keeps whom waiting."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from markupsafe import Markup
+
+from gilscope.model.gil import Observation, Process
+from gilscope.reports.html.markup import tag, text
+from gilscope.series.blocking import Lately
+from gilscope.text.units import percent, short_duration
+from gilscope.web.page.table import table
+
+__all__ = ["MOST_PAIRS", "blame_section"]
+
+MOST_PAIRS = 5
+_MOST_PROCESSES = 20
+
+_NS_PER_S = 1_000_000_000
+_S_PER_MINUTE = 60
+_UNTIL_MINUTES = 120
+_UNTIL_HOURS = 120 * _S_PER_MINUTE
+
+_PAIR_COLUMNS = (
+    ("lost each second", "n t"),
+    ("of the loss", "n t"),
+    ("kind", "k"),
+    ("waiter", "s"),
+    ("held by", "s"),
+)
+_HOLDER_COLUMNS = (
+    ("until it let go", "n t"),
+    ("longest", "n t"),
+    ("times", "n t"),
+    ("holder", "s"),
+)
+
+
+def blame_section(
+    observations: Iterable[Observation], lately: Mapping[int, Lately]
+) -> Iterator[Markup]:
+    """Yield the section as lines of HTML, the process that has lost most lately first."""
+    known = [
+        (seen.process, lately[seen.process.pid])
+        for seen in observations
+        if seen.process.pid in lately and not seen.ended
+    ]
+    told = [(process, lost) for process, lost in known if lost.pairs or lost.slow_holders]
+    told.sort(key=lambda each: -_per_second(each[1].lost_ns, each[1]))
+    if not told:
+        return
+    yield Markup("<h2>Who keeps whom waiting</h2>")
+    for process, lost in told[:_MOST_PROCESSES]:
+        yield from _process(process, lost)
+    left = len(told) - _MOST_PROCESSES
+    if left > 0:
+        yield tag("p", f"{left} more that have lost less are left out here.", class_="quiet")
+
+
+def _process(process: Process, lost: Lately) -> Iterator[Markup]:
+    yield tag("h3", text(process.name), " ", tag("span", process.pid, class_="quiet"))
+    if lost.pairs:
+        rate = short_duration(_per_second(lost.lost_ns, lost))
+        caption = f"Its threads have lost {rate} each second {_period(lost)}."
+        yield from table("pairs", _PAIR_COLUMNS, _pairs(lost), caption, is_named=False)
+    else:
+        yield tag("p", f"Its threads have lost nothing {_period(lost)}.", class_="quiet")
+    if lost.slow_holders:
+        holders = (
+            (
+                short_duration(slow.drop_latency.ns),
+                short_duration(slow.longest_ns),
+                str(slow.drop_latency.count),
+                text(slow.holder),
+            )
+            for slow in lost.slow_holders
+        )
+        caption = "Did not let go of the GIL within 10 ms when asked, since the process is traced."
+        yield from table("pairs", _HOLDER_COLUMNS, holders, caption, is_named=False)
+
+
+def _pairs(lost: Lately) -> Iterator[tuple[str, ...]]:
+    for pair in lost.pairs:
+        yield (*_loss(pair.lost_ns, lost), pair.kind, text(pair.waiter), text(pair.holder))
+    left_ns = lost.lost_ns - sum(pair.lost_ns for pair in lost.pairs)
+    if left_ns > 0:
+        yield (*_loss(left_ns, lost), "", "all other pairs", "")
+
+
+def _loss(ns: int, lost: Lately) -> tuple[str, str]:
+    return short_duration(_per_second(ns, lost)), percent(ns / max(1, lost.lost_ns))
+
+
+def _per_second(ns: int, lost: Lately) -> int:
+    return ns * _NS_PER_S // max(1, lost.period_ns)
+
+
+def _period(lost: Lately) -> str:
+    length = _length(lost.period_ns // _NS_PER_S)
+    return f"in the {length} since it is traced" if lost.is_all else f"in the last {length}"
+
+
+def _length(period_s: int) -> str:
+    if period_s < _UNTIL_MINUTES:
+        return f"{max(1, period_s)} s"
+    if period_s < _UNTIL_HOURS:
+        return f"{period_s // _S_PER_MINUTE} min"
+    return f"{period_s // _S_PER_MINUTE // _S_PER_MINUTE} h"

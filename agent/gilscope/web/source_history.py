@@ -1,0 +1,158 @@
+"""Remembers what a source has shown in the last minutes, for those who look at the page."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from gilscope.exporter.source import Logs, Source
+from gilscope.model.agent import AgentState
+from gilscope.model.gil import Observation, Refusal
+from gilscope.model.transactions import StmObservation
+from gilscope.series.blocking import BlockingSeries
+from gilscope.series.recent import Curve, History, Totals
+from gilscope.stm_log.sums import FollowedLog
+
+__all__ = ["SourceHistory"]
+
+_log = logging.getLogger(__name__)
+
+_S = 1_000_000_000
+_UNWATCHED_NS = 10 * _S
+_BEAT_S = 6.0
+_UNKNOWN = -1
+_MOST_LAG = 0.05
+"""Of a log's size; what has more to be read is behind."""
+
+_Key = tuple[int, int]
+"""Pid and when it was attached to: numbers of processes come again."""
+
+
+class SourceHistory:
+    """A source, and the last minutes of what it has shown.
+
+    Every scrape and every view of the page is a look that is kept. Where Prometheus scrapes, that
+    costs nothing more; where nobody does, there is a look every ten seconds, so that who opens the
+    page sees what was before.
+    """
+
+    def __init__(
+        self, source: Source, logs: Logs | None, unwatched_ns: int = _UNWATCHED_NS
+    ) -> None:
+        """Watch *source*, and *logs* where they are followed.
+
+        `keep_up` looks when nobody has for *unwatched_ns*.
+        """
+        self.bcc_version = source.bcc_version
+        self._source = source
+        self._logs = logs
+        self._unwatched_ns = unwatched_ns
+        self._looked_ns = 0
+        self._processes: History[_Key] = History()
+        self._transactions: History[_Key] = History()
+        self._followed: History[str] = History()
+
+    def observe(self) -> Sequence[Observation]:
+        """Return the state of every traced process now."""
+        self._looked_ns = time.monotonic_ns()
+        seen = self._source.observe()
+        valid = [each for each in seen if not each.invalid]
+        at_ns = max((each.totals.at_ns for each in valid), default=time.monotonic_ns())
+        self._processes.enter(at_ns, {_key(each): _totals(each) for each in valid})
+        return seen
+
+    def observe_transactions(self) -> Sequence[StmObservation]:
+        """Return the state of every process whose transactions are traced now."""
+        seen = self._source.observe_transactions()
+        at_ns = max((each.totals.at_ns for each in seen), default=time.monotonic_ns())
+        self._transactions.enter(at_ns, {_key(each): _stm_totals(each) for each in seen})
+        return seen
+
+    def refusals(self) -> Sequence[Refusal]:
+        """Return the Pythons that were found and cannot be traced."""
+        return self._source.refusals()
+
+    def agent_state(self) -> AgentState:
+        """Return the state of the agent itself now."""
+        return self._source.agent_state()
+
+    def logs(self) -> Sequence[FollowedLog]:
+        """Return what is known of the STM logs; none where none are followed."""
+        if self._logs is None:
+            return ()
+        logs = self._logs()
+        # What was written long ago would look like a loss of now.
+        read = [log for log in logs if log.lag_bytes <= log.size * _MOST_LAG]
+        self._followed.enter(
+            time.monotonic_ns(), {log.name: Totals(_UNKNOWN, log.lost_ns) for log in read}
+        )
+        return logs
+
+    def curves(self, seen: Sequence[Observation]) -> dict[int, Curve]:
+        """Return the last minutes of the processes in *seen*, by pid."""
+        return {
+            each.process.pid: self._processes.curve(_key(each), each.totals.at_ns, _totals(each))
+            for each in seen
+            if not each.invalid
+        }
+
+    def stm_curves(self, seen: Sequence[StmObservation]) -> dict[int, Curve]:
+        """Return the last minutes of the processes with transactions in *seen*, by pid."""
+        return {
+            each.process.pid: self._transactions.curve(
+                _key(each), each.totals.at_ns, _stm_totals(each)
+            )
+            for each in seen
+        }
+
+    def log_curves(self, logs: Sequence[FollowedLog]) -> dict[str, Curve]:
+        """Return the last minutes of *logs*, by name."""
+        at_ns = time.monotonic_ns()
+        return {
+            log.name: self._followed.curve(log.name, at_ns, Totals(_UNKNOWN, log.lost_ns))
+            for log in logs
+        }
+
+    def keep_up(
+        self,
+        book: BlockingSeries,
+        stopped: threading.Event,
+        beat: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Look by itself, for *book* as well, whenever nobody else does, until *stopped* is set.
+
+        *beat* is called again and again.
+        """
+        while not stopped.wait(min(self._due_ns() / _S, _BEAT_S)):
+            beat()
+            if self._due_ns() > 0:
+                continue  # somebody has looked meanwhile
+            try:
+                with book.turn:
+                    book.lately(self.observe(), 0)
+                self.observe_transactions()
+                self.logs()
+            except Exception:  # noqa: BLE001 - the next look may well succeed
+                _log.exception("could not look at what is followed this time")
+
+    def _due_ns(self) -> int:
+        """Return for how long nobody needs to look."""
+        return max(0, self._looked_ns + self._unwatched_ns - time.monotonic_ns())
+
+
+def _key(seen: Observation | StmObservation) -> _Key:
+    return seen.process.pid, seen.since_ns
+
+
+def _totals(seen: Observation) -> Totals:
+    held = [gil.held_ns for gil in seen.totals.gils if gil.held_ns is not None]
+    return Totals(
+        seen.since_ns,
+        sum(thread.wait_ns for thread in seen.totals.threads),
+        sum(held) if held else None,
+    )
+
+
+def _stm_totals(seen: StmObservation) -> Totals:
+    aborted = seen.totals.aborted
+    return Totals(seen.since_ns, 0 if aborted is None else aborted.sum_ns)

@@ -1,0 +1,106 @@
+// Looks at the locks of other processes at random times, in a thread that needs no interpreter.
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "estimate.h"
+#include "remote_memory/remote.h"
+
+// What windows have covered of a process: by those that are over, and since when one is open.
+struct held_coverage {
+    int64_t covered_ns;
+    // UINT64_MAX: none is.
+    uint64_t open_since_ns;
+};
+
+// The memory of a process, with a descriptor of its own: it is read while nothing is guarded.
+struct held_memory {
+    struct remote remote;
+    // Locks and looks that have it.
+    int users;
+};
+
+struct held_lock {
+    int pid;
+    struct held_memory *memory;
+    // Of the condition variable beside it.
+    uint64_t cond;
+    struct held_coverage coverage;
+    struct held_estimate estimate;
+    // Whether windows have left nothing to be decided by the last look, which was left out then.
+    bool is_covered;
+};
+
+// A read that is wanted: of which lock, and what has come of it.
+struct held_read {
+    int pid;
+    uint64_t cond;
+    struct held_memory *memory;
+    bool is_done;
+    int32_t locked;
+};
+
+struct lock_sampler {
+    // Guards all the rest. It is not held while memory is read, which may take for ever.
+    pthread_mutex_t mutex;
+    // Signalled when there is something to look at after all, and at the end.
+    pthread_cond_t changed;
+    bool is_closed;
+    // In no order: all are looked at each time, whoever asks for one asks seldom, and there are
+    // hundreds at the most.
+    struct held_lock *locks;
+    size_t count;
+    size_t room;
+    uint64_t random;
+    // Of one core.
+    double cpu_share;
+    // So many looks a second are enough for each unit of share (1 - share), the variance of a look;
+    // infinity: never enough.
+    double enough_looks;
+    // Of a wake-up, in CPU time, smoothed.
+    double cost_ns;
+    // What the thread has used.
+    int64_t cpu_ns;
+    // Whose memory the thread reads just now, 0: nobody's; and how many reads have begun at all.
+    int reading_pid;
+    uint64_t reads;
+};
+
+// False: there is no memory for it.
+bool lock_sampler_init(struct lock_sampler *sampler, uint64_t seed, double cpu_share,
+                       double enough_looks);
+void lock_sampler_free(struct lock_sampler *sampler);
+
+// The functions below want the mutex to be held.
+
+// NULL: it is not known.
+struct held_lock *lock_sampler_find(struct lock_sampler *sampler, int pid, uint64_t cond);
+
+// Begins with a lock at `cond` of the process that `remote` reads, whose descriptor is copied. One
+// that is there already goes on as it is. False: there is no memory, or no descriptor, for it.
+bool lock_sampler_add(struct lock_sampler *sampler, const struct remote *remote, uint64_t cond,
+                      struct held_coverage coverage, int64_t at_ns);
+void lock_sampler_cover(struct lock_sampler *sampler, int pid, struct held_coverage coverage);
+void lock_sampler_drop(struct lock_sampler *sampler, int pid);
+
+// Looks at the locks of one process at `at_ns`, which is now. Lets go of the mutex while it reads.
+void lock_sampler_look(struct lock_sampler *sampler, int pid, int64_t at_ns);
+
+// How far apart wake-ups are in the mean: as far as the CPU time wants that they take, or farther
+// where that is enough for the lock that needs most looks, of those that need any.
+double lock_sampler_mean_gap_ns(const struct lock_sampler *sampler);
+
+// Draws how long to sleep: half to one and a half times the mean, all equally likely.
+int64_t lock_sampler_next_gap_ns(struct lock_sampler *sampler);
+
+// The functions below take the mutex themselves.
+
+// Looks at everything until `lock_sampler_close`.
+void lock_sampler_run(struct lock_sampler *sampler);
+void lock_sampler_close(struct lock_sampler *sampler);
+
+// How far apart wake-ups are in the mean where each takes `cost_ns` of CPU time.
+double held_mean_gap_ns(double cost_ns, double cpu_share);

@@ -1,0 +1,205 @@
+"""What gilscope cannot trace or may not do, and how it says so."""
+
+import shutil
+import struct
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from accuracy.truth import exact_counts, started
+from gilscope.doctor.machine import read_machine
+from gilscope.doctor.remedies import grant
+from gilscope.elf.image import ElfImage
+from gilscope.runtimes.cpython.detect import identify
+from support.commands.gilscope import Outcome, gilscope, gilscope_started
+from support.interpreters.builds import build
+from support.interpreters.known import REFUSED_INTERPRETERS, Interpreter
+from support.tracing.trace import command_of
+
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
+
+_PYTHON = "/usr/bin/python3"
+_IDLE = "import sys; sys.stdout.write('1\\n'); sys.stdout.flush(); sys.stdin.readline()"
+_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+
+
+def _root_with(*capabilities: str) -> tuple[str, ...]:
+    names = "".join(f",+{name}" for name in capabilities)
+    return ("setpriv", f"--bounding-set=-all{names}", "--inh-caps=-all")
+
+
+@contextmanager
+def _idle(command: Sequence[str]) -> Iterator[int]:
+    """Start an interpreter that waits for a line; yield its pid."""
+    with subprocess.Popen(
+        [*command, "-c", _IDLE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process.pid
+        process.kill()
+
+
+def _granting(capabilities: Sequence[str]) -> str:
+    return grant(capabilities, read_machine())
+
+
+def _assert_refused(outcome: Outcome, exit_code: int, *words: str) -> None:
+    """Exit code, one line of what and why, and at least one line of what to do."""
+    error, *remedy = outcome.messages.splitlines()
+
+    assert (exit_code, "") == (outcome.exit_code, outcome.output)
+    assert error.startswith("error: ")
+    assert "Traceback" not in outcome.messages
+    assert remedy
+    for text in words:
+        assert text in outcome.messages
+
+
+_WHAT = {
+    "pyenv-2.7": ("this is CPython 2", "CPython 3.8 to 3.15"),
+    "pyenv-3.6": ("this is CPython 3.6 or older; the oldest", "CPython 3.8 to 3.15"),
+    "pyenv-3.7": ("this is CPython 3.7.16; the oldest", "CPython 3.8 to 3.15"),
+    "pypy3": ("this is PyPy", "CPython 3.8 to 3.15"),
+}
+
+
+@pytest.mark.parametrize("interpreter", REFUSED_INTERPRETERS)
+def test_other_pythons_are_refused(interpreter: Interpreter) -> None:
+    """
+    CPython 2, old CPython 3 and PyPy give exit code 8, their name, and what is known instead.
+    """
+    with _idle(command_of(interpreter)) as pid:
+        outcome = gilscope("record", "-p", str(pid))
+
+    _assert_refused(outcome, 8, f"process {pid}: ", *_WHAT[interpreter.name])
+
+
+def test_other_python_as_a_command_runs_to_its_end_first() -> None:
+    """
+    A command that turns out to be a Python 2 does its work; then the refusal comes.
+    """
+    command = command_of(build("pyenv-2.7"))
+    outcome = gilscope("record", "--", *command, "-c", "print(raw_input())", typed="done\n")
+
+    assert (8, "done\n") == (outcome.exit_code, outcome.output)
+    assert "this is CPython 2" in outcome.messages
+
+
+def test_python_without_a_gil_is_refused(tmp_path: Path) -> None:
+    """
+    A build that says of itself that it is free-threaded gives exit code 7, not zero waits.
+    """
+    # No distribution has one: a copy of an ordinary build is made to say so.
+    original = build("pyenv-3.13")
+    library = Path(shutil.copy(original.elf, tmp_path))
+    content = bytearray(library.read_bytes())
+    with_gil = identify(ElfImage(bytes(content)))
+    assert with_gil.debug_offsets is not None
+    head = struct.pack("<2Q", *with_gil.debug_offsets[:2])
+    struct.pack_into("<Q", content, content.index(head) + 16, 1)
+    library.write_bytes(content)
+    with _idle(["env", f"LD_LIBRARY_PATH={tmp_path}", *original.argv]) as pid:
+        outcome = gilscope("record", "-p", str(pid))
+
+    _assert_refused(outcome, 7, "free-threaded build of CPython 3.13.0", "--disable-gil")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["record", "-p", "{pid}"],
+        ["record", "--", "true"],
+        ["serve", "--match", "x", "--listen", "127.0.0.1:0"],
+    ],
+    ids=["record-pid", "record-command", "serve"],
+)
+@pytest.mark.parametrize(
+    "wrapper", [_NOBODY, _root_with(), _root_with("sys_ptrace")], ids=["nobody", "none", "ptrace"]
+)
+def test_without_permission(wrapper: Sequence[str], arguments: Sequence[str]) -> None:
+    """
+    Without CAP_BPF and CAP_PERFMON nothing works: exit code 5, and the capabilities to grant.
+    """
+    with _idle([_PYTHON]) as pid:
+        line = [word.format(pid=pid) for word in arguments]
+        outcome = gilscope(*line, wrapper=wrapper)
+
+    _assert_refused(outcome, 5, " missing", "CAP_")
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "missing"),
+    [
+        (("bpf", "perfmon"), ("CAP_DAC_READ_SEARCH", "CAP_SYS_PTRACE")),
+        (("bpf", "perfmon", "sys_ptrace"), ("CAP_DAC_READ_SEARCH",)),
+    ],
+)
+def test_process_of_somebody_else(capabilities: Sequence[str], missing: Sequence[str]) -> None:
+    """
+    What it takes to look into another user's process is said, and how it is given: exit code 5.
+    """
+    with _idle([*_NOBODY, _PYTHON]) as pid:
+        outcome = gilscope("record", "-p", str(pid), wrapper=_root_with(*capabilities))
+
+    _assert_refused(outcome, 5, f"process {pid}", f"{' and '.join(missing)} ", _granting(missing))
+
+
+def test_three_capabilities_are_enough() -> None:
+    """
+    With CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE alone a recording is complete.
+    """
+    wrapper = _root_with("bpf", "perfmon", "sys_ptrace")
+    with (
+        started([_PYTHON], "exact_count.py") as workload,
+        gilscope_started("record", "-p", str(workload.pid), wrapper=wrapper) as command,
+    ):
+        command.says("Tracing the GIL of")
+        truth = exact_counts(workload.run())
+        workload.finish()
+        outcome = command.outcome()
+
+    assert 0 == outcome.exit_code
+    assert f"({truth.waiter.convoy_waits}x GIL_CONVOY)" in outcome.output
+
+
+def test_four_capabilities_are_enough_for_processes_of_others() -> None:
+    """
+    With CAP_DAC_READ_SEARCH besides these three another user's process is traced.
+    """
+    wrapper = _root_with("bpf", "perfmon", "sys_ptrace", "dac_read_search")
+    with _idle([*_NOBODY, _PYTHON]) as pid:
+        outcome = gilscope("record", "-p", str(pid), "-d", "0.1", wrapper=wrapper)
+
+    assert 0 == outcome.exit_code
+    assert "No thread had to wait for the GIL." in outcome.output
+
+
+_EVIL_TITLES = (
+    b"\x1b]0;owned\x07\x1b[31mRED\r",
+    b"\xe2\x80\xaednim\xe2\x81\xa6",
+    b"\x9b31m\xff\x00",
+    b"line\nerror: forged",
+)
+
+
+@pytest.mark.parametrize("title", _EVIL_TITLES)
+@pytest.mark.parametrize("command", [("record", "-p"), ("serve", "-p"), ("doctor", "-p")])
+def test_refusal_holds_nothing_that_a_terminal_obeys(
+    command: tuple[str, str], title: bytes
+) -> None:
+    """
+    Whatever the process that is refused calls itself; nor does it add a line.
+    """
+    words = [part for part in title.split(b"\0") if part]
+    with subprocess.Popen([words[0], b"600"], executable="/bin/sleep") as process:
+        outcome = gilscope(*command, str(process.pid))
+        process.kill()
+
+    told = f"{outcome.output}{outcome.messages}"
+    assert (3, True) == (outcome.exit_code, str(process.pid) in told)
+    assert [] == [line for line in told.split("\n") if not line.isprintable()]
+    assert "\nerror: forged" not in told

@@ -1,0 +1,117 @@
+"""A process with a page of memory that never comes: it is given up, and harms nobody else.
+
+The page is put under memory that gilscope reads after it has been attached, and examined.
+"""
+
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from accuracy.truth import Workload, spoken_to, started
+from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.target import Target
+from gilscope.gil.tracing.tracer import Tracer
+from gilscope.model.gil import Observation
+from gilscope.process.breakpoints import addresses_of
+from gilscope.process.memory import ProcessMemory
+from gilscope.process.procfs import read_maps
+from gilscope.runtimes.cpython.runtime import read_gils, runtime_of
+from gilscope.runtimes.cpython.sites.cache import SiteCache
+from support.commands.gilscope import eventually
+from support.tracing.hanging_file import FILE, hanging_file
+from support.tracing.observations import assert_counts_exactly
+from support.tracing.trace import looked_after, observation_of
+
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
+
+_PYTHON = "/usr/bin/python3.11"
+_PAGE = 4096
+_SOON_S = 10.0
+_LOCKED_BEFORE_COND = 16
+
+# Waits for an address, and puts a page of a file there. From then on it hangs itself, too. Its
+# threads have ended by then: for one in a breakpoint the kernel looks at the page with the address
+# space locked, and who waits for that lock, and for how long, is in no tracer's hands.
+_TARGET = """
+import ctypes, json, os, sys, threading
+is_over = False
+def work():
+    while not is_over:
+        sum(range(2000))
+threads = [threading.Thread(target=work) for _ in range(2)]
+for thread in threads:
+    thread.start()
+libc = ctypes.CDLL(None)
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+print(json.dumps({"ready": True, "pid": os.getpid()}), flush=True)
+address = int(sys.stdin.readline())
+is_over = True
+for thread in threads:
+    thread.join()
+file = open(sys.argv[1], "rb")
+libc.mmap(address, 4096, 5, 0x12, file.fileno(), 0)
+"""
+
+
+def _lock_of(target: Target) -> int:
+    located = target.located
+    with ProcessMemory(located.pid) as memory:
+        runtime = runtime_of(memory, located.interpreter, located.load_bias)
+        (gil,) = read_gils(runtime)
+    return gil.cond - _LOCKED_BEFORE_COND
+
+
+def _code_of(target: Target) -> int:
+    offsets = [point.offset for point in target.hookpoints]
+    return addresses_of(target.file.mapping, read_maps(target.located.pid), offsets)[0]
+
+
+def _put_page(workload: Workload, address: int) -> None:
+    workload.command(str(address & -_PAGE))
+    eventually(lambda: any("hangs" in each.path for each in read_maps(workload.pid)))
+
+
+def _is_refused(observation: Observation) -> bool:
+    return observation.invalid.startswith("its memory does not answer")
+
+
+@pytest.mark.parametrize("place", [_lock_of, _code_of], ids=["lock", "code"])
+def test_memory_that_does_not_answer_costs_nobody_else_anything(
+    place: Callable[[Target], int], probe: GilProbe, tmp_path: Path
+) -> None:
+    """
+    Neither those that are traced, nor those that come, nor a process that forks.
+    """
+    folder = tmp_path / "mount"
+    folder.mkdir()
+    tracer = Tracer(probe, SiteCache(tmp_path))
+    with (
+        started([_PYTHON], "exact_count.py") as other,
+        spoken_to([_PYTHON, "-c", _TARGET, str(folder / FILE)]) as workload,
+        # Given up before the process is waited for: until then not even SIGKILL ends it.
+        hanging_file(folder),
+    ):
+        target = tracer.attach(workload.pid)
+        tracer.attach(other.pid)
+        _put_page(workload, place(target))
+        began_s = time.monotonic()
+        with looked_after(tracer):
+            eventually(lambda: _is_refused(observation_of(tracer, workload.pid)))
+        given_up_s = time.monotonic()
+        subprocess.run(["/bin/true"], check=True)
+        forked_s = time.monotonic()
+        with started([_PYTHON], "exact_count.py") as late:
+            tracer.attach(late.pid)
+            assert_counts_exactly(tracer, late)
+        assert_counts_exactly(tracer, other)
+        ended = threading.Thread(target=tracer.close)
+        ended.start()
+        ended.join(30)
+
+    assert not ended.is_alive()
+    assert given_up_s - began_s < _SOON_S
+    assert forked_s - given_up_s < _SOON_S

@@ -1,0 +1,73 @@
+"""``gilscope serve`` on processes with transactions."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from support.commands.gilscope import eventually
+from support.commands.serve import Service, serving
+from support.tracing.transactions import ITM, RPYTHON, built, running
+
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
+
+_TRANSACTIONS = "gilscope_stm_transactions_total"
+
+
+def _count(service: Service, pid: int, outcome: str) -> float:
+    return service.scrape().total(_TRANSACTIONS, pid=str(pid), outcome=outcome)
+
+
+def test_transactions_of_a_named_process_are_served(tmp_path: Path) -> None:
+    """
+    Counters have the exact numbers, round after round, until the process has ended.
+    """
+    program_file = built(tmp_path, "rpython", RPYTHON["pie-stripped"])
+    with (
+        running(program_file, "2", "20", "log") as program,
+        serving("-p", str(program.pid), "--mode", "full") as service,
+    ):
+        for rounds in (1, 2):
+            program.tell()
+            scrape, pid = service.scrape(), str(program.pid)
+
+            assert 42 * rounds == scrape.total(_TRANSACTIONS, pid=pid, outcome="commit")
+            assert 40 * rounds == scrape.total(_TRANSACTIONS, pid=pid, outcome="abort")
+            assert 42 * rounds == scrape.total("gilscope_stm_transaction_seconds_count", pid=pid)
+            assert 80 * rounds == scrape.total("gilscope_stm_inevitable_total", pid=pid)
+            assert 1 == scrape.total("gilscope_probe_valid", pid=pid, method="events")
+        assert 0 == program.finish()
+        assert 84 == _count(service, program.pid, "commit")
+
+
+def test_programs_are_found_by_their_command_line(tmp_path: Path) -> None:
+    """
+    What starts later is found, and its library too, though no Python is in it.
+    """
+    program_file = built(tmp_path, "itm", ITM["shared"])
+    asked = ("--match", os.fspath(program_file), "--transactions", "--mode", "full")
+    with (
+        serving(*asked) as service,
+        running(program_file, "2", "50") as program,
+    ):
+        eventually(lambda: program.pid in service.scrape().pids())
+        program.tell()
+
+        assert 300 == _count(service, program.pid, "commit")
+        assert 100 == _count(service, program.pid, "cancel")
+
+
+def test_end_of_the_log_is_made_up_for(tmp_path: Path) -> None:
+    """
+    A program that ends its log goes on being counted, by what it calls.
+    """
+    program_file = built(tmp_path, "rpython", RPYTHON["pie"])
+    with (
+        running(program_file, "1", "5", "log") as program,
+        serving("-p", str(program.pid)) as service,
+    ):
+        program.tell("close")
+        eventually(lambda: service.scrape().total("gilscope_probe_valid", method="entries"))
+        program.tell()
+
+        assert 6 == _count(service, program.pid, "commit")

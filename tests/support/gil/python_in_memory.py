@@ -1,0 +1,193 @@
+"""A Python process made of bytes: what the readers would find, laid out as one version does it."""
+
+import errno
+import struct
+
+from gilscope.runtimes.cpython.detect import Interpreter
+from gilscope.runtimes.cpython.layout import Layout, layout_for
+from gilscope.runtimes.cpython.runtime import Runtime
+from support.gil.recorded_offsets import RECORDED_OFFSETS
+
+__all__ = ["LAYOUTS", "PythonInMemory"]
+
+_BASE = 0x7F00_0000_0000
+_SIZE = 1 << 20
+_STRUCTURE = 8192
+
+
+def _layout(version: str) -> Layout:
+    major, minor = map(int, version.split(".")[:2])
+    return layout_for(
+        Interpreter((major, minor), version, 0x1000, 0x2000, RECORDED_OFFSETS.get(version))
+    )
+
+
+LAYOUTS = {
+    version: _layout(version)
+    for version in ("3.8.18", "3.9.18", "3.10.13", "3.11.7", "3.12.1", *RECORDED_OFFSETS)
+}
+
+
+class PythonInMemory:
+    """Memory that is filled piece by piece. Structures come one behind the other, zeroed."""
+
+    def __init__(self, version: str = "3.11.7") -> None:
+        self._content = bytearray(_SIZE)
+        self._used = 0
+        self.reads = 0
+        self.layout = LAYOUTS[version]
+        self.code_type = self.new(64)
+        self.runtime = Runtime(self, self.layout, self.new(_STRUCTURE), self.code_type)
+
+    def read(self, address: int, size: int) -> bytes:
+        """Return what is there; raise OSError outside, as /proc/PID/mem does."""
+        self.reads += 1
+        start = address - _BASE
+        if not 0 <= start <= self._used - size:
+            raise OSError(errno.EIO, "not mapped")
+        return bytes(self._content[start : start + size])
+
+    def new(self, size: int) -> int:
+        """Return the address of fresh memory."""
+        start = self._used
+        self._used += -(-size // 16) * 16
+        assert self._used <= _SIZE
+        return _BASE + start
+
+    def put(self, address: int, content: bytes) -> None:
+        """Write *content* at *address*."""
+        start = address - _BASE
+        self._content[start : start + len(content)] = content
+
+    @property
+    def used(self) -> int:
+        """The first address behind all that there is."""
+        return _BASE + self._used
+
+    def holds(self, address: int, size: int) -> bool:
+        """Return whether there are *size* bytes at *address*."""
+        return _BASE <= address <= self.used - size
+
+    def put_int(self, address: int, value: int, size: int = 8) -> None:
+        """Write an integer of *size* bytes."""
+        self.put(address, (value & (1 << 8 * size) - 1).to_bytes(size, "little"))
+
+    def text(self, text: str) -> int:
+        """Return the address of a new str, as narrow as CPython would make it."""
+        widest = max(map(ord, text), default=0)
+        kind = 1 if widest < 1 << 8 else 2 if widest < 1 << 16 else 4
+        is_ascii = widest < 1 << 7
+        units = struct.pack(f"<{len(text)}{' BH I'[kind]}", *map(ord, text))
+        start = self.layout.str_ascii if is_ascii else self.layout.str_wide
+        address = self.new(start + len(units))
+        self.put_int(address + self.layout.str_length, len(text))
+        # kind in bits 2 to 4, compact in bit 5, ascii in bit 6; interned and the highest bit are
+        # somebody else's business.
+        state = 0x80000001 | kind << 2 | 1 << 5 | is_ascii << 6
+        self.put_int(address + self.layout.str_state, state, 4)
+        self.put(address + start, units)
+        return address
+
+    def bytes_object(self, content: bytes) -> int:
+        """Return the address of a new bytes object."""
+        address = self.new(self.layout.bytes_content + len(content) + 1)
+        self.put_int(address + self.layout.object_length, len(content))
+        self.put(address + self.layout.bytes_content, content)
+        return address
+
+    def code(
+        self,
+        name: str,
+        file: str = "/app/jobs.py",
+        line: int = 1,
+        *,
+        line_table: bytes = b"",
+        instructions: int = 8,
+    ) -> int:
+        """Return the address of a new code object with that number of instructions."""
+        address = self.new(256)
+        self.put_int(address + 8, self.code_type)
+        self.put_int(address + self.layout.code_line_table, self.bytes_object(line_table))
+        if self.layout.instruction_is_pointer:
+            self.put_int(address + self.layout.object_length, instructions)
+        else:
+            bytecode = self.bytes_object(bytes(2 * instructions))
+            self.put_int(address + self.layout.code_bytecode, bytecode)
+        self.put_int(address + self.layout.code_name, self.text(name))
+        self.put_int(address + self.layout.code_file, self.text(file))
+        self.put_int(address + self.layout.code_first_line, line, 4)
+        return address
+
+    def frame(self, code: int, previous: int = 0, owner: int = 0) -> int:
+        """Return the address of a new frame that was called from *previous*."""
+        address = self.new(128)
+        self.put_int(address + self.layout.frame_code, code)
+        self.put_int(address + self.layout.frame_previous, previous)
+        marks = self.layout.frame_root_marks
+        unmarked = next(value for value in range(256) if value not in marks)
+        self.put_int(address + self.layout.frame_root, unmarked, 1)
+        if self.layout.frame_owner is not None:
+            self.put_int(address + self.layout.frame_owner, owner, 1)
+        return address
+
+    def first_frame(self, code: int) -> int:
+        """Return the address of a new frame that is marked as the first one of a thread."""
+        marks = self.layout.frame_root_marks
+        if self.layout.frame_root == self.layout.frame_owner:
+            return self.frame(code, self.frame(0, owner=marks[0]))
+        address = self.frame(code)
+        self.put_int(address + self.layout.frame_root, marks[0], 1)
+        return address
+
+    def stack(self, first: int, *codes: int) -> int:
+        """Return the innermost of new frames that run these codes, outermost first."""
+        frame = self.first_frame(first)
+        for code in codes:
+            frame = self.frame(code, frame)
+        return frame
+
+    def interpreter(self, number: int, following: int = 0, gil: int | None = None) -> int:
+        """Return a new interpreter before *following*, now the head of the list."""
+        address = self.new(_STRUCTURE)
+        self.put_int(address + self.layout.interpreter_id, number)
+        self.put_int(address + self.layout.interpreter_next, following)
+        if self.layout.gil_pointer is not None and gil is not None:
+            self.put_int(address + self.layout.gil_pointer, gil)
+        self.put_int(self.runtime.address + self.layout.interpreters_head, address)
+        return address
+
+    def gil(self, *, locked: int = 1, interval_us: int = 5000) -> int:
+        """Return a GIL: the runtime's one where there is only that, else a new one."""
+        if self.layout.gil_in_runtime is not None:
+            address = self.runtime.address + self.layout.gil_in_runtime
+        else:
+            address = self.new(256)
+        self.put_int(address, interval_us)
+        self.put_int(address + 16, locked, 4)
+        return address
+
+    def thread(
+        self,
+        interpreter: int,
+        following: int = 0,
+        *,
+        frame: int = 0,
+        thread_id: int = 0,
+        native_thread_id: int = 0,
+    ) -> int:
+        """Return a new thread before *following*, now the head of the interpreter's list."""
+        address = self.new(512)
+        self.put_int(address + self.layout.tstate_next, following)
+        self.put_int(address + self.layout.tstate_interpreter, interpreter)
+        self.put_int(address + self.layout.thread_id, thread_id)
+        if self.layout.native_thread_id is not None:
+            self.put_int(address + self.layout.native_thread_id, native_thread_id)
+        *path, last = self.layout.frame_path
+        holder = address
+        for offset in path:
+            link = self.new(64)
+            self.put_int(holder + offset, link)
+            holder = link
+        self.put_int(holder + last, frame)
+        self.put_int(interpreter + self.layout.threads_head, address)
+        return address

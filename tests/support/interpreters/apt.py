@@ -1,0 +1,72 @@
+"""Packages of any Debian suite, downloaded with signatures checked and unpacked, not installed."""
+
+import shutil
+from pathlib import Path
+
+from support.interpreters.interpreter import Unavailable, run
+
+__all__ = ["machine_archive", "unpack"]
+
+_SYSTEM_KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+
+
+def unpack(cache: Path, suite: str, names: tuple[str, ...], folder: Path) -> None:
+    """Download the packages *names* of *suite* and unpack them into the empty *folder*."""
+    options = _private_apt(cache, suite)
+    shutil.rmtree(folder, ignore_errors=True)
+    downloads = folder / "downloads"
+    downloads.mkdir(parents=True)
+    run(["apt-get", *options, "download", *names], cwd=downloads)
+    for package in sorted(downloads.iterdir()):
+        run(["dpkg-deb", "--extract", str(package), str(folder)])
+    shutil.rmtree(downloads)
+
+
+def _private_apt(cache: Path, suite: str) -> list[str]:
+    """Return the options that make apt see *suite* alone, with its signed package lists fetched."""
+    state = cache / "apt" / suite
+    for folder in ("sources", "lists/partial", "archives/partial"):
+        (state / folder).mkdir(parents=True, exist_ok=True)
+    options = [
+        f"--option=Dir::Etc::sourceparts={state / 'sources'}",
+        "--option=Dir::Etc::sourcelist=/dev/null",
+        "--option=Dir::Etc::preferencesparts=/dev/null",
+        f"--option=Dir::State={state}",
+        "--option=Dir::State::status=/dev/null",
+        f"--option=Dir::Cache={state}",
+        "--option=Acquire::Languages=none",
+        "--option=Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false",
+        "--option=APT::Sandbox::User=root",
+    ]
+    if not (state / "updated").exists():
+        mirror, own_suite = machine_archive()
+        keyring = _SYSTEM_KEYRING if suite == own_suite else _newest_keyring(cache, own_suite)
+        (state / "sources" / f"{suite}.sources").write_text(
+            f"Types: deb\nURIs: {mirror}\nSuites: {suite}\nComponents: main\nSigned-By: {keyring}\n"
+        )
+        run(["apt-get", *options, "--error-on=any", "update"])
+        (state / "updated").touch()
+    return options
+
+
+def machine_archive() -> tuple[str, str]:
+    """Return the address of the archive that this machine takes Debian from, and its suite."""
+    columns = "--format=$(REPO_URI)|$(RELEASE)|$(COMPONENT)"
+    # Without release information, so that it works before the machine's first update.
+    listing = run(["apt-get", "indextargets", "--no-release-info", columns, "Created-By: Packages"])
+    for line in listing.splitlines():
+        address, suite, component = line.split("|")
+        # The archives of updates and of security fixes hold no other suites.
+        if component == "main" and "-" not in suite and "/" not in suite:
+            return address, suite
+    message = "apt has no Debian archive configured"
+    raise Unavailable(message)
+
+
+def _newest_keyring(cache: Path, own_suite: str) -> Path:
+    """Return a keyring that the machine's own suite vouches for and that knows newer suites."""
+    folder = cache / "debian-keyring"
+    keyring = folder / _SYSTEM_KEYRING.relative_to("/")
+    if not keyring.exists():
+        unpack(cache, own_suite, ("debian-archive-keyring",), folder)
+    return keyring

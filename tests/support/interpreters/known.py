@@ -1,0 +1,148 @@
+"""Every interpreter that the live tests trace, and the command that fetches them.
+
+``python -m support.interpreters.known fetch`` puts what is missing under
+``.cache/interpreters`` (a second
+run finds everything there); ``list`` shows what the tests will find. What cannot be had is noted
+with its reason, which becomes the reason of the skipped tests.
+"""
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from support.interpreters.debian import DebianPypy, DebianShared, DebianStatic
+from support.interpreters.interpreter import Interpreter, Source, Unavailable
+from support.interpreters.local import Pyenv, StrippedPyenv, SystemPython
+from support.interpreters.maven import Bytedeco
+from support.interpreters.record import forget, recent_failure, remember_failure
+from support.paths import ROOT
+
+__all__ = [
+    "ALL_INTERPRETERS",
+    "ONE_PER_MINOR",
+    "REFUSED_INTERPRETERS",
+    "Interpreter",
+    "Unavailable",
+    "find_interpreter",
+]
+
+_PYENV = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
+
+_SUPPORTED: tuple[Source, ...] = (
+    *(Pyenv(minor) for minor in _PYENV),
+    *(StrippedPyenv(minor) for minor in _PYENV),
+    SystemPython("debian-3.11", Path("/usr/bin/python3.11")),
+    DebianStatic("3.9", "bullseye", ("libffi7",)),
+    DebianStatic("3.13", "trixie"),
+    DebianStatic("3.14", "sid"),
+    DebianStatic("3.15", "sid"),
+    DebianShared("3.11", "bookworm"),
+    DebianShared("3.14", "sid"),
+    Bytedeco("3.10.8-1.5.8"),
+    Bytedeco("3.12.1-1.5.10", ("libffi7",)),
+    Bytedeco("3.14.3-1.5.13"),
+)
+_REFUSED: tuple[Source, ...] = (Pyenv("2.7"), Pyenv("3.6"), Pyenv("3.7"), DebianPypy())
+
+
+def _cache() -> Path:
+    configured = os.environ.get("GILSCOPE_TEST_CACHE")
+    root = Path(configured) if configured else ROOT / ".cache"
+    return root / "interpreters"
+
+
+def find_interpreter(name: str) -> Interpreter:
+    """Return the interpreter *name* of the table; raise Unavailable if it is not on the machine."""
+    for source in (*_SUPPORTED, *_REFUSED):
+        if source.name == name:
+            return source.find(_cache())
+    message = f"no interpreter is called {name}"
+    raise ValueError(message)
+
+
+def _parameters(sources: Iterable[Source]) -> list[object]:
+    """Return one pytest parameter a source; those not on the machine carry a skip mark."""
+    found: list[object] = []
+    for source in sources:
+        try:
+            found.append(pytest.param(source.find(_cache()), id=source.name))
+        except Unavailable as reason:
+            skip = pytest.mark.skip(reason=f"{source.name}: {reason}")
+            found.append(pytest.param(None, id=source.name, marks=skip))
+    return found
+
+
+def _one_per_minor(sources: Iterable[Source]) -> list[object]:
+    """Return as parameters the first interpreter of each minor version that is on the machine."""
+    found: dict[tuple[int, int], Interpreter] = {}
+    for source in sources:
+        with contextlib.suppress(Unavailable):
+            interpreter = source.find(_cache())
+            found.setdefault(interpreter.minor, interpreter)
+    return [pytest.param(found[minor], id=found[minor].name) for minor in sorted(found)]
+
+
+ALL_INTERPRETERS = _parameters(_SUPPORTED)
+"""For pytest's parametrize: every CPython whose GIL gilscope knows."""
+ONE_PER_MINOR = _one_per_minor(_SUPPORTED)
+"""For pytest's parametrize: one of each version, where the build makes no difference."""
+REFUSED_INTERPRETERS = _parameters(_REFUSED)
+"""For pytest's parametrize: those that gilscope must refuse, each with a reason."""
+
+
+def _fetch(*, again: bool) -> None:
+    cache = _cache()
+    cache.mkdir(parents=True, exist_ok=True)
+    for source in (*_SUPPORTED, *_REFUSED):
+        folder = cache / source.name
+        if _is_there(source, cache) or (recent_failure(folder) and not again):
+            continue
+        sys.stderr.write(f"fetching {source.name}\n")
+        forget(folder)
+        try:
+            source.fetch(cache)
+        except Unavailable as reason:
+            remember_failure(folder, str(reason))
+            sys.stderr.write(f"  not available: {reason}\n")
+
+
+def _is_there(source: Source, cache: Path) -> bool:
+    try:
+        return source.find(cache).elf.exists()
+    except Unavailable:
+        return False
+
+
+def _list() -> None:
+    for source in (*_SUPPORTED, *_REFUSED):
+        try:
+            found = source.find(_cache())
+        except Unavailable as reason:
+            sys.stdout.write(f"{source.name:22} not available: {reason}\n")
+            continue
+        version = "{}.{}.{}".format(*found.version)
+        symbols = "stripped" if found.stripped else "symbols"
+        sys.stdout.write(f"{source.name:22} {version:8} {symbols:9} {found.elf}\n")
+
+
+def main() -> None:
+    """Fetch or list the interpreters, as the command line says."""
+    parser = argparse.ArgumentParser(prog="interpreters.py", description=__doc__)
+    parser.add_argument("action", choices=("fetch", "list"))
+    parser.add_argument(
+        "--again", action="store_true", help="also try what has failed within the last hour"
+    )
+    arguments = parser.parse_args()
+    if arguments.action == "fetch":
+        _fetch(again=arguments.again)
+    else:
+        _list()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,228 @@
+"""Recordings made by hand, for the tests of reports and collectors."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from gilscope.model.gil import (
+    Cause,
+    Culprit,
+    Edge,
+    Gil,
+    GilTotals,
+    HoldTotals,
+    Kind,
+    Observation,
+    Process,
+    ProcessTotals,
+    Recording,
+    Span,
+    Tally,
+    ThreadTotals,
+    Timeline,
+    TracingCost,
+)
+from gilscope.model.histogram import EMPTY, Histogram
+from gilscope.model.stack import Frame, Stack, StackState
+
+__all__ = [
+    "CRUNCHING",
+    "MATCHING",
+    "MS",
+    "PROCESS",
+    "SERVING",
+    "convoy",
+    "full_mode",
+    "gil",
+    "histogram",
+    "observation",
+    "stack",
+    "thread",
+    "with_edges",
+    "with_timeline",
+]
+
+MS = 1_000_000
+
+PROCESS = Process(
+    pid=4711, name="app.py", python="3.11.2", build_id="571d98e01096ffff", method="sites"
+)
+
+
+def histogram(*values_ns: int) -> Histogram:
+    """Return a histogram of the given values."""
+    made = EMPTY
+    for ns in values_ns:
+        made = made.with_value(ns)
+    return made
+
+
+def thread(
+    tid: int, role: str | None, lost: Mapping[Kind, Tally], *, waiting_ns: int = 0
+) -> ThreadTotals:
+    """Return a thread that has lost what *lost* says, and nothing else."""
+    whole = {kind: lost.get(kind, Tally()) for kind in Kind}
+    return ThreadTotals(tid, role, whole, drop_requests=0, waiting_ns=waiting_ns)
+
+
+def gil(interpreter_id: int = 0, **waits: Histogram) -> GilTotals:
+    """Return a lock with the given histograms by cause."""
+    return GilTotals(
+        gil=Gil(4096 + interpreter_id, interpreter_id),
+        interval_ns=5 * MS,
+        waits={cause: waits.get(cause.value, EMPTY) for cause in Cause},
+        drop_latency=EMPTY,
+        convoy_waits=0,
+        forced_switches=0,
+        drop_requests=0,
+    )
+
+
+def observation(
+    threads: tuple[ThreadTotals, ...] = (),
+    gils: tuple[GilTotals, ...] = (),
+    lost_events: Mapping[str, int] | None = None,
+) -> Observation:
+    """Return what was seen of one process in a second."""
+    return Observation(
+        process=PROCESS,
+        since_ns=0,
+        totals=ProcessTotals(1000 * MS, threads, gils, lost_events or {}),
+    )
+
+
+def convoy() -> Recording:
+    """Return two seconds of a server thread that waits behind two that compute."""
+    threads = (
+        thread(
+            1,
+            "serve (app.py:8)",
+            {Kind.CONVOY: Tally(1500 * MS, 100), Kind.BLOCKING_CALL: Tally(30 * MS, 25)},
+        ),
+        thread(2, "crunch (app.py:2)", {Kind.PREEMPTION: Tally(200 * MS, 50)}),
+        thread(3, "crunch (app.py:2)", {Kind.PREEMPTION: Tally(210 * MS, 60)}, waiting_ns=3 * MS),
+    )
+    lock = replace(
+        gil(
+            blocking_call=histogram(*[15 * MS] * 100, *[MS] * 25),
+            preemption=histogram(*[4 * MS] * 110),
+        ),
+        drop_latency=histogram(*[90_000] * 200),
+        convoy_waits=100,
+        forced_switches=110,
+        drop_requests=230,
+    )
+    seen = observation(threads, (lock,), {"began_unseen": 2})
+    return Recording(seen, mode="contention", duration_ns=2000 * MS)
+
+
+def stack(*frames: tuple[str, str, int, int], state: StackState = StackState.WHOLE) -> Stack:
+    """Return a stack of (function, file, first line, line), innermost first."""
+    return Stack(tuple(Frame(*frame) for frame in frames), state)
+
+
+_THREADING = "/usr/lib/python3.11/threading.py"
+_BOOTSTRAP = (
+    ("Thread.run", _THREADING, 952, 975),
+    ("Thread._bootstrap_inner", _THREADING, 1016, 1038),
+    ("Thread._bootstrap", _THREADING, 972, 995),
+)
+SERVING = stack(("handle", "/srv/app.py", 11, 13), ("serve", "/srv/app.py", 8, 9), *_BOOTSTRAP)
+CRUNCHING = stack(("crunch", "/srv/app.py", 2, 4), *_BOOTSTRAP)
+MATCHING = stack(
+    ("Pattern.scan <café>", "/srv/lib/match.py", 20, 27),
+    ("crunch", "/srv/app.py", 2, 5),
+    *_BOOTSTRAP[:1],
+    state=StackState.CUT,
+)
+
+
+def with_edges() -> Recording:
+    """Return `convoy` with both ends of every wait, a culprit, and a few source lines.
+
+    It has every state of a stack. The edges' times add up to those of the threads.
+    """
+    recording = convoy()
+    seen = recording.observation
+    unknown = Stack((), StackState.UNKNOWN)
+    no_python = Stack((), StackState.NO_PYTHON)
+    torn = replace(CRUNCHING, state=StackState.TORN)
+    edges = (
+        Edge(Kind.CONVOY, SERVING, CRUNCHING, Tally(1100 * MS, 90)),
+        Edge(Kind.CONVOY, SERVING, MATCHING, Tally(350 * MS, 30)),
+        Edge(Kind.PREEMPTION, CRUNCHING, torn, Tally(340 * MS, 90)),
+        Edge(Kind.PREEMPTION, CRUNCHING, no_python, Tally(70 * MS, 20)),
+        Edge(Kind.CONVOY, SERVING, unknown, Tally(50 * MS, 5)),
+        Edge(Kind.BLOCKING_CALL, SERVING, CRUNCHING, Tally(30 * MS, 25)),
+    )
+    culprits = (
+        Culprit(MATCHING, Tally(260 * MS, 12), longest_ns=41 * MS),
+        Culprit(no_python, Tally(30 * MS, 1), longest_ns=30 * MS),
+    )
+    totals = replace(seen.totals, edges=edges, culprits=culprits)
+    sources = {
+        ("/srv/app.py", 13): "os.read(fd, 1)",
+        ("/srv/app.py", 4): "total += sum(range(20000))",
+    }
+    return replace(recording, observation=replace(seen, totals=totals), sources=sources)
+
+
+def full_mode() -> Recording:
+    """Return the two seconds of `convoy` with every hold: the lock was held 1.8 s of them.
+
+    Windows covered all of it. One hold of 3 ms is in flight, of a thread in `crunch`.
+    """
+    recording = convoy()
+    seen = recording.observation
+    serve, crunch, other = seen.totals.threads
+    threads = (
+        replace(serve, held=Tally(50 * MS, 125)),
+        replace(crunch, held=Tally(900 * MS, 180)),
+        replace(other, held=Tally(850 * MS, 170)),
+    )
+    holds = HoldTotals(
+        finished=histogram(*[400_000] * 125, *[4_991_428] * 350),
+        switch_latency=histogram(*[12_000] * 235),
+        held_ns=1800 * MS,
+        holding_ns=3 * MS,
+    )
+    lock = replace(seen.totals.gils[0], holds=holds, held_ns=1800 * MS)
+    totals = replace(
+        seen.totals,
+        at_ns=2000 * MS,
+        threads=threads,
+        gils=(lock,),
+        observed_ns=2000 * MS,
+        cost=TracingCost(2_400_000, recent_ratio=0.0013, traps=1420, stack_share=0.25),
+    )
+    return replace(recording, observation=replace(seen, totals=totals), mode="full")
+
+
+def with_timeline() -> Recording:
+    """Return `full_mode` with a few of its waits and holds one by one, and three that are lost.
+
+    Thread 2 is made to yield to thread 1: it waits from a moment before it lets go. Thread 9 ended
+    before it could be asked for its role.
+    """
+    recording = full_mode()
+    seen = recording.observation
+    began_ns = 7_000_000_000
+    spans = (
+        Span(2, 0, began_ns, began_ns + 8_000_003, None),
+        Span(
+            1,
+            0,
+            began_ns + 2_000_001,
+            began_ns + 8_015_000,
+            Kind.CONVOY,
+            SERVING,
+            replace(CRUNCHING, state=StackState.TORN),
+        ),
+        Span(1, 0, began_ns + 8_016_000, began_ns + 8_116_000, None),
+        Span(2, 0, began_ns + 8_000_000, began_ns + 8_120_999, Kind.PREEMPTION, CRUNCHING, SERVING),
+        Span(9, 0, began_ns + 8_130_000, began_ns + 8_130_000, Kind.UNKNOWN),
+    )
+    return replace(
+        recording,
+        observation=replace(seen, since_ns=began_ns - 1000),
+        timeline=Timeline(spans, dropped=3),
+    )

@@ -1,0 +1,97 @@
+"""Compiled programs as values: what ties them to one process, and their text."""
+
+import struct
+from dataclasses import replace
+
+import pytest
+
+from gilscope.bpf.compile.object import Compiled, MapDefinition, from_json, renumbered, to_json
+
+_EXIT = struct.pack("<BBhi", 0x95, 0, 0, 0)
+_HELPER_CALL = struct.pack("<BBhi", 0x85, 0, 0, 14)
+
+
+def _load_64(source: int, number: int, upper: int = 0) -> bytes:
+    return struct.pack("<BBhiBBhi", 0x18, 1 | source << 4, 0, number, 0, 0, 0, upper)
+
+
+_COMPILED = Compiled(
+    maps=(
+        MapDefinition("targets", 1, 4, 40, 4096, 1),
+        MapDefinition("notices", 27, 0, 0, 4096, 0),
+    ),
+    programs={"on_wait": _load_64(1, 1) + _EXIT, "on_exec": _EXIT},
+    tables=({"name": "targets", "key": {"size": 4, "fields": []}},),
+    map_of={"targets": 0, "notices": 1},
+    licence="GPL",
+    bcc_version="0.26.0",
+)
+
+
+def test_each_map_gets_its_new_number() -> None:
+    """
+    In the instructions that load the address of a map, and nowhere else.
+    """
+    before = _HELPER_CALL + _load_64(1, 5) + _load_64(0, 5, 5) + _load_64(1, 7) + _EXIT
+
+    after = renumbered(before, {5: 7, 7: 5})
+
+    assert _HELPER_CALL + _load_64(1, 7) + _load_64(0, 5, 5) + _load_64(1, 5) + _EXIT == after
+
+
+def test_the_second_half_of_a_number_is_no_instruction() -> None:
+    """
+    Half a number may look like the load of a map.
+    """
+    halves = struct.unpack("<ii", struct.pack("<BBhi", 0x18, 0x11, 0, 5))
+    code = struct.pack("<BBhi", 0x18, 1, 0, 0) + struct.pack("<ii", *halves) + _EXIT
+
+    assert code == renumbered(code, {5: 7})
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (_load_64(1, 6), "no map has the number 6"),
+        (_load_64(2, 5), "something else than a map"),
+        (_load_64(4, 5), "something else than a map"),
+        (struct.pack("<BBhi", 0x85, 0x10, 0, 5), "something else than a helper"),
+        (_EXIT + _load_64(1, 5)[:8], "cut"),
+        (_EXIT[:5], "cut"),
+    ],
+)
+def test_what_else_ties_a_program_to_a_process_is_refused(code: bytes, words: str) -> None:
+    """
+    Numbers of unknown maps, values in maps, functions, and what is not whole.
+    """
+    with pytest.raises(ValueError, match=words):
+        renumbered(code, {5: 7})
+
+
+def test_text_gives_the_programs_back() -> None:
+    """
+    All of it, to the byte.
+    """
+    assert _COMPILED == from_json(to_json(_COMPILED))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        "null",
+        to_json(_COMPILED).replace('"flags":1', '"flag":1'),
+        to_json(_COMPILED).replace('"notices":1}', '"notices":2}'),
+        to_json(replace(_COMPILED, programs={})).replace('"programs":{}', '"programs":[]'),
+        to_json(_COMPILED).replace('"on_exec":"', '"on_exec":"!'),
+    ],
+)
+def test_other_text_is_refused(text: str) -> None:
+    """
+    What lacks a part, names a map that is not there, or is no text of programs.
+    """
+    assert text != to_json(_COMPILED)
+    with pytest.raises(ValueError):  # noqa: PT011 - of json, of base64 or of this module
+        from_json(text)

@@ -1,0 +1,35 @@
+"""Records of BPF maps."""
+
+from gilscope.bpf.map import RecordLayout
+
+_DESCRIPTION = {
+    "size": 40,
+    "fields": [
+        {"name": "tgid", "offset": 0, "code": "I", "count": 0},
+        {"name": "offset", "offset": 4, "code": "i", "count": 0},
+        {"name": "slots", "offset": 8, "code": "Q", "count": 3},
+        {"name": "last", "offset": 32, "code": "Q", "count": 0},
+    ],
+}
+
+
+def test_record_survives_packing() -> None:
+    """
+    Signed numbers and arrays come back as they went in.
+    """
+    layout = RecordLayout.from_json(_DESCRIPTION)
+    record = {"tgid": 7, "offset": -16, "slots": (1, 2, 1 << 63), "last": 9}
+
+    assert record == layout.unpack(layout.pack(record))
+    assert 40 == len(layout.pack(record))
+
+
+def test_missing_fields_are_zero() -> None:
+    """
+    A record may be given in part.
+    """
+    layout = RecordLayout.from_json(_DESCRIPTION)
+
+    assert {"tgid": 0, "offset": 0, "slots": (0, 0, 0), "last": 5} == layout.unpack(
+        layout.pack({"last": 5})
+    )

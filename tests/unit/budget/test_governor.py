@@ -1,0 +1,505 @@
+"""When full mode is on: within the budget, as much as it pays for, and at times drawn by lot."""
+
+from collections import Counter
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from gilscope.budget.governor import Budget, Governor, Grant, Usage
+from gilscope.budget.token_bucket import TokenBucket
+from support.gil.simulated_target import MS, STEPPED_PAIR_NS, Agent, Load, S, Simulation, by_chance
+
+_TIGHT = Load(cores=1, pairs=4_500_000)
+"""Takes and releases the lock and does nothing else: 85 % of its speed is lost in full mode."""
+_QUIET = Load(cores=0.01, pairs=10_000)
+"""A hundred a second."""
+_DEAR_WAITS = Load(cores=0.5, pairs=1000, contention_share=0.05)
+_STEADY = {
+    "tight": _TIGHT,
+    "100k/s": Load(cores=1, pairs=100_000),
+    "10k/s": Load(cores=1, pairs=10_000),
+    "100/s": _QUIET,
+    "idle": Load(cores=0, pairs=0),
+    "computing": Load(cores=1, pairs=0),
+    "stepped 20k/s": Load(cores=1, pairs=20_000, pair_ns=STEPPED_PAIR_NS),
+    "stepped 100/s": Load(cores=0.01, pairs=10_000, pair_ns=STEPPED_PAIR_NS),
+    "contended": Load(cores=1, pairs=10_000, contention_share=0.004),
+}
+_TURNING = {
+    "20 s each": [(20 * S, _QUIET), (20 * S, _TIGHT)],
+    "1 s each": [(S, _QUIET), (S, _TIGHT)],
+    "0.1 s of 1": [(900 * MS, _QUIET), (100 * MS, _TIGHT)],
+    "5 s of 305": [(300 * S, Load(cores=1, pairs=0)), (5 * S, _TIGHT)],
+}
+_SHARES = (0.005, 0.01, 0.02)
+_LEAST_CORES = Budget(0).least_cores
+_AGENTS = {
+    "busy": Agent(),
+    "asks when it must": Agent(tick_ns=(100 * S, 100 * S)),
+    "quick to close": Agent(closing_ns=8 * MS),
+}
+_A_CLOSING_NS = 50 * MS
+"""What it may cost that a process turns busy while the probes are taken out."""
+
+
+def _random(seed: int) -> Random:
+    return Random(seed)  # noqa: S311 - nobody has to be kept from guessing
+
+
+def _governor(seed: int = 1) -> Governor:
+    return Governor(Budget(0.01), _random(seed))
+
+
+def _simulate(
+    loads: Load | list[tuple[int, Load]],
+    seconds: float,
+    *,
+    share: float = 0.01,
+    seed: int = 1,
+    agent: Agent = _AGENTS["busy"],
+) -> Simulation:
+    if isinstance(loads, Load):
+        loads = [(S, loads)]
+    governor = Governor(Budget(share), _random(seed))
+    return Simulation(governor, loads, _random(seed + 1000), agent).run(seconds)
+
+
+@pytest.mark.parametrize("agent", _AGENTS)
+@pytest.mark.parametrize("share", _SHARES)
+@pytest.mark.parametrize("name", _STEADY)
+def test_a_steady_process_costs_no_more_than_its_budget(
+    name: str, share: float, agent: str
+) -> None:
+    """
+    Not in any minute from the beginning on, nor in any 20 s after the first 20.
+    """
+    simulation = _simulate(_STEADY[name], 200, share=share, agent=_AGENTS[agent])
+
+    assert 0 == simulation.excess_ns(share, _LEAST_CORES, 60 * S, 0)
+    assert 0 == simulation.excess_ns(share, _LEAST_CORES, 20 * S, 20 * S)
+
+
+@pytest.mark.parametrize("agent", _AGENTS)
+@pytest.mark.parametrize("share", _SHARES)
+@pytest.mark.parametrize("name", _TURNING)
+def test_a_process_that_turns_busy_costs_the_budget_and_a_closing(
+    name: str, share: float, agent: str
+) -> None:
+    """
+    What nobody can foresee is bounded, and paid back: it does not add up over the minutes.
+    """
+    simulation = _simulate(_TURNING[name], 620, share=share, agent=_AGENTS[agent])
+
+    assert _A_CLOSING_NS > simulation.excess_ns(share, _LEAST_CORES, 120 * S, 20 * S)
+    assert _A_CLOSING_NS > simulation.excess_ns(share, _LEAST_CORES, 600 * S, 20 * S)
+    assert simulation.coverage() > 0
+
+
+@pytest.mark.parametrize("share", _SHARES)
+@pytest.mark.parametrize("name", ["100/s", "idle", "computing"])
+def test_a_quiet_process_is_covered_nearly_always(name: str, share: float) -> None:
+    """
+    One window, from the second second on.
+    """
+    simulation = _simulate(_STEADY[name], 120, share=share)
+
+    assert 1 == len(simulation.windows)
+    assert simulation.coverage() > 0.98
+
+
+@pytest.mark.parametrize(
+    ("name", "share", "agent", "least_per_minute", "least_coverage"),
+    [
+        ("tight", 0.005, "busy", 1.5, 0.0005),
+        ("tight", 0.01, "busy", 4, 0.002),
+        ("tight", 0.02, "busy", 9, 0.006),
+        ("tight", 0.005, "quick to close", 3, 0.002),
+        ("tight", 0.01, "quick to close", 8, 0.006),
+        ("100k/s", 0.005, "busy", 12, 0.015),
+        ("100k/s", 0.01, "busy", 12, 0.045),
+        ("100k/s", 0.02, "busy", 12, 0.1),
+        ("10k/s", 0.005, "busy", 8, 0.25),
+        ("10k/s", 0.01, "busy", 5, 0.55),
+        ("10k/s", 0.01, "asks when it must", 5, 0.55),
+        ("stepped 20k/s", 0.01, "busy", 7, 0.005),
+        ("contended", 0.01, "busy", 5, 0.3),
+    ],
+)
+def test_a_busy_process_is_covered_as_the_budget_allows(
+    name: str, share: float, agent: str, least_per_minute: float, least_coverage: float
+) -> None:
+    """
+    Short windows now and then, none of which ends because it was too dear.
+    """
+    simulation = _simulate(_STEADY[name], 600, share=share, agent=_AGENTS[agent])
+
+    assert len(simulation.windows) > 10 * least_per_minute
+    assert simulation.coverage() > least_coverage
+    assert [] == [window for window in simulation.windows if window.has_used_up]
+
+
+def test_a_window_in_a_tight_loop_is_short() -> None:
+    """
+    20 to 60 ms, all lengths between, and seldom more.
+    """
+    windows = _simulate(_TIGHT, 3600, agent=Agent(late_ns=0)).windows
+
+    lengths_ms = sorted((window.until_ns - window.from_ns) / MS for window in windows)
+    assert 20 <= lengths_ms[0] < 21
+    assert 59 < lengths_ms[-5] < 60
+    assert lengths_ms[-1] < 65
+
+
+def test_a_busy_process_on_a_part_of_a_core_is_seen_at_times() -> None:
+    """
+    It saves up for longer than a stretch, and costs no more than its budget in the long run.
+    """
+    simulation = _simulate(Load(cores=0.25, pairs=4_500_000), 1200)
+
+    assert len(simulation.windows) > 12
+    assert 0 == simulation.excess_ns(0.01, _LEAST_CORES, 120 * S, 0)
+
+
+def test_the_first_window_is_a_small_probe() -> None:
+    """
+    It comes soon, lasts 20 ms, and may not cost more than that.
+    """
+    for seed in range(20):
+        governor = _governor(seed)
+        assert governor.step(Usage(5 * S, 9 * S, 0, 0), is_open=False) is None
+        at_ns = governor.due_ns
+        assert 5_500 * MS <= at_ns <= 6_500 * MS
+
+        grant = governor.step(Usage(at_ns, 9 * S, 0, 0), is_open=False)
+
+        assert grant is not None
+        assert at_ns + 20 * MS == grant.until_ns == governor.due_ns
+        assert 20 * MS < grant.allowance_ns < 22 * MS
+
+
+def test_a_process_that_turns_busy_is_stopped_by_the_allowance() -> None:
+    """
+    The allowance is never more than the purse holds: the income of 20 s, and no idle night's.
+    """
+    loads = [(3600 * S, Load(cores=1, pairs=0)), (60 * S, _TIGHT)]
+
+    simulation = _simulate(loads, 3660)
+
+    burst = [each for each in simulation.windows if each.until_ns > 3600 * S]
+    assert burst[0].has_used_up
+    assert simulation.cost_ns < 20 * S * 0.01 + _A_CLOSING_NS + 60 * S * 0.01
+    assert simulation.excess_ns(0.01, _LEAST_CORES, 21 * S, 20 * S) < _A_CLOSING_NS
+
+
+def test_a_process_that_has_become_quiet_is_covered_again() -> None:
+    """
+    A busy start is forgotten after two to three minutes.
+    """
+    for seed in range(10):
+        loads = [(60 * S, _TIGHT), (1000 * S, _QUIET)]
+
+        simulation = _simulate(loads, 400, seed=seed)
+
+        assert 1 == simulation.coverage(since_ns=240 * S)
+
+
+@pytest.mark.parametrize("late_ms", [0, 20])
+def test_windows_meet_every_phase_of_whatever_repeats_itself(late_ms: int) -> None:
+    """
+    With the periods of everything that has a period here, and some more.
+    """
+    agent = Agent(tick_ns=(100 * S, 100 * S), late_ns=late_ms * MS)
+    simulation = _simulate(_TIGHT, 4 * 3600, share=0.02, agent=agent)
+
+    begins_ns = [window.from_ns for window in simulation.windows]
+    assert len(begins_ns) > 2000
+    for period_ms in (20, 40, 50, 60, 250, 1000, 2000, 4000, 5000, 10_000, 20_000, 60_000):
+        phases = Counter(at_ns % (period_ms * MS) * 10 // (period_ms * MS) for at_ns in begins_ns)
+        expected = len(begins_ns) / 10
+        deviation = sum((phases[phase] - expected) ** 2 / expected for phase in range(10))
+        # Nine degrees of freedom: more than that once in a thousand times.
+        assert deviation < 27.9, f"{period_ms} ms: {sorted(phases.items())}"
+
+
+def test_pauses_are_drawn_by_lot() -> None:
+    """
+    No two are the same: half to one and a half times 4 s, and more where the purse is empty.
+    """
+    windows = _simulate(Load(cores=1, pairs=100_000), 3600, agent=Agent(late_ns=0)).windows
+
+    pauses_ns = sorted(after.from_ns - before.until_ns for before, after in pairwise(windows))
+    assert len(pauses_ns) == len(set(pauses_ns))
+    assert 2 * S <= pauses_ns[0] < 2.1 * S
+    assert 5.9 * S < pauses_ns[-10] < 6 * S
+    assert pauses_ns[-1] < 12 * S
+
+
+@pytest.mark.parametrize("period_s", [0.25, 1, 4, 20])
+def test_a_phase_that_repeats_itself_is_met_as_often_as_it_is_there(period_s: float) -> None:
+    """
+    A quarter of the time is one thing; so is a quarter of what windows cover.
+    """
+    quarter_ns = int(period_s * S / 4)
+    busy = Load(cores=1, pairs=100_000)
+    loads = [(quarter_ns, busy), (3 * quarter_ns, Load(cores=1, pairs=90_000))]
+
+    there, met = _simulate(loads, 4 * 3600).parts_of(busy)
+
+    assert there == pytest.approx(0.25, abs=1e-4)
+    assert met == pytest.approx(0.25, abs=0.035)
+
+
+@pytest.mark.parametrize("busy", [_TIGHT, Load(cores=1, pairs=100_000)])
+def test_what_comes_by_fits_and_starts_is_met_as_often_as_it_is_there(busy: Load) -> None:
+    """
+    Half of the time at random: price and allowance see what happens, and bias little.
+    """
+    loads = by_chance(_random(3), [(1, busy), (1, Load(cores=1, pairs=100))], 4 * 3600)
+
+    there, met = _simulate(loads, 4 * 3600).parts_of(busy)
+
+    assert there == pytest.approx(0.5, abs=0.02)
+    assert met == pytest.approx(there, abs=0.03)
+
+
+@pytest.mark.parametrize("share", _SHARES)
+def test_contention_probes_that_cost_the_budget_leave_nothing_for_windows(share: float) -> None:
+    """
+    They are never off, so that only windows can give way.
+    """
+    simulation = _simulate(Load(cores=1, pairs=10_000, contention_share=0.021), 300, share=share)
+
+    assert [] == simulation.windows
+
+
+def test_windows_come_back_soon_after_an_hour_of_contention() -> None:
+    """
+    What the contention probes cost above the budget is not made up for.
+    """
+    contended = Load(cores=1, pairs=10_000, contention_share=0.03)
+    loads = [(3600 * S, contended), (3600 * S, Load(cores=1, pairs=10_000))]
+
+    first = _simulate(loads, 3700).windows[0]
+
+    assert 3600 * S < first.from_ns < 3640 * S
+
+
+def test_an_agent_that_was_suspended_has_nothing_saved_up() -> None:
+    """
+    A minute without a tick while no window is open buys no more than usual.
+    """
+    for seed in range(10):
+        before = _simulate(_TIGHT, 300, seed=seed)
+        closed_ns = before.windows[-1].until_ns + 500 * MS
+        agent = Agent(asleep=(closed_ns, closed_ns + 60 * S))
+
+        simulation = _simulate(_TIGHT, 600, seed=seed, agent=agent)
+
+        assert 0 == simulation.excess_ns(0.01, _LEAST_CORES, 20 * S, 20 * S)
+
+
+def test_what_a_suspended_agent_leaves_open_is_paid_back() -> None:
+    """
+    The probes stay, which costs a minute of a tight loop; no window opens until it is paid for.
+    """
+    opened_ns = _simulate(_TIGHT, 300).windows[-1].from_ns
+    agent = Agent(asleep=(opened_ns + MS, opened_ns + 10 * S))
+
+    simulation = _simulate(_TIGHT, 2000, agent=agent)
+
+    (window,) = (each for each in simulation.windows if each.from_ns == opened_ns)
+    assert window.has_used_up
+    assert window.until_ns < opened_ns + 300 * MS
+    later = next(each for each in simulation.windows if each.from_ns > opened_ns)
+    assert 800 * S < later.from_ns - opened_ns < 1000 * S
+    assert 0 == simulation.excess_ns(0.01, _LEAST_CORES, 1400 * S, 0)
+
+
+def test_a_window_that_could_not_be_opened_is_tried_again() -> None:
+    """
+    Nothing is learned from it: the next one is a first one, too.
+    """
+    governor = _governor()
+    governor.step(Usage(0, 0, 0, 0), is_open=False)
+    assert governor.step(Usage(2 * S, S, 0, 0), is_open=False) is not None
+
+    assert governor.step(Usage(3 * S, S, 0, 0), is_open=False) is None
+
+    assert 5 * S <= governor.due_ns <= 9 * S
+    grant = governor.step(Usage(9 * S, S, 0, 0), is_open=False)
+    assert grant is not None
+    assert 9 * S + 20 * MS == grant.until_ns
+
+
+def test_a_window_that_stays_open_without_leave_gets_none() -> None:
+    """
+    Whoever is slow to close is told again, and is asked to come back later, not at once.
+    """
+    governor = _governor()
+    governor.step(Usage(0, 0, 0, 0), is_open=False)
+    governor.step(Usage(2 * S, S, 0, 0), is_open=False)
+    assert governor.step(Usage(2 * S + 21 * MS, S, 18 * MS, 18 * MS), is_open=True) is None
+
+    for at_s in (20, 30, 40):
+        usage = Usage(at_s * S, at_s * S, 18 * MS, 18 * MS)
+        assert governor.step(usage, is_open=True) is None
+        assert governor.due_ns > usage.at_ns
+    usage = Usage(50 * S, 50 * S, 18 * MS, 18 * MS)
+    assert governor.step(usage, is_open=False) is not None
+
+
+def test_the_allowance_leaves_what_the_closing_costs() -> None:
+    """
+    A window took 90 % of a core, and 45 ms of that came after its end.
+    """
+    governor, purse = _governor(), TokenBucket(Budget(0.01), Usage(0, 0, 0, 0))
+    governor.step(Usage(0, 0, 0, 0), is_open=False)
+    opened, ended = Usage(2 * S, S, 0, 0), Usage(2 * S + 20 * MS, S, 18 * MS, 18 * MS)
+    purse.update(opened)
+    assert governor.step(opened, is_open=False) is not None
+    purse.update(ended)
+    assert governor.step(ended, is_open=True) is None
+
+    for at_s in range(3, 60):
+        usage = Usage(at_s * S, at_s * S, 63 * MS, 63 * MS)
+        purse.update(usage)
+        grant = governor.step(usage, is_open=False)
+        if grant is not None:
+            break
+
+    assert grant is not None
+    assert 45 * MS == pytest.approx(purse.held_ns - grant.allowance_ns, abs=1)
+
+
+def test_the_allowance_is_renewed_while_a_window_goes_on() -> None:
+    """
+    It is what the purse holds now, whatever was spent before.
+    """
+    governor = _governor()
+    governor.step(Usage(0, 0, 0, 0), is_open=False)
+    governor.step(Usage(2 * S, 2 * S, 0, 0), is_open=False)
+    allowances_ms = []
+    for at_s in range(3, 60):
+        cost_ns = (at_s - 2) * MS
+        usage = Usage(at_s * S, at_s * S, cost_ns, cost_ns)
+        grant = governor.step(usage, is_open=True)
+        assert isinstance(grant, Grant)
+        assert grant.until_ns is None
+        allowances_ms.append(grant.allowance_ns / MS)
+
+    assert allowances_ms[:10] == sorted(allowances_ms[:10])
+    # It earns 10 ms a second, spends one, and keeps what comes in during 20 s.
+    assert 170 < min(allowances_ms[30:])
+    assert max(allowances_ms[30:]) < 190
+
+
+@pytest.mark.parametrize(("seconds", "is_told"), [(55, False), (130, True)])
+def test_contention_above_the_budget_is_told_after_a_minute(
+    seconds: float,
+    is_told: bool,  # noqa: FBT001
+) -> None:
+    """
+    Waits stay counted whatever they cost; what is above the budget for long is said.
+    """
+    simulation = _simulate(_DEAR_WAITS, seconds)
+
+    assert is_told == simulation.governor.is_over_budget
+
+
+def test_contention_that_has_become_cheap_is_told_as_well() -> None:
+    """
+    Also after a minute, so that ups and downs are not told each time.
+    """
+    loads = [(130 * S, _DEAR_WAITS), (1000 * S, Load(cores=0.5, pairs=1000))]
+    simulation = _simulate(loads, 130)
+
+    assert simulation.governor.is_over_budget
+    assert simulation.run(40).governor.is_over_budget
+    assert not simulation.run(70).governor.is_over_budget
+
+
+def test_a_window_that_there_is_no_room_for_waits_for_the_next_lot() -> None:
+    """
+    What comes in meanwhile is kept, so that the window opens as soon as there is room.
+    """
+    governor = _governor()
+    governor.step(Usage(0, 0, 0, 0), is_open=False)
+    at_ns = governor.due_ns
+    for _ in range(10):
+        governor.postpone(Usage(at_ns, at_ns, 0, 0))
+        assert at_ns + 2 * S <= governor.due_ns <= at_ns + 6 * S
+        at_ns = governor.due_ns
+
+    assert governor.step(Usage(at_ns, at_ns, 0, 0), is_open=False) is not None
+
+
+@pytest.mark.parametrize(("processes", "mean_s"), [(1, 4), (2, 8), (3, 12), (30, 12)])
+def test_where_many_share_the_room_each_asks_the_less_often(processes: int, mean_s: int) -> None:
+    """
+    All of them together ask as often as one would, but a purse must not forget what it has got.
+    """
+    governor = _governor()
+    governor.processes_per_window = processes
+    governor.step(Usage(0, 0, 0, 0), is_open=False)
+    at_ns = governor.due_ns
+    assert S // 2 <= at_ns <= S + S // 2
+    pauses_ns = []
+    for _ in range(400):
+        governor.postpone(Usage(at_ns, at_ns, 0, 0))
+        pauses_ns.append(governor.due_ns - at_ns)
+        at_ns = governor.due_ns
+
+    assert mean_s * S // 2 <= min(pauses_ns)
+    assert mean_s * S * 3 // 2 >= max(pauses_ns)
+    assert mean_s * S == pytest.approx(sum(pauses_ns) / 400, rel=0.06)
+
+
+def test_a_process_whose_waits_are_too_dear_asks_less_often() -> None:
+    """
+    Its contention probes alone cost 5 %, and only 1 % is granted: there is nothing to pay with.
+    """
+    governor = _governor()
+    governor.step(Usage(0, 0, 0, 0), is_open=False)
+    pauses_ns = []
+    for _ in range(400):
+        at_ns = governor.due_ns
+        usage = Usage(at_ns, at_ns, at_ns // 20, 0)
+        assert governor.step(usage, is_open=False) is None
+        pauses_ns.append(governor.due_ns - at_ns)
+
+    assert 6 * S <= min(pauses_ns)
+    assert 18 * S >= max(pauses_ns)
+    assert 12 * S == pytest.approx(sum(pauses_ns) / 400, rel=0.06)
+
+
+def test_what_begins_open_goes_on_while_it_costs_less_than_comes_in() -> None:
+    """
+    Open from the start, on credit for 20 ms; two seconds later without an end.
+    """
+    governor = _governor()
+    first = governor.begin_open(Usage(0, 0, 0, 0))
+    asked_ns = governor.due_ns
+    usage = Usage(asked_ns, 2 * S + 4 * MS, 4 * MS, 4 * MS)
+    second = governor.step(usage, is_open=True)
+
+    assert Grant(20 * MS, None) == first
+    assert 2 * S == asked_ns
+    assert second is not None
+    assert second.until_ns is None
+    # Income less cost, and what the closing would cost.
+    assert 15 * MS < second.allowance_ns < 16 * MS
+
+
+def test_what_begins_open_is_ended_where_it_costs_more() -> None:
+    """
+    Used up after 30 ms of a busy process: closed, and not opened before the credit is paid back.
+    """
+    governor = _governor()
+    governor.begin_open(Usage(0, 0, 0, 0))
+    closed = governor.step(Usage(30 * MS, 30 * MS, 21 * MS, 21 * MS), is_open=False)
+    due_ns = governor.due_ns
+
+    assert closed is None
+    assert 2 * S < due_ns < 7 * S
+    assert governor.step(Usage(2 * S, 2 * S, 25 * MS, 25 * MS), is_open=False) is None

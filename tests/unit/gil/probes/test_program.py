@@ -1,0 +1,129 @@
+"""What is asked of the kernel: with room for what the limits say, and in the way that it allows."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from gilscope.assets.files import asset
+from gilscope.bpf import features
+from gilscope.bpf.features import TRACEPOINTS, Features
+from gilscope.bpf.loader import Request
+from gilscope.gil.abi import Loss
+from gilscope.gil.probes import program
+from gilscope.gil.probes.program import Limits
+
+_GROWING = Features(uprobe_links=False, tables_may_grow=True)
+_FULL = Features(uprobe_links=False, tables_may_grow=False)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
+    """What would have been loaded."""
+    seen: list[Request] = []
+    monkeypatch.setattr(program, "Loading", seen.append)
+    return seen
+
+
+def _defines(asked: list[Request], **options: Any) -> Mapping[str, int]:
+    asked.clear()
+    program.begin_loading(**{"features": Features(uprobe_links=True), **options})
+    (made,) = asked
+    return made.defines
+
+
+def test_the_sizes_are_the_limits(asked: list[Request]) -> None:
+    """
+    Each of the limits is a macro that the probes demand.
+    """
+    limits = Limits(targets=1, gils=2, threads=3, caller_rules=4, locks=5, notice_pages=8)
+    expected = {
+        "MAX_TARGETS": 1,
+        "MAX_GILS": 2,
+        "MAX_THREADS": 3,
+        "MAX_CALLER_RULES": 4,
+        "MAX_LOCKS": 5,
+        "NOTICE_PAGES": 8,
+    }
+    header = asset("probes/gil.bpf.h").read_text()
+
+    assert expected.items() <= _defines(asked, limits=limits).items()
+    assert [] == [name for name in expected if f"!defined({name})" not in header]
+
+
+def test_the_reasons_of_losses_are_given(asked: list[Request]) -> None:
+    """
+    With the numbers that user space reads them by.
+    """
+    assert Loss.INVALID_HOLDER.number == _defines(asked)["INVALID_HOLDER"]
+
+
+def test_every_exec_is_noticed_where_somebody_discovers(asked: list[Request]) -> None:
+    """
+    Otherwise only those of traced processes are.
+    """
+    assert 1 == _defines(asked, discover=True)["DISCOVER"]
+    assert "DISCOVER" not in _defines(asked)
+
+
+@pytest.mark.parametrize(("has_links", "kind"), [(True, "uprobe_multi"), (False, "uprobe")])
+def test_programs_are_loaded_for_the_way_they_are_placed(
+    asked: list[Request], kind: str, *, has_links: bool
+) -> None:
+    """
+    A program may be used as what it was loaded for only; a perf event brings it no number.
+    """
+    defines = _defines(asked, features=Features(uprobe_links=has_links))
+    (made,) = asked
+    kinds = {name: found for name, found in made.programs.items() if name not in TRACEPOINTS}
+
+    assert has_links == ("HAS_COOKIES" in defines)
+    assert {kind} == set(kinds.values())
+    assert {"on_acquire", "on_release", "on_wait", "on_wait_return"} <= set(kinds)
+    assert {"raw_tracepoint"} == {made.programs[name] for name in TRACEPOINTS}
+
+
+def test_tables_are_filled_beforehand_where_they_must_not_grow(asked: list[Request]) -> None:
+    """
+    1 is BPF_F_NO_PREALLOC, which every hash table of the probes takes.
+    """
+    assert 1 == _defines(asked, features=_GROWING)["TABLE_FLAGS"]
+    assert 0 == _defines(asked, features=_FULL)["TABLE_FLAGS"]
+
+
+def test_every_program_is_in_the_probes(asked: list[Request]) -> None:
+    """
+    None is asked for that does not exist, and none exists that is not asked for.
+    """
+    _defines(asked)
+    (made,) = asked
+    sources = "".join(
+        asset(f"probes/gil_{part}.bpf.c").read_text() for part in ("wait", "walk", "hold", "life")
+    )
+    found = {
+        line.removeprefix("int ").partition("(")[0]
+        for line in sources.splitlines()
+        if line.startswith("int ")
+    }
+
+    assert found == set(made.programs)
+
+
+def test_inside_a_pid_namespace_the_kernels_ids_are_translated(
+    asked: list[Request], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    The namespace is named by the inode and the device of its file.
+    """
+    own = os.stat("/proc/self/ns/pid")  # noqa: PTH116 - as good as any other way
+    monkeypatch.setattr(features, "in_initial_pid_namespace", lambda: False)
+    inside = _defines(asked)
+    monkeypatch.setattr(features, "in_initial_pid_namespace", lambda: True)
+    outside = _defines(asked)
+
+    assert (own.st_ino, own.st_dev) == (
+        inside["PID_NAMESPACE_INODE"],
+        inside["PID_NAMESPACE_DEVICE"],
+    )
+    assert [] == [name for name in outside if name.startswith("PID_NAMESPACE")]

@@ -1,0 +1,175 @@
+"""Waits and holds one by one."""
+
+from typing import Any
+
+from gilscope.gil.abi import Loss
+from gilscope.gil.totals.process_totals import Holding, RawLock, RawProcess
+from gilscope.gil.totals.timeline import Timelines
+from gilscope.model.gil import ENDED_INTERPRETER, Gil, Kind, Record, Span, Timeline
+from gilscope.model.stack import UNKNOWN_STACK, Stack, StackState
+from support.recordings.gil import CRUNCHING, SERVING
+
+_PID = 4711
+_COND = 4096
+_HOLD = 4
+_MS = 1_000_000
+_GILS = {_COND: Gil(_COND, 0), 2 * _COND: Gil(2 * _COND, 3)}
+_STACKS = {5: SERVING, 6: CRUNCHING}
+
+
+def _sent(tid: int, began_ns: int, ended_ns: int, kind: int, **fields: int) -> dict[str, int]:
+    """Return a record as the ring yields it."""
+    record = {
+        "cond": _COND,
+        "began_ns": began_ns,
+        "ended_ns": ended_ns,
+        "waiter": 0,
+        "holder": 0,
+        "tgid": _PID,
+        "tid": tid,
+        "kind": kind,
+        "padding": 0,
+    }
+    return record | fields
+
+
+def _thread(**fields: Any) -> Record:
+    record: dict[str, Any] = {
+        "cond": _COND,
+        "wait_ns": (0, 0, 0, 0),
+        "waits": (0, 0, 0, 0),
+        "wait_started_ns": 0,
+        "yield_started_ns": 0,
+        "forced_drop_ns": 0,
+        "interval_ns": 5 * _MS,
+        "cause": 0,
+        "drop_requests": 0,
+        "exited_ns": 0,
+    }
+    return record | fields
+
+
+def _timeline(timelines: Timelines, pid: int = _PID) -> Timeline:
+    return timelines.timeline(pid, _GILS, lambda number: _STACKS.get(number, UNKNOWN_STACK))
+
+
+def test_spans_are_what_the_probes_sent() -> None:
+    """
+    With the kind by its number, the lock's interpreter and both stacks, in the order of their ends.
+    """
+    timelines = Timelines()
+    timelines.add(_sent(1, 10, 40, 3, waiter=5, holder=6))
+    timelines.add(_sent(2, 20, 30, _HOLD, cond=2 * _COND))
+    timelines.add(_sent(3, 20, 20, 1, cond=1))
+
+    assert Timeline(
+        (
+            Span(3, ENDED_INTERPRETER, 20, 20, Kind.PREEMPTION),
+            Span(2, 3, 20, 30, None),
+            Span(1, 0, 10, 40, Kind.CONVOY, SERVING, CRUNCHING),
+        ),
+        dropped=0,
+    ) == _timeline(timelines)
+
+
+def test_a_stack_is_asked_for_once() -> None:
+    """
+    What the same code does a million times is put into words once.
+    """
+    asked: list[int] = []
+
+    def stack_of(number: int) -> Stack:
+        asked.append(number)
+        return Stack((), StackState.NO_PYTHON)
+
+    timelines = Timelines()
+    for began_ns in range(3):
+        timelines.add(_sent(1, began_ns, began_ns, 0, waiter=7, holder=7))
+    timelines.timeline(_PID, _GILS, stack_of)
+
+    assert [7] == asked
+
+
+def test_processes_are_kept_apart() -> None:
+    """
+    One that is forgotten leaves its room to the other.
+    """
+    timelines = Timelines(most=2)
+    timelines.add(_sent(1, 1, 2, 0))
+    timelines.add(_sent(2, 3, 4, 0, tgid=9))
+    timelines.add(_sent(2, 5, 6, 0, tgid=9))
+    assert [1, 2] == [_timeline(timelines, pid).spans[0].tid for pid in (_PID, 9)]
+    assert [0, 1] == [_timeline(timelines, pid).dropped for pid in (_PID, 9)]
+
+    timelines.forget(_PID)
+    timelines.add(_sent(2, 7, 8, 0, tgid=9))
+
+    assert Timeline((), 0) == _timeline(timelines)
+    assert [3, 7] == [span.began_ns for span in _timeline(timelines, 9).spans]
+
+
+def test_what_is_missing_is_counted() -> None:
+    """
+    What found no room here, and what found none in the ring, together.
+    """
+    timelines = Timelines(most=1)
+    for began_ns in range(3):
+        timelines.add(_sent(1, began_ns, began_ns + 1, 0))
+    timelines.note(_PID, RawProcess(lost={Loss.SPAN: 40, Loss.NOTICE: 1}), 100)
+
+    assert [0] == [span.began_ns for span in _timeline(timelines).spans]
+    assert 42 == _timeline(timelines).dropped
+
+
+def test_wait_in_flight_is_drawn_up_to_the_end() -> None:
+    """
+    With the kind that it has by then, whatever the thread has waited before.
+    """
+    now_ns = 100 * _MS
+    timelines = Timelines()
+    threads: dict[int, Record] = {
+        1: _thread(wait_started_ns=now_ns - 5 * _MS, wait_ns=(9, 9, 9, 9)),
+        2: _thread(wait_started_ns=now_ns - 5 * _MS + 1),
+        3: _thread(forced_drop_ns=now_ns - 7, cause=2),
+        4: _thread(wait_ns=(1, 2, 3, 4)),
+    }
+    timelines.note(_PID, RawProcess(threads=threads), now_ns)
+
+    assert [
+        (1, 95 * _MS, now_ns, Kind.CONVOY),
+        (2, 95 * _MS + 1, now_ns, Kind.BLOCKING_CALL),
+        (3, now_ns - 7, now_ns, Kind.PREEMPTION),
+    ] == [
+        (span.tid, span.began_ns, span.ended_ns, span.kind) for span in _timeline(timelines).spans
+    ]
+
+
+def test_hold_in_flight_is_drawn_as_far_as_it_counts() -> None:
+    """
+    That may be less than until now; whose cannot be told is not drawn.
+    """
+    locks = {
+        _COND: RawLock({}, Holding(7, since_ns=10, part_ns=5), {}),
+        2 * _COND: RawLock({}, Holding(None, since_ns=10, part_ns=5), {}),
+        3 * _COND: RawLock({}, None, {}),
+    }
+    timelines = Timelines()
+    timelines.note(_PID, RawProcess(locks=locks), 100)
+
+    assert (Span(7, 0, 10, 15, None),) == _timeline(timelines).spans
+
+
+def test_what_ends_while_somebody_asks_is_one_span() -> None:
+    """
+    It was seen going on, and is in the ring by the time that this is read.
+    """
+    locks = {_COND: RawLock({}, Holding(1, since_ns=10, part_ns=5), {})}
+    threads: dict[int, Record] = {1: _thread(wait_started_ns=10), 2: _thread(wait_started_ns=10)}
+    timelines = Timelines()
+    timelines.note(_PID, RawProcess(threads=threads, locks=locks), 20)
+    timelines.add(_sent(1, 10, 21, 0))
+    timelines.add(_sent(1, 10, 22, _HOLD))
+
+    assert [(2, 20, False), (1, 21, False), (1, 22, True)] == [
+        (span.tid, span.ended_ns, span.kind is None) for span in _timeline(timelines).spans
+    ]

@@ -1,0 +1,222 @@
+"""Many processes that run the same file share what the kernel can bear."""
+
+from random import Random
+from types import SimpleNamespace
+from typing import ClassVar, cast
+
+import pytest
+
+from gilscope.budget.governor import Budget, Grant, Usage
+from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.probes.window import WindowSites
+from gilscope.gil.tracing import hold_windows as full_mode_module
+from gilscope.gil.tracing import overhead
+from gilscope.gil.tracing.hold_windows import HoldWindows
+from gilscope.gil.tracing.process import AttachedProcess
+from support.gil.hold_windows_setting import AUTO, COLD, CONTENDED, COSTS, S, grant, target
+
+
+class _StubWindow:
+    """Opens and ends as it is told, and traps as often as it is told."""
+
+    is_lingering = False
+    has_used_up = False
+    closes_unseen = False
+    trapped = 0
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self.allowed: list[int | None] = []
+
+    @property
+    def can_open(self) -> bool:
+        return not self.is_open
+
+    def open(self, traps: int | None = None) -> None:
+        self.is_open = True
+        self.allowed.append(traps)
+
+    def allow(self, traps: int) -> None:
+        self.allowed.append(traps)
+
+    def end(self) -> None:
+        self.is_open = False
+
+    def settle(self) -> None:
+        pass
+
+    def give_up_lingering(self) -> None:
+        pass
+
+    def traps(self) -> int:
+        return self.trapped
+
+
+class _Willing:
+    """A governor that grants whatever it is asked for."""
+
+    due_ns = 0
+    is_over_budget = False
+    processes_per_window = 0.0
+
+    def __init__(self, _budget: Budget, _random: Random) -> None:
+        _Crowd.governors.append(self)
+
+    def step(self, _usage: Usage, *, is_open: bool) -> Grant | None:
+        del is_open
+        return grant(1000)
+
+    def postpone(self, _usage: Usage) -> None:
+        pass
+
+
+class _Crowd:
+    """Processes in auto mode, whose windows are opened whenever there is room."""
+
+    governors: ClassVar[list[_Willing]] = []
+    """Of the last crowd."""
+
+    lapses = 0
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *inodes: int, build_id: str = "") -> None:
+        self.now_ns = S
+        self.governors.clear()
+        self.windows = [_StubWindow() for _ in inodes]
+        self._left = iter(self.windows)
+        for module in (full_mode_module, overhead):
+            monkeypatch.setattr(module, "time", self)
+            monkeypatch.setattr(module, "process_cpu_ns", lambda _: 0)
+        monkeypatch.setattr(full_mode_module, "Governor", _Willing)
+        self.mode = HoldWindows(cast("GilProbe", self), AUTO)
+        self.traced = [
+            cast(
+                "AttachedProcess",
+                SimpleNamespace(
+                    pid=pid,
+                    target=target(inode, build_id),
+                    hooks=tuple,
+                    locks=None,
+                    gils={},
+                    ended=False,
+                    window=None,
+                    blame=None,
+                ),
+            )
+            for pid, inode in enumerate(inodes)
+        ]
+        for each in self.traced:
+            self.mode.begin(each)
+
+    def monotonic_ns(self) -> int:
+        return self.now_ns
+
+    def beat(self) -> None:
+        """Nobody closes windows here."""
+
+    def window(self, _pid: int, _sites: WindowSites, _reader: object) -> _StubWindow:
+        return next(self._left)
+
+    def walking_ns(self, _pid: int) -> int:
+        """Nobody reads stacks here."""
+        return 0
+
+    def traps(self, pid: int) -> int:
+        return 10 * (pid + 1)
+
+    def step(self, seconds: int = 0) -> list[bool]:
+        """Let time pass and look after all; return which windows are open."""
+        self.now_ns += seconds * S
+        self.mode.step()
+        return [window.is_open for window in self.windows]
+
+
+def test_six_windows_are_open_at_a_time_in_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Others have to wait; processes that run another file do not.
+    """
+    crowd = _Crowd(monkeypatch, *[2] * 8, *[3] * 2)
+
+    assert [*[True] * 6, False, False, True, True] == crowd.step()
+    assert [*[True] * 6, False, False, True, True] == crowd.step(5)
+
+
+def test_one_build_on_many_devices_is_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Containers see the layer that they share as a file of their own; the kernel does not.
+    """
+    crowd = _Crowd(monkeypatch, *range(2, 10), build_id="571d98e0")
+
+    assert [*[True] * 6, False, False] == crowd.step()
+    cost = crowd.mode.cost(crowd.traced[2])
+    assert cost is not None
+    # Seven others are probed on the contended path.
+    assert cost.overhead_ns == pytest.approx(30 * CONTENDED * (2000 + 7 * 100), abs=3)
+
+
+def test_who_waits_for_a_window_gets_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    After ten seconds those that have had one make room, and nobody is left out for good.
+    """
+    crowd = _Crowd(monkeypatch, *[2] * 8)
+    has_been_open = [False] * 8
+    for _ in range(60):
+        is_open = crowd.step(1)
+        assert sum(is_open) <= 6
+        has_been_open = [was or now for was, now in zip(has_been_open, is_open, strict=True)]
+
+    assert [True] * 8 == has_been_open
+
+
+def test_governors_know_how_many_share_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Eight processes of one file share six windows, two of another need not.
+    """
+    crowd = _Crowd(monkeypatch, *[2] * 8, *[3] * 2)
+    crowd.step()
+
+    assert [8 / 6] * 8 + [1.0] * 2 == [each.processes_per_window for each in crowd.governors]
+
+
+def test_nobody_makes_room_where_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Six windows stay open for as long as they are granted.
+    """
+    crowd = _Crowd(monkeypatch, *[2] * 6)
+    for _ in range(30):
+        crowd.step(1)
+
+        # Opened once, allowed more ever since.
+        assert [True] * 6 == [window.is_open for window in crowd.windows]
+    assert {30} == {len(window.allowed) for window in crowd.windows}
+
+
+def test_a_trap_costs_more_in_a_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The kernel asks every process that is probed at the place, at each trap of each.
+    """
+    crowd = _Crowd(monkeypatch, *[2] * 4)
+    crowd.step()
+    for window in crowd.windows:
+        window.trapped = 50
+    cost = crowd.mode.cost(crowd.traced[2])
+
+    assert cost is not None
+    # Three others have a window, and are probed on the contended path; 30 traps were there.
+    expected_ns = 50 * COLD * (1000 + 3 * 100) + 30 * CONTENDED * (2000 + 3 * 100)
+    assert cost.overhead_ns == pytest.approx(expected_ns, abs=3)
+    assert 80 == cost.traps
+
+
+def test_all_traps_are_told_of_those_that_are_forgotten_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """
+    The sum never falls.
+    """
+    crowd = _Crowd(monkeypatch, 2, 2, 3)
+    crowd.step()
+    before = crowd.mode.traps
+    crowd.mode.forget(1)
+
+    assert 10 + 20 + 30 == before == crowd.mode.traps
+    assert COSTS == crowd.mode.trap_costs

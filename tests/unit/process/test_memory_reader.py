@@ -1,0 +1,158 @@
+"""Reading in other threads, of which one may hang."""
+
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from gilscope.process import memory_reader
+from gilscope.process.memory_reader import MemoryReader, ReadUnanswered
+from gilscope.system.waiting_thread import Waiting, waits_for_memory
+
+
+@pytest.fixture
+def reader() -> Iterator[MemoryReader]:
+    """One whose threads end with the test."""
+    made = MemoryReader(patience_s=0.3)
+    yield made
+    made.close()
+
+
+def test_result_and_failure_come_from_another_thread(reader: MemoryReader) -> None:
+    """
+    The same one, as long as one is enough.
+    """
+    first, second = (reader.read(7, threading.get_ident) for _ in range(2))
+
+    assert first == second != threading.get_ident()
+    with pytest.raises(ZeroDivisionError):
+        reader.read(7, lambda: 1 // 0)
+    assert first == reader.read(7, threading.get_ident)
+
+
+def test_several_read_at_a_time(reader: MemoryReader) -> None:
+    """
+    Each in a thread of its own.
+    """
+    together = threading.Barrier(3)
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda _: reader.read(7, lambda: together.wait(30)), range(3)))
+
+    assert [0, 1, 2] == sorted(found)
+
+
+def test_who_waits_for_memory_is_given_up(
+    reader: MemoryReader, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """
+    What it comes to after all is discarded, once; others are read meanwhile.
+    """
+    monkeypatch.setattr(memory_reader, "waits_for_memory", lambda _thread: True)
+    answer, discarded = threading.Event(), threading.Event()
+    late: list[str] = []
+
+    def discard(result: str) -> None:
+        late.append(result)
+        discarded.set()
+
+    def hang() -> str:
+        answer.wait(30)
+        return "late"
+
+    with pytest.raises(ReadUnanswered, match="memory of process 7 does not answer"):
+        reader.read(7, hang, discard=discard)
+    assert "read" == reader.read(8, lambda: "read", discard=discard)
+    assert not late
+    answer.set()
+
+    assert discarded.wait(30)
+    assert ["late"] == late
+    assert "memory of process 7 does not answer" in caplog.text
+
+
+def test_who_works_is_not_given_up(reader: MemoryReader) -> None:
+    """
+    However long it takes: only waiting for memory counts, of which this does nothing.
+    """
+    waited: list[float] = []
+    pause = threading.Event()
+
+    assert not reader.read(7, lambda: pause.wait(1.0), waited=waited.append)
+    assert not waited
+
+
+def test_so_many_hang_and_no_more(reader: MemoryReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Threads that hang cost memory each. They count as long as they hang.
+    """
+    monkeypatch.setattr(memory_reader, "_MOST_HANGING", 2)
+    monkeypatch.setattr(memory_reader, "waits_for_memory", lambda _thread: True)
+    answers = [threading.Event(), threading.Event()]
+    for answer in answers:
+        assert not reader.is_exhausted
+        with pytest.raises(ReadUnanswered):
+            reader.read(7, lambda answer=answer: answer.wait(30))  # type: ignore[misc]
+    assert reader.is_exhausted
+    hanging = [thread for thread in threading.enumerate() if thread.name == "memory-reader"]
+    for answer in answers:
+        answer.set()
+    for thread in hanging:
+        thread.join(30)
+
+    assert not reader.is_exhausted
+
+
+def test_a_thread_in_no_read_does_not_wait_for_memory() -> None:
+    """
+    Neither one that sleeps, nor one that runs, nor one that is not there.
+    """
+    begun, over = threading.Event(), threading.Event()
+
+    def sleep() -> None:
+        begun.set()
+        over.wait(30)
+
+    thread = threading.Thread(target=sleep)
+    thread.start()
+    begun.wait(30)
+    assert not waits_for_memory(thread.native_id or 0)
+    over.set()
+    thread.join()
+    assert not waits_for_memory(threading.get_native_id())
+    assert not waits_for_memory(1 << 22)
+
+
+def test_a_thread_that_reads_a_pipe_is_in_another_call() -> None:
+    """
+    It sleeps in a read, but not of memory.
+    """
+    readable, writable = os.pipe()
+    thread = threading.Thread(target=os.read, args=(readable, 1))
+    thread.start()
+    assert not waits_for_memory(thread.native_id or 0)
+    os.write(writable, b"x")
+    thread.join()
+    os.close(readable)
+    os.close(writable)
+
+
+def test_time_in_which_nobody_asked_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The agent may have been stopped; and another thing begins anew.
+    """
+    now_s = [100.0]
+    monkeypatch.setattr("gilscope.system.waiting_thread.time.monotonic", lambda: now_s[0])
+    waiting = Waiting()
+
+    def after(seconds: float, awaited: str, *, waits: bool) -> float:
+        now_s[0] += seconds
+        return round(waiting.note(awaited, waits=waits), 6)
+
+    assert 0 == after(0, "one", waits=True)
+    assert 0.1 == after(0.1, "one", waits=True)
+    assert 0.35 == after(60, "one", waits=True)
+    assert 0.35 == after(0.1, "one", waits=False)
+    assert 0.45 == after(0.1, "one", waits=True)
+    assert 0 == after(0.1, "two", waits=True)

@@ -1,0 +1,292 @@
+"""The HTML report as a whole: it stands alone, says what is known, and trusts no name."""
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+from gilscope.model.gil import Process, Recording
+from gilscope.reports.gil.html import report as html_report
+from support.recordings.gil import MS, convoy, full_mode, observation, with_edges
+from support.recordings.html import EVIL, hostile, huge, large
+from support.reports.html_tree import Element, parse
+
+_SHELL_BYTES = 60_000
+"""What the page takes without what the recording brings; the bar is 150 kB."""
+
+
+def _page(recording: Recording) -> Element:
+    return parse(html_report.render(recording))
+
+
+def _figures(page: Element) -> dict[str, tuple[str, str]]:
+    parts = page.one("dl", class_="figures").all("div")
+    return {part.one("dt").text: (part.one("strong").text, part.one("span").text) for part in parts}
+
+
+def _notes(page: Element) -> list[str]:
+    return [note.text for note in page.one("ul", class_="notes").all("li")]
+
+
+def _data(page: Element) -> Any:
+    return json.loads(page.one("script", id="data").text)
+
+
+def _with_process(recording: Recording, **changes: Any) -> Recording:
+    seen = recording.observation
+    process: Process = replace(seen.process, **changes)
+    return replace(recording, observation=replace(seen, process=process))
+
+
+def test_heading_says_what_was_traced_and_how() -> None:
+    """
+    Name, number, version, duration, mode, method and build.
+    """
+    header = _page(with_edges()).one("header")
+
+    assert "app.py" == header.one("h1").text
+    assert (
+        "pid 4711, CPython 3.11.2; 2.000 s in contention mode. "
+        "The GIL was found by its own call sites (build 571d98e01096)."
+    ) == header.all("p")[1].text
+
+
+def test_heading_tells_the_libc_method_and_an_early_end() -> None:
+    """
+    What is known depends on the method, and a process may end first.
+    """
+    recording = _with_process(with_edges(), method="libc")
+    ended = replace(recording, observation=replace(recording.observation, ended=True))
+
+    words = _page(ended).one("header").text
+
+    assert "contention mode, until the process ended. The GIL was found through its calls" in words
+
+
+def test_summary_has_the_sums_of_contention_mode() -> None:
+    """
+    No share of held time where none is known.
+    """
+    assert {
+        "lost waiting": ("1.940 s", "in 235 finished waits of 8.36 ms on average"),
+        "threads waiting": ("0.97", "at any moment, on average"),
+        "convoy waits": ("100", "after a blocking call, for a switch interval (5 ms) or longer"),
+        "drop latency": ("≤ 131 µs", "in half of 230 drop requests; ≤ 131 µs in 99 % of them"),
+        "both ends known": (
+            "97 %",
+            "of the time lost: where the waiter and where the holder stood",
+        ),
+    } == _figures(_page(with_edges()))
+
+
+def test_summary_of_full_mode_says_how_long_the_lock_was_held() -> None:
+    """
+    1.8 of 2 s, in holds whose number and mean are exact.
+    """
+    figures = _figures(_page(full_mode()))
+
+    assert ("90 %", "in 475 finished holds of 3.78 ms on average") == figures["of the time held"]
+
+
+def test_share_of_held_time_without_holds_is_an_estimate() -> None:
+    """
+    Looks from outside tell the share and nothing else.
+    """
+    recording = with_edges()
+    seen = recording.observation
+    lock = replace(seen.totals.gils[0], held_ns=1700 * MS)
+    changed = replace(seen, totals=replace(seen.totals, gils=(lock,)))
+
+    figures = _figures(_page(replace(recording, observation=changed)))
+
+    assert ("85 %", "estimated by looking at the lock from outside") == figures["of the time held"]
+
+
+def test_summary_of_several_locks_adds_their_shares() -> None:
+    """
+    Two interpreters hold 0.9 locks each.
+    """
+    recording = full_mode()
+    seen = recording.observation
+    changed = replace(seen, totals=replace(seen.totals, gils=seen.totals.gils * 2))
+
+    page = _page(replace(recording, observation=changed))
+
+    assert "1.80" == _figures(page)["of 2 GILs held"][0]
+    assert [["0", "1.965 s", "235", "90 %"]] * 2 == page.one("section", id="interpreters").rows[1:]
+
+
+def test_summary_names_the_dearest_pair() -> None:
+    """
+    Both sites, the time, its share and the kind, in one sentence.
+    """
+    assert (
+        "The dearest pair: handle (app.py:13) was kept waiting by crunch (app.py:4) "
+        "for 1.100 s, 57 % of the time lost (convoy)."
+    ) == _page(with_edges()).one("p", class_="lead").text
+
+
+def test_notes_say_what_was_not_seen() -> None:
+    """
+    Waits in flight, unknown ends, and events that were not counted in full.
+    """
+    assert [
+        "Waits still going on at the end, counted up to there: 1, the longest for 3 ms.",
+        (
+            "Of 0.050 s of waiting it is not known where the waiter or the holder stood; it counts "
+            "in all sums, and as “unknown” where places are told."
+        ),
+        "2 waits begun before the recording, counted without their first part.",
+    ] == _notes(_page(with_edges()))
+
+
+def test_notes_say_what_tracing_cost() -> None:
+    """
+    By its own estimate; and that no stack is known is said, too.
+    """
+    notes = _notes(_page(full_mode()))
+
+    assert "Holds still going on at the end, counted up to there: 1, the longest for 3 ms." in notes
+    assert "Where waiters and holders stood is not known for any of the waits." in notes
+    assert (
+        "Tracing cost the process about 2.4 ms of CPU time (1420 traps), "
+        "0.13 % of what it used itself."
+    ) == notes[-1]
+
+
+def test_nothing_lost_is_said_as_well() -> None:
+    """
+    A recording without a wait has no pairs, no graphs and no excuses.
+    """
+    page = _page(Recording(observation(), mode="contention", duration_ns=1000 * MS))
+
+    assert "No thread had to wait for the GIL." == page.one("p", class_="lead").text
+    assert ["No event was lost."] == _notes(page)
+    assert ["summary"] == [section.attributes["id"] for section in page.all("section")]
+
+
+def test_waits_without_stacks_leave_out_what_needs_them() -> None:
+    """
+    The sums by role and the histograms are right all the same.
+    """
+    sections = [section.attributes["id"] for section in _page(convoy()).all("section")]
+
+    assert ["summary", "durations", "threads"] == sections
+
+
+def test_sections_come_in_the_order_of_questions() -> None:
+    """
+    How much, who, where, since when.
+    """
+    sections = [section.attributes["id"] for section in _page(with_edges()).all("section")]
+
+    assert [
+        "summary",
+        "matrix",
+        "pairs",
+        "flames",
+        "culprits",
+        "durations",
+        "threads",
+    ] == sections
+
+
+def test_untrusted_recording_has_no_numbers() -> None:
+    """
+    The reason, and nothing else.
+    """
+    recording = with_edges()
+    seen = replace(recording.observation, invalid="the probes are in the <wrong> place")
+
+    page = _page(replace(recording, observation=seen))
+
+    assert (
+        "Nothing is reported, because the probes are in the <wrong> place." == page.one("main").text
+    )
+    assert [] == page.all("script")
+
+
+def test_page_loads_nothing_from_elsewhere() -> None:
+    """
+    Nothing on it has an address.
+    """
+    page = _page(large())
+    names = {"src", "href", "action", "data", "srcset", "poster", "style", "onclick"}
+
+    found = [element.name for element in page.below() if names & set(element.attributes)]
+
+    assert [] == found
+    assert "url(" not in page.one("style").text
+    assert "@import" not in page.one("style").text
+
+
+def test_policy_allows_this_style_and_this_script_only() -> None:
+    """
+    The digests are those of what is on the page.
+    """
+    rendered = html_report.render(with_edges())
+    page = parse(rendered)
+    (policy,) = page.all("meta", **{"http-equiv": "Content-Security-Policy"})
+
+    def digest(pattern: str) -> str:
+        (content,) = re.findall(pattern, rendered, re.DOTALL)
+        hashed = hashlib.sha256(content.encode()).digest()
+        return f"'sha256-{base64.b64encode(hashed).decode()}'"
+
+    assert (
+        "default-src 'none'; "
+        f"style-src {digest('<style>(.*?)</style>')}; "
+        f"script-src {digest('<script>(.*?)</script>')}; "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
+    ) == policy.attributes["content"]
+
+
+def test_names_are_text_whatever_they_are() -> None:
+    """
+    Markup in every text of the traced process makes no element and ends none.
+    """
+    page = _page(hostile())
+
+    assert [] == page.all("img")
+    assert ["application/json", ""] == [
+        script.attributes.get("type", "") for script in page.all("script")
+    ]
+    assert page.one("h1").text.startswith("</script><img src=x onerror=")
+    assert html_report.render(hostile()).encode()
+
+
+def test_data_cannot_end_its_element() -> None:
+    """
+    No bracket, ampersand or line separator stands in it as itself; it says the same.
+    """
+    rendered = html_report.render(hostile())
+    (raw,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', rendered)
+
+    assert not set(raw) & set("<>&\u2028\u2029")
+    ((function, *_), *_) = json.loads(raw)["frames"]
+    assert EVIL.replace("\u202e", "").replace("\ud800", "") == function
+
+
+def test_page_is_small() -> None:
+    """
+    What is not data takes a fixed, small part.
+    """
+    shell = html_report.render(Recording(observation(), mode="contention", duration_ns=1000 * MS))
+
+    assert len(shell.encode()) < _SHELL_BYTES
+
+
+def test_many_pairs_are_cut_and_counted() -> None:
+    """
+    Of 3000 pairs a thousand have a row; the rest is summed up, and all are in the data.
+    """
+    page = _page(huge(3000))
+
+    assert 1000 == len(page.all("tr", class_="pair"))
+    (left_out,) = [
+        words.text for words in page.one("section", id="pairs").all("p") if "left out" in words.text
+    ]
+    assert left_out.startswith("2000 more pairs with 2.001 s together are left out")
+    assert 3000 == len(_data(page)["edges"])

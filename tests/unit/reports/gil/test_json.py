@@ -1,0 +1,167 @@
+"""The report for programs."""
+
+import json as standard_json
+from dataclasses import replace
+
+from gilscope.model.stack import Frame, Stack
+from gilscope.reports.gil import json
+from support.recordings.gil import convoy, full_mode, with_edges
+
+
+def test_report_adds_up() -> None:
+    """
+    Totals are the sums of the threads; the histogram counts finished waits only.
+    """
+    report = standard_json.loads(json.render(convoy()))
+
+    assert (1, "contention", 2.0) == (report["version"], report["mode"], report["duration_s"])
+    assert (1.94, 235) == (report["totals"]["wait_s"], report["totals"]["waits"])
+    assert [1.53, 0.2, 0.21] == [thread["wait_s"] for thread in report["threads"]]
+    assert 235 == sum(count for _, count in report["histograms"]["wait"])
+    assert {"began_unseen": 2} == report["totals"]["lost_events"]
+
+
+def test_what_the_mode_cannot_measure_is_null() -> None:
+    """
+    A zero would say that there were no holds.
+    """
+    report = json.report(convoy())
+
+    assert report["totals"]["hold_s"] is None
+    assert report["totals"]["holds"] is None
+    assert report["totals"]["held_s"] is None
+    assert report["totals"]["observed_s"] is None
+    assert report["totals"]["overhead_s"] is None
+    assert report["histograms"]["hold"] is None
+    assert report["histograms"]["switch_latency"] is None
+    assert [(None, None)] * 3 == [
+        (thread["hold_s"], thread["holds"]) for thread in report["threads"]
+    ]
+    (interpreter,) = report["interpreters"]
+    assert [None] * 3 == [interpreter[key] for key in ("hold_s", "holds", "held_s")]
+
+
+def test_full_mode_reports_holds_in_all_places() -> None:
+    """
+    Totals are the sums of the threads; an interpreter's are those of its lock.
+    """
+    report = standard_json.loads(json.render(full_mode()))
+
+    totals = report["totals"]
+    assert (1.8, 475, 1.8) == (totals["hold_s"], totals["holds"], totals["held_s"])
+    assert (2.0, 0.0024) == (totals["observed_s"], totals["overhead_s"])
+    assert [[0.05, 125], [0.9, 180], [0.85, 170]] == [
+        [thread["hold_s"], thread["holds"]] for thread in report["threads"]
+    ]
+    (interpreter,) = report["interpreters"]
+    assert [1.8, 475, 1.8] == [interpreter[key] for key in ("hold_s", "holds", "held_s")]
+    assert 475 == sum(count for _, count in report["histograms"]["hold"])
+    assert 235 == dict(report["histograms"]["switch_latency"])[1.6384e-05]
+
+
+def test_buckets_are_bounds_with_their_own_counts() -> None:
+    """
+    110 waits of 4 ms lie below 4.19 ms; the last bucket has no bound.
+    """
+    buckets = json.report(convoy())["histograms"]["wait"]
+
+    assert 110 == dict(buckets)[0.004194304]
+    assert [None, 0] == buckets[-1]
+
+
+def test_invalid_observation_says_so() -> None:
+    """
+    A program finds the reason beside the flag.
+    """
+    recording = full_mode()
+    spoilt = replace(recording, observation=replace(recording.observation, invalid="why"))
+
+    report = json.report(spoilt)
+
+    assert (False, "why") == (report["process"]["valid"], report["process"]["invalid_reason"])
+    assert {None} == {value for key, value in report["totals"].items() if key != "lost_events"}
+    assert report["histograms"]["wait"] is None
+
+
+def test_unknown_causes_are_null() -> None:
+    """
+    Without causes nobody can say how many waits were convoys or yields.
+    """
+    recording = convoy()
+    seen = recording.observation
+    blind = replace(seen, process=replace(seen.process, method="libc", knows_causes=False))
+
+    report = json.report(replace(recording, observation=blind))
+
+    assert (None, None) == (
+        report["totals"]["convoy_waits"],
+        report["totals"]["forced_switches"],
+    )
+    assert [None] * 3 == [thread["forced_switches"] for thread in report["threads"]]
+
+
+_FRAME = {"function": "handle", "file": "/srv/app.py", "line": 13, "first_line": 11}
+
+
+def test_edges_have_both_ends() -> None:
+    """
+    Innermost frame first, each stack with how much of it was seen.
+    """
+    report = standard_json.loads(json.render(with_edges()))
+
+    dearest = report["edges"][0]
+    assert ("GIL_CONVOY", 1.1, 90) == (dearest["kind"], dearest["wait_s"], dearest["waits"])
+    assert _FRAME == dearest["waiter"][0]
+    assert ["handle", "serve"] == [frame["function"] for frame in dearest["waiter"][:2]]
+    assert [13, 9, 975, 1038, 995] == [frame["line"] for frame in dearest["waiter"]]
+    assert [4, 3, 4, 0, 0, 4] == [len(edge["holder"]) for edge in report["edges"]]
+    assert ["whole"] * 6 == [edge["waiter_state"] for edge in report["edges"]]
+    assert ["whole", "cut", "torn", "no_python", "unknown", "whole"] == [
+        edge["holder_state"] for edge in report["edges"]
+    ]
+    assert [1.1, 0.35, 0.34, 0.07, 0.05, 0.03] == [edge["wait_s"] for edge in report["edges"]]
+
+
+def test_culprits_have_their_place() -> None:
+    """
+    Where it was, how often, how long in all, and at the most.
+    """
+    first, second = json.report(with_edges())["culprits"]
+
+    assert (0.26, 12, 0.041, "cut") == (
+        first["drop_latency_s"],
+        first["requests"],
+        first["longest_s"],
+        first["holder_state"],
+    )
+    assert {
+        "function": "Pattern.scan <café>",
+        "file": "/srv/lib/match.py",
+        "line": 27,
+        "first_line": 20,
+    } == first["holder"][0]
+    assert ("no_python", []) == (second["holder_state"], second["holder"])
+
+
+def test_line_that_is_not_known_is_null() -> None:
+    """
+    The first line is that of the function all the same.
+    """
+    recording = with_edges()
+    totals = recording.observation.totals
+    lineless = Stack((Frame("handle", "/srv/app.py", 11),))
+    edges = (replace(totals.edges[0], waiter=lineless),)
+    seen = replace(recording.observation, totals=replace(totals, edges=edges))
+
+    (edge,) = json.report(replace(recording, observation=seen))["edges"]
+
+    assert [{**_FRAME, "line": None}] == edge["waiter"]
+
+
+def test_nobody_who_waited_is_an_empty_list() -> None:
+    """
+    No edges and no culprits were seen: that is a figure.
+    """
+    report = json.report(convoy())
+
+    assert ([], []) == (report["edges"], report["culprits"])

@@ -1,0 +1,23 @@
+"""What reports call things."""
+
+from gilscope.gil.abi import Loss
+from gilscope.model.gil import Kind
+from gilscope.reports.gil.words import KIND_NAMES, KIND_WORDS, LOST_WORDS
+
+# Where one of these occurs, the recording is invalid as a whole and no number is told.
+_SPOIL_EVERYTHING = {Loss.INVALID_MUTEX, Loss.INVALID_LOCKED, Loss.INVALID_INTERVAL}
+
+
+def test_every_loss_has_words() -> None:
+    """
+    And nothing else has.
+    """
+    assert {loss.value for loss in set(Loss) - _SPOIL_EVERYTHING} == set(LOST_WORDS)
+
+
+def test_every_kind_has_a_name_and_words() -> None:
+    """
+    In the same order.
+    """
+    assert set(Kind) == set(KIND_NAMES)
+    assert list(KIND_NAMES) == list(KIND_WORDS)

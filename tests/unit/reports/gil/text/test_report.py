@@ -1,0 +1,120 @@
+"""The report for people, as a whole."""
+
+from dataclasses import replace
+
+import pytest
+
+from gilscope.gil.abi import Loss
+from gilscope.model.gil import Recording
+from gilscope.reports.gil.text import report as text_report
+from support.recordings.gil import MS, convoy, gil, histogram, observation
+
+_CONVOY = """\
+app.py, pid 4711, CPython 3.11.2
+2.000s in contention mode. The GIL was found by its own call sites (build 571d98e01096).
+
+1.940s lost waiting for the GIL in 235 waits: at any moment 0.97 threads were waiting on average.
+Waits still going on at the end, counted up to there: 1, the longest for 3 ms.
+Waiting threads asked the holder 230 times to let go: it took at most 131 us
+in half of the cases, and at most 131 us in 99 % of them.
+
+Convoy: serve (app.py:8)
+  had to wait 125 times after a blocking call and, in 80 % of them,
+  queued for at least a whole switch interval (5 ms), 15 ms on average.
+  The threads that compute and are made to yield meanwhile: crunch (app.py:2).
+  What helps: compute in another process, or in code that releases the GIL;
+  a shorter sys.setswitchinterval() buys shorter waits with more switches.
+
+Time lost, by thread role and kind
+    1.500s lost waiting (100x GIL_CONVOY), 75 % of its time
+           serve (app.py:8)
+           came back from a blocking call and queued for a switch interval or longer
+    0.410s lost waiting (110x GIL_PREEMPTION), 10 % of its time
+           crunch (app.py:2) (2 threads)
+           was made to yield to another thread
+    0.030s lost waiting (25x GIL_BLOCKING_CALL), 2 % of its time
+           serve (app.py:8)
+           came back from a blocking call and waited for less than that
+
+How long the waits lasted
+    524 us .. 1.05 ms        25  █████████▏
+   1.05 ms .. 2.1 ms          0
+    2.1 ms .. 4.19 ms       110  ████████████████████████████████████████
+   4.19 ms .. 8.39 ms         0
+   8.39 ms .. 16.8 ms       100  ████████████████████████████████████▍
+
+How long holders took to let go when asked
+   65.5 us .. 131 us        200  ████████████████████████████████████████
+
+Not counted in full
+         2 waits begun before the recording, counted without their first part
+"""
+
+
+def test_convoy_is_called_by_its_name() -> None:
+    """
+    The whole report of a convoy.
+    """
+    assert _CONVOY == text_report.render(convoy())
+
+
+def test_colour_changes_nothing_but_the_colour() -> None:
+    """
+    On a terminal the same words stand in colour.
+    """
+    coloured = text_report.render(convoy(), colour=True)
+    for code in ("\033[1m", "\033[31m", "\033[2m", "\033[0m"):
+        assert code in coloured
+        coloured = coloured.replace(code, "")
+
+    assert _CONVOY == coloured
+
+
+def test_process_without_contention_is_said_to_have_none() -> None:
+    """
+    No table of zeros.
+    """
+    report = text_report.render(Recording(observation(gils=(gil(),)), "contention", 2000 * MS))
+
+    assert "\nNo thread had to wait for the GIL.\n\nNo event was lost.\n" in report
+
+
+def test_invalid_observation_shows_the_reason_and_no_figures() -> None:
+    """
+    Wrong numbers are worse than none.
+    """
+    recording = convoy()
+    reason = "what the probes saw is not a GIL's (invalid_mutex)"
+    spoilt = replace(recording.observation, invalid=reason)
+
+    report = text_report.render(replace(recording, observation=spoilt))
+
+    assert report.endswith(f"\nNothing is reported, because {reason}.\n")
+    assert "lost waiting" not in report
+
+
+def test_interpreters_with_their_own_gil_are_listed() -> None:
+    """
+    More than one lock: who waited for which.
+    """
+    seen = observation(
+        convoy().observation.totals.threads,
+        (gil(0), gil(1, preemption=histogram(MS, 2 * MS))),
+    )
+
+    report = text_report.render(Recording(seen, "contention", 2000 * MS))
+
+    assert "  interpreter 0: 0.000s in 0 waits\n  interpreter 1: 0.003s in 2 waits\n" in report
+
+
+@pytest.mark.parametrize("loss", [loss for loss in Loss if not loss.is_invalid])
+def test_reasons_for_lost_events_are_put_into_words(loss: Loss) -> None:
+    """
+    Whatever does not make the whole report invalid can be listed in it.
+    """
+    seen = observation(gils=(gil(),), lost_events={loss.value: 3})
+
+    report = text_report.render(Recording(seen, "contention", 2000 * MS))
+
+    assert "\nNot counted in full\n         3 " in report
+    assert f" 3 {loss.value}\n" not in report

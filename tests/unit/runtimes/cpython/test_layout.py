@@ -1,0 +1,76 @@
+"""Holds the offsets of every version against numbers that were taken from headers and builds."""
+
+import re
+from dataclasses import astuple, fields
+
+import pytest
+
+from gilscope.errors import UnsupportedPython
+from gilscope.runtimes.cpython.detect import Interpreter
+from gilscope.runtimes.cpython.layout import Layout, layout_for
+from gilscope.runtimes.cpython.line_table import LineTableForm
+from support.gil.python_in_memory import LAYOUTS
+
+# One row a member, one column a version, as offsetof() and the debug offsets give them.
+_VERSIONS = ["3.8.18", "3.9.18", "3.10.13", "3.11.7", "3.12.1", "3.13.5", "3.14.10", "3.15.2"]
+_TABLE = """
+    interpreters_head    32   32   32   40   40   632  808  936
+    interpreter_next     0    0    0    0    0    7264 7272 7264
+    interpreter_id       16   24   24   48   8    7272 7280 7272
+    threads_head         8    8    8    16   72   7344 7344 7336
+    gil_in_runtime       1152 352  352  360  -    -    -    -
+    gil_pointer          -    -    -    -    384  16   16   16
+    gil_cond             32   32   32   32   32   32   32   32
+    tstate_next          8    8    8    8    8    8    8    8
+    tstate_interpreter   16   16   16   16   16   16   16   16
+    thread_id            176  176  176  152  136  152  152  176
+    native_thread_id     -    -    -    160  144  160  160  184
+    frame_path           24   24   24   56+8 56+0 72   72   72
+    frame_previous       24   24   24   48   8    8    8    8
+    frame_code           32   32   32   32   0    0    0    0
+    frame_instruction    104  104  96   56   56   56   56   56
+    instruction_is_pointer\
+                         no   no   no   yes  yes  yes  yes  yes
+    frame_owner          -    -    -    69   70   70   74   74
+    frame_root           116  116  108  68   70   70   74   74
+    frame_root_marks     1    1    0+2  1    3+4  3+4  3+4  3+4
+    code_name            112  112  112  128  128  128  128  128
+    code_file            104  104  104  112  112  112  112  112
+    code_first_line      40   40   40   72   68   68   68   68
+    code_line_table      120  120  120  136  136  136  136  136
+    line_table_form      INC  INC  RAN  LOC  LOC  LOC  LOC  LOC
+    code_bytecode        48   48   48   184  192  200  208  208
+    object_length        16   16   16   16   16   16   16   16
+    bytes_content        32   32   32   32   32   32   32   32
+    str_length           16   16   16   16   16   16   16   16
+    str_state            32   32   32   32   32   32   32   32
+    str_ascii            48   48   48   48   40   40   40   40
+    str_wide             72   72   72   72   56   56   56   56
+"""
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, LineTableForm):
+        return value.name[:3]
+    return "+".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+@pytest.mark.parametrize("version", _VERSIONS)
+def test_offsets(version: str) -> None:
+    """Each member of each version is where its headers or its own table put it."""
+    rows = [line.split() for line in _TABLE.strip().splitlines()]
+    expected = {row[0]: row[1 + _VERSIONS.index(version)] for row in rows}
+    names = [field.name for field in fields(Layout)]
+    assert expected == dict(zip(names, map(_cell, astuple(LAYOUTS[version])), strict=True))
+
+
+@pytest.mark.parametrize("minor", [(3, 7), (3, 13), (3, 16)])
+def test_an_unknown_version_has_no_layout(minor: tuple[int, int]) -> None:
+    """No layout is guessed from its neighbours, nor for 3.13 and later without their own table."""
+    version = f"{minor[0]}.{minor[1]}.0"
+    with pytest.raises(UnsupportedPython, match=re.escape(f"CPython {version}")):
+        layout_for(Interpreter(minor, version, 0x1000, 0x2000, None))

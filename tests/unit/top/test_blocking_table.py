@@ -1,0 +1,91 @@
+"""The lower pane: who keeps whom waiting."""
+
+from dataclasses import replace
+
+from gilscope.model.gil import Tally
+from gilscope.naming.sites import SiteNames
+from gilscope.top.blocking_table import details, frames, heading, pair_ends, rows, when_empty
+from gilscope.top.rates import rates
+from support.recordings.gil import MATCHING, MS, SERVING, convoy, with_edges
+from support.top.views import BUSY, IDLE, text, texts
+
+
+def test_pairs_at_80_columns() -> None:
+    """
+    Two lines for each pair: what was lost, the kind and the two places, dearest first.
+    """
+    (process,) = rates([], [BUSY])
+    table = rows(pair_ends(process.pairs, SiteNames()), process.elapsed_ns, 79)
+
+    assert "lost ms/s  in all s  kind, waiter and holder" == text(heading(79))
+    assert [
+        "    550.0       1.1  GIL_CONVOY         handle (app.py:13)",
+        "                     held by            crunch (app.py:4)",
+        "    175.0       0.3  GIL_CONVOY         handle (app.py:13)",
+        "                     held by            Pattern.scan <café> (match.py:27)",
+        "    170.0       0.3  GIL_PREEMPTION     crunch (app.py:4)",
+        "                     held by            crunch (app.py:4)",
+        "     35.0       0.1  GIL_PREEMPTION     crunch (app.py:4)",
+        "                     held by            no Python code",
+        "     25.0       0.1  GIL_CONVOY         handle (app.py:13)",
+        "                     held by            unknown",
+        "     15.0       0.0  GIL_BLOCKING_CALL  handle (app.py:13)",
+        "                     held by            crunch (app.py:4)",
+    ] == texts(table)
+
+
+def test_stacks_with_the_same_ends_are_one_pair() -> None:
+    """
+    What lies between the thread's role and the place where it stood does not part them.
+    """
+    seen = with_edges().observation
+    edge = seen.totals.edges[0]
+    other = replace(edge, waiter=replace(SERVING, frames=SERVING.frames[:1]), lost=Tally(MS, 1))
+    (process,) = rates([], [replace(seen, totals=replace(seen.totals, edges=(other, edge)))])
+
+    (ends,) = pair_ends(process.pairs, SiteNames())
+
+    assert (1101 * MS, 2) == (ends.lost_ns, len(ends.pairs))
+    assert SERVING == ends.pairs[0].waiter
+    assert "1 more pair of stacks ends in the same two places." == text(
+        details(ends, process.elapsed_ns, SiteNames(), {}, 79)[-1]
+    )
+
+
+def test_details_are_both_stacks_with_their_source_lines() -> None:
+    """
+    Innermost first, each with its source line where it can be read, and what is missing in words.
+    """
+    (process,) = rates([], [BUSY])
+    names = SiteNames()
+    _, match, *_ = pair_ends(process.pairs, names)
+    sources = {("/srv/app.py", 13): "os.read(fd, 1)"}
+
+    assert (*SERVING.frames, *MATCHING.frames) == frames(match)
+    assert [
+        "GIL_CONVOY  175.0 ms/s lost lately, 0.3 s in 30 waits in all",
+        "",
+        "waiting",
+        "  handle (app.py:13)",
+        "    os.read(fd, 1)",
+        "  serve (app.py:9)",
+        "  Thread.run (threading.py:975)",
+        "  Thread._bootstrap_inner (threading.py:1038)",
+        "  Thread._bootstrap (threading.py:995)",
+        "",
+        "held by",
+        "  Pattern.scan <café> (match.py:27)",
+        "  crunch (app.py:5)",
+        "  Thread.run (threading.py:975)",
+        "  deeper than what is noted",
+    ] == [text(line) for line in details(match, process.elapsed_ns, names, sources, 79)]
+
+
+def test_pane_says_why_it_is_empty() -> None:
+    """
+    Nobody waits, or nobody knows for whom.
+    """
+    idle, blind = rates([], [IDLE, convoy().observation])
+
+    assert "No thread has had to wait for another since the process is traced." == when_empty(idle)
+    assert when_empty(blind).startswith("Threads wait, but who keeps them waiting is not known")

@@ -1,0 +1,119 @@
+"""Who keeps whom waiting, on the landing page."""
+
+import re
+from dataclasses import replace
+
+from gilscope.model.gil import Tally
+from gilscope.series.blocking import Lately, RecentPair, SlowHolder
+from gilscope.web.page import page
+from support.recordings.gil import MS, PROCESS, convoy, observation
+
+_S = 1000 * MS
+_PAIR = RecentPair("handle (app.py:13)", "crunch (app.py:4)", "GIL_CONVOY", 30 * _S)
+_SLOW = SlowHolder("scan (match.py:27)", Tally(2600 * MS, 12), longest_ns=410 * MS)
+_LATELY = Lately(
+    period_ns=60 * _S, is_all=False, lost_ns=40 * _S, pairs=(_PAIR,), slow_holders=(_SLOW,)
+)
+
+
+def _page(lately: Lately) -> str:
+    return page.render(page.Figures([convoy().observation], [], lately={PROCESS.pid: lately}))
+
+
+def _rows(html: str) -> list[list[tuple[str, str]]]:
+    """Return the cells of the tables of the section, each with its heading."""
+    section = html.partition("<h2>Who keeps whom waiting</h2>")[2]
+    return [
+        re.findall(r'data-name="([^"]+)">([^<]*)<', row)
+        for row in re.findall("<tr>.*?</tr>", section)
+    ]
+
+
+def test_pairs_come_with_what_they_cost_lately() -> None:
+    """
+    30 of 40 s in a minute; the rest is that of all other pairs.
+    """
+    html = _page(_LATELY)
+
+    _, pair, others, _, _ = _rows(html)
+    assert [
+        ("lost each second", "500 ms"),
+        ("of the loss", "75 %"),
+        ("kind", "GIL_CONVOY"),
+        ("waiter", "handle (app.py:13)"),
+        ("held by", "crunch (app.py:4)"),
+    ] == pair
+    assert ["167 ms", "25 %", "", "all other pairs", ""] == [cell for _, cell in others]
+    assert "Its threads have lost 667 ms each second in the last 60 s." in html
+
+
+def test_slow_holders_come_with_all_they_have_cost() -> None:
+    """
+    They are rare: what they did an hour ago still matters.
+    """
+    html = _page(_LATELY)
+
+    assert [
+        ("until it let go", "2.6 s"),
+        ("longest", "410 ms"),
+        ("times", "12"),
+        ("holder", "scan (match.py:27)"),
+    ] == _rows(html)[-1]
+    assert "within 10 ms when asked, since the process is traced" in html
+
+
+def test_period_is_said_in_words() -> None:
+    """
+    Without a look a minute ago it is all the time.
+    """
+    minutes = replace(_LATELY, period_ns=780 * _S, is_all=True)
+    hours = replace(_LATELY, period_ns=30 * 3600 * _S, is_all=True)
+
+    assert "in the 13 min since it is traced." in _page(minutes)
+    assert "in the 30 h since it is traced." in _page(hours)
+
+
+def test_nothing_lost_is_said_where_something_was_slow() -> None:
+    """
+    A process that has neither is not spoken of.
+    """
+    quiet = replace(_LATELY, lost_ns=0, pairs=())
+
+    assert "Its threads have lost nothing in the last 60 s." in _page(quiet)
+    assert "Who keeps whom waiting" not in _page(replace(quiet, slow_holders=()))
+    assert "Who keeps whom waiting" not in page.render(page.Figures([convoy().observation], []))
+
+
+def test_worst_process_comes_first_and_ended_ones_are_left_out() -> None:
+    """
+    By what was lost lately; only so many are shown.
+    """
+    seen = [
+        replace(observation(), process=replace(PROCESS, pid=pid), ended=pid == 99)
+        for pid in range(70, 100)
+    ]
+    lately = {pid: replace(_LATELY, lost_ns=pid * _S) for pid in range(70, 100)}
+
+    html = page.render(page.Figures(seen, [], lately=lately))
+
+    pids = re.findall(r'<h3>app.py <span class="quiet">(\d+)<', html)
+    assert [str(pid) for pid in range(98, 78, -1)] == pids
+    assert "9 more that have lost less are left out here." in html
+
+
+def test_names_from_the_program_are_escaped() -> None:
+    """
+    A function can be called anything.
+    """
+    nasty = '<script>"&'
+    lately = replace(
+        _LATELY,
+        pairs=(replace(_PAIR, waiter=nasty, holder=nasty),),
+        slow_holders=(replace(_SLOW, holder=nasty),),
+    )
+    named = replace(convoy().observation, process=replace(PROCESS, name=nasty))
+
+    html = page.main_part(page.Figures([named], [], lately={PROCESS.pid: lately}))
+
+    assert "<script>" not in html
+    assert 5 == html.count("&lt;script&gt;&#34;&amp;")

@@ -1,0 +1,80 @@
+"""The HTTP side: addresses and answers."""
+
+import threading
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from gilscope.web.server import Pulse, Server, parse_address
+from support.recordings.gil import full_mode
+from support.reports.scraped import OPEN_METRICS, PLAIN, Fixed
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("127.0.0.1:9845", ("127.0.0.1", 9845)),
+        (":0", ("", 0)),
+        ("[::1]:80", ("::1", 80)),
+        ("localhost:65535", ("localhost", 65535)),
+    ],
+)
+def test_address_is_host_and_port(text: str, address: tuple[str, int]) -> None:
+    """
+    The forms that other exporters take.
+    """
+    assert address == parse_address(text)
+
+
+@pytest.mark.parametrize("text", ["", "9845", "host:", "host:port", "h:65536", "::1:80", "h:-1"])
+def test_anything_else_is_refused(text: str) -> None:
+    """
+    An error, not a guess.
+    """
+    with pytest.raises(ValueError, match=r"HOST:PORT|brackets"):
+        parse_address(text)
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """Serve one process on a port that the kernel chooses."""
+    server = Server(("127.0.0.1", 0))
+    source = Fixed([full_mode().observation])
+    thread = threading.Thread(target=server.run, args=(source, Pulse()))
+    thread.start()
+    yield server.url
+    server.stop()
+    thread.join()
+    server.close()
+
+
+def _get(url: str, accept: str = "") -> tuple[str, str]:
+    # S310: the address is the server's own.
+    request = urllib.request.Request(url, headers={"Accept": accept})  # noqa: S310
+    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+        return answer.headers["Content-Type"], answer.read().decode()
+
+
+def test_metrics_come_in_the_form_that_is_asked_for(url: str) -> None:
+    """
+    Plain text, or OpenMetrics for those who know it.
+    """
+    plain_type, plain = _get(f"{url}metrics")
+    open_type, opened = _get(f"{url}metrics", OPEN_METRICS)
+
+    assert (PLAIN, OPEN_METRICS) == (plain_type, open_type)
+    assert "\n# TYPE gilscope_target_traps_total counter\n" in plain
+    assert "\n# TYPE gilscope_target_traps counter\n" in opened
+
+
+def test_page_tells_about_the_agent_and_its_last_scrape(url: str) -> None:
+    """
+    Before there was one it is not mentioned.
+    """
+    _, before = _get(url)
+    _get(f"{url}metrics")
+    _, after = _get(url)
+
+    assert "<h2>This agent</h2>" in before
+    assert [False, True] == ["<dt>last scrape</dt>" in html for html in (before, after)]

@@ -1,0 +1,139 @@
+"""What a source has shown in the last minutes."""
+
+import queue
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from gilscope.model.gil import Observation
+from gilscope.series.blocking import BlockingSeries
+from gilscope.web.source_history import SourceHistory
+from support.recordings.gil import MS, PROCESS, full_mode
+from support.recordings.transactions import stm_observation
+from support.reports.scraped import Fixed
+from support.stm_log.following import followed_log
+from support.stm_log.program import played_log
+
+_S = 1000 * MS
+
+
+def _after(seconds: int, *, waits: int, holds: int) -> Observation:
+    """Return an observation so long after the attachment, with seconds of waiting and holding."""
+    seen = full_mode().observation
+    thread = seen.totals.threads[1]
+    (kind, tally) = next((kind, tally) for kind, tally in thread.lost.items() if tally.count)
+    thread = replace(thread, lost={**thread.lost, kind: replace(tally, ns=waits * _S)})
+    lock = replace(seen.totals.gils[0], held_ns=holds * _S)
+    totals = replace(seen.totals, at_ns=seconds * _S, threads=(thread,), gils=(lock, lock))
+    return replace(seen, totals=totals)
+
+
+def test_curve_is_of_all_threads_and_all_locks() -> None:
+    """
+    Two locks that are held for half of the time each come to 100 %.
+    """
+    source = Fixed([_after(10, waits=0, holds=0)])
+    watched = SourceHistory(source, None)
+    watched.observe()
+    source.observations = [_after(20, waits=15, holds=5)]
+
+    curve = watched.curves(watched.observe())[PROCESS.pid]
+
+    assert (1.5, 1.0) == (curve.lost, curve.held)
+    assert 2 == len(curve.stretches)
+
+
+def test_what_cannot_be_trusted_has_no_curve() -> None:
+    """
+    And none of before.
+    """
+    source = Fixed([replace(_after(10, waits=1, holds=1), invalid="wrong place")])
+    watched = SourceHistory(source, None)
+
+    assert {} == watched.curves(watched.observe())
+
+
+def test_transactions_have_curves() -> None:
+    """
+    10 aborts of 1 ms in 2 s.
+    """
+    seen = stm_observation()
+    watched = SourceHistory(Fixed(transactions=[seen]), None)
+
+    curve = watched.stm_curves(watched.observe_transactions())[seen.process.pid]
+
+    assert curve.lost == pytest.approx(0.005)
+
+
+def test_a_log_that_is_not_read_yet_has_no_curve() -> None:
+    """
+    What was written last week is no loss of today.
+    """
+    content = played_log("E16", 300).content
+    behind = followed_log(content, name="behind", lag_bytes=len(content))
+    watched = SourceHistory(Fixed(), lambda: [behind, followed_log(content, name="read")])
+
+    curves = watched.log_curves(watched.logs())
+
+    assert {"behind", "read"} == set(curves)
+    assert [0, 1] == [len(curves[name].stretches) for name in ("behind", "read")]
+
+
+@dataclass
+class _Counted(Fixed):
+    """Tells whenever it is looked at."""
+
+    looks: "queue.SimpleQueue[None]" = field(default_factory=queue.SimpleQueue)
+    fails: bool = False
+
+    def observe(self) -> Sequence[Observation]:
+        """Return what it was made with."""
+        self.looks.put(None)
+        if self.fails:
+            raise OSError("no")
+        return super().observe()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_it_looks_by_itself_where_nobody_does(*, fails: bool) -> None:
+    """
+    Again and again, also when it went wrong, until it is to end.
+    """
+    source = _Counted([full_mode().observation], fails=fails)
+    watched = SourceHistory(source, None, unwatched_ns=MS)
+    stopped = threading.Event()
+    thread = threading.Thread(target=watched.keep_up, args=(BlockingSeries(), stopped))
+    thread.start()
+    for _ in range(3):
+        source.looks.get(timeout=30)
+    stopped.set()
+    thread.join(30)
+
+    assert not thread.is_alive()
+
+
+class _Ending(threading.Event):
+    """Notes how long somebody is ready to wait for it, and is set."""
+
+    timeout: float | None = None
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Return at once."""
+        self.timeout = timeout
+        return True
+
+
+def test_it_does_not_look_where_somebody_does() -> None:
+    """
+    A scrape is a look: for ten seconds no other is due.
+    """
+    watched = SourceHistory(Fixed([full_mode().observation]), None)
+    watched.observe()
+    ending = _Ending()
+
+    watched.keep_up(BlockingSeries(), ending)
+
+    assert ending.timeout is not None
+    assert 5 < ending.timeout <= 10
