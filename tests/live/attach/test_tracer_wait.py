@@ -2,16 +2,12 @@
 
 import subprocess
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Self
 
 import pytest
 
 from accuracy.truth import started
-from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.tracer import Tracer
-from gilscope.runtimes.cpython.sites.cache import SiteCache
 from support.tracing.trace import looked_after, observation_of
 
 pytestmark = pytest.mark.live
@@ -61,14 +57,6 @@ class _Steps:
     def _await_answer(self) -> None:
         assert self._process.stdout is not None
         assert self._process.stdout.readline()
-
-
-@pytest.fixture
-def tracer(probe: GilProbe, tmp_path: Path) -> Iterator[Tracer]:
-    """A tracer in contention mode that has nothing left to do about a process that rests."""
-    made = Tracer(probe, SiteCache(tmp_path / "sites"))
-    yield made
-    made.close()
 
 
 def test_where_nothing_happens_the_wait_is_as_long_as_it_may_be(tracer: Tracer) -> None:
