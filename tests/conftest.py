@@ -1,6 +1,5 @@
 """What all tests share: the rules for live tests, the lists at the end, and the caches."""
 
-import ctypes
 import importlib.util
 import os
 import platform
@@ -12,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-_BPF_SYSCALL = 321
-_BPF_MAP_CREATE = 0
-_BPF_MAP_TYPE_ARRAY = 2
+from gilscope.bpf.syscalls import create_array_map
+
 _CACHE = Path(tempfile.gettempdir()) / f"gilscope-tests-cache-{os.getuid()}"
 _RERUNS = 2
 _MOST_RERUN = 25
@@ -110,11 +108,9 @@ def _what_is_missing() -> str | None:
 
 def _bpf_refusal() -> str | None:
     # The kernel is asked, not the user id: a container's root may lack the capability.
-    attributes = (ctypes.c_uint32 * 5)(_BPF_MAP_TYPE_ARRAY, 4, 4, 1, 0)
-    libc = ctypes.CDLL(None, use_errno=True)
-    size = ctypes.sizeof(attributes)
-    fd = libc.syscall(_BPF_SYSCALL, _BPF_MAP_CREATE, ctypes.byref(attributes), size)
-    if fd < 0:
-        return f"the kernel refuses BPF: {os.strerror(ctypes.get_errno())}"
+    try:
+        fd = create_array_map()
+    except OSError as error:
+        return f"the kernel refuses BPF: {error.strerror}"
     os.close(fd)
     return None

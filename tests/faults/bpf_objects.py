@@ -1,21 +1,22 @@
 """The programs, maps and links that the kernel holds, and those that a process holds."""
 
 import ctypes
+import errno
 import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+
+from gilscope.system.syscall import attempt
 
 __all__ = ["BpfObject", "all_objects", "objects_of"]
 
 BpfObject = tuple[str, int]
 """Its kind (``prog``, ``map`` or ``link``) and its id, which the kernel gives out once."""
 
-_BPF_SYSCALL = 321
 _NEXT_ID = {"prog": 11, "map": 12, "link": 31}
 """The commands BPF_PROG_GET_NEXT_ID and so on."""
 _ATTRIBUTES_BYTES = 128
-_LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def all_objects() -> set[BpfObject]:
@@ -51,12 +52,10 @@ def _ids(kind: str) -> Iterator[int]:
     number = 0
     while True:
         attributes = ctypes.create_string_buffer(struct.pack("=II", number, 0), _ATTRIBUTES_BYTES)
-        command = _NEXT_ID[kind]
-        if _LIBC.syscall(_BPF_SYSCALL, command, attributes, _ATTRIBUTES_BYTES) != 0:
-            error = ctypes.get_errno()
-            if error:
-                if os.strerror(error) == "No such file or directory":
-                    return
-                raise OSError(error, f"cannot list BPF {kind}s: {os.strerror(error)}")
+        error = -attempt("bpf", _NEXT_ID[kind], attributes, _ATTRIBUTES_BYTES)
+        if error == errno.ENOENT:
+            return
+        if error:
+            raise OSError(error, f"cannot list BPF {kind}s: {os.strerror(error)}")
         _, number = struct.unpack_from("=II", attributes)
         yield number

@@ -6,12 +6,13 @@ readings a run. What this kernel is too old to tell is None.
 """
 
 import ctypes
-import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from gilscope.bpf.commands import Command
 from gilscope.bpf.compile.object import MapDefinition
+from gilscope.system.syscall import call
 
 __all__ = [
     "MapStatistics",
@@ -22,9 +23,6 @@ __all__ = [
     "program_statistics",
 ]
 
-_SYS_BPF = 321
-_BPF_OBJ_GET_INFO_BY_FD = 15
-_BPF_ENABLE_STATS = 32
 _BPF_STATS_RUN_TIME = 0
 
 # struct bpf_prog_info of <linux/bpf.h>, the same on every 64-bit machine. What gilscope needs of a
@@ -42,9 +40,6 @@ _MAP_INFO = struct.Struct("=IIIII")
 _MAP_DEFINITION = struct.Struct("=IIIIII16s")
 
 _FDINFO = Path("/proc/self/fdinfo")
-
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.syscall.restype = ctypes.c_long
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +111,7 @@ def enable_run_statistics() -> int:
 
     Needs Linux 5.8 and CAP_SYS_ADMIN; raises OSError (EINVAL, EPERM).
     """
-    return _bpf(_BPF_ENABLE_STATS, bytearray(struct.pack("=I", _BPF_STATS_RUN_TIME)))
+    return _bpf(Command.ENABLE_STATS, bytearray(struct.pack("=I", _BPF_STATS_RUN_TIME)))
 
 
 def _information(fd: int, size: int) -> bytes:
@@ -124,7 +119,7 @@ def _information(fd: int, size: int) -> bytes:
     content = ctypes.create_string_buffer(size)
     # union bpf_attr, info: bpf_fd, info_len, info. The kernel writes to info_len how much it knows.
     attributes = bytearray(struct.pack("=IIQ", fd, size, ctypes.addressof(content)))
-    _bpf(_BPF_OBJ_GET_INFO_BY_FD, attributes)
+    _bpf(Command.OBJ_GET_INFO_BY_FD, attributes)
     (known,) = struct.unpack_from("=I", attributes, 4)
     return content.raw[:known]
 
@@ -150,8 +145,4 @@ def _memlock_bytes(fd: int) -> int | None:
 
 def _bpf(command: int, attributes: bytearray) -> int:
     buffer = (ctypes.c_char * len(attributes)).from_buffer(attributes)
-    result: int = _libc.syscall(_SYS_BPF, command, buffer, len(attributes))
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"bpf: {os.strerror(number)}")
-    return result
+    return call("bpf", command, buffer, len(attributes))

@@ -9,16 +9,13 @@ import errno
 import os
 import struct
 
+from gilscope.bpf.commands import Command
+from gilscope.system.syscall import attempt
+
 __all__ = ["Change", "Entry"]
 
-_SYS_BPF = 321
-_BPF_MAP_LOOKUP_ELEM = 1
-_BPF_MAP_UPDATE_ELEM = 2
 # union bpf_attr, the element commands: map_fd, padding, key, value, flags.
 _ELEMENT = struct.Struct("=IIQQQ")
-
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.syscall.restype = ctypes.c_long
 
 
 class _Element:
@@ -35,9 +32,7 @@ class _Element:
 
     def call(self, command: int) -> int:
         """Have the kernel carry *command* out; return 0 or the number of the error."""
-        if _libc.syscall(_SYS_BPF, command, self._attributes, _ELEMENT.size) < 0:
-            return ctypes.get_errno()
-        return 0
+        return -attempt("bpf", command, self._attributes, _ELEMENT.size)
 
 
 class Entry:
@@ -49,7 +44,7 @@ class Entry:
 
     def read(self) -> int | None:
         """Return the field of now, or None where there is no such entry; raises OSError."""
-        number = self._element.call(_BPF_MAP_LOOKUP_ELEM)
+        number = self._element.call(Command.MAP_LOOKUP_ELEM)
         if number == errno.ENOENT:
             return None
         if number:
@@ -71,6 +66,6 @@ class Change:
         While the map is open.
         """
         self._element.form.pack_into(self._element.field, 0, number)
-        error = self._element.call(_BPF_MAP_UPDATE_ELEM)
+        error = self._element.call(Command.MAP_UPDATE_ELEM)
         if error:
             raise OSError(error, f"bpf: {os.strerror(error)}")

@@ -10,13 +10,18 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from gilscope.bpf import syscalls
+from gilscope.bpf.commands import AttachType, ProgramType
 from gilscope.bpf.compile.object import Compiled, renumbered
 from gilscope.bpf.info import map_definition
 
 __all__ = ["compiled_from_answer", "load_compiled"]
 
-# BPF_PROG_TYPE_ and expected attach type of each kind of program, as ``bcc_child`` has them loaded.
-_KINDS = {"uprobe": (2, 0), "uprobe_multi": (2, 48), "raw_tracepoint": (17, 0)}
+_KINDS = {
+    "uprobe": (ProgramType.KPROBE, AttachType.NONE),
+    "uprobe_multi": (ProgramType.KPROBE, AttachType.TRACE_UPROBE_MULTI),
+    "raw_tracepoint": (ProgramType.RAW_TRACEPOINT, AttachType.NONE),
+}
+"""As ``bcc_child`` has them loaded."""
 _LOADING_AT_ONCE = 4
 
 

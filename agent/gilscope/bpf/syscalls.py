@@ -2,15 +2,17 @@
 
 BCC compiles and loads the programs in a process of its own (see ``bcc_child``) and hands over file
 descriptors; from then on these calls are all that is needed, so the compiler never stays resident.
-Layouts and numbers are those of <linux/bpf.h> on x86-64.
+Layouts are those of <linux/bpf.h>, the same on every 64-bit machine.
 """
 
 import ctypes
 import errno
+import os
 import struct
 
+from gilscope.bpf.commands import Command, MapType
 from gilscope.bpf.compile.object import MapDefinition
-from gilscope.system.syscall import checked, libc
+from gilscope.system.syscall import attempt, call
 
 __all__ = [
     "create_array_map",
@@ -25,18 +27,6 @@ __all__ = [
 ]
 
 
-_SYS_BPF = 321
-
-_BPF_MAP_CREATE = 0
-_BPF_MAP_TYPE_ARRAY = 2
-_BPF_MAP_LOOKUP_ELEM = 1
-_BPF_MAP_UPDATE_ELEM = 2
-_BPF_MAP_DELETE_ELEM = 3
-_BPF_MAP_GET_NEXT_KEY = 4
-_BPF_PROG_LOAD = 5
-_BPF_RAW_TRACEPOINT_OPEN = 17
-_BPF_MAP_LOOKUP_BATCH = 24
-
 _BPF_EXIST = 2
 
 _INSTRUCTION_SIZE = 8
@@ -45,12 +35,12 @@ _OBJECT_NAME_SIZE = 15
 
 def _bpf(command: int, attributes: bytes | bytearray) -> int:
     buffer = (ctypes.c_char * len(attributes)).from_buffer_copy(attributes)
-    return checked(libc.syscall(_SYS_BPF, command, buffer, len(attributes)), "bpf")
+    return call("bpf", command, buffer, len(attributes))
 
 
 def create_array_map() -> int:
     """Create the smallest of maps and return its descriptor; raises OSError if BPF is refused."""
-    return _bpf(_BPF_MAP_CREATE, struct.pack("=IIIII", _BPF_MAP_TYPE_ARRAY, 4, 4, 1, 0))
+    return _bpf(Command.MAP_CREATE, struct.pack("=IIIII", MapType.ARRAY, 4, 4, 1, 0))
 
 
 def _element(fd: int, key: int, value: int, flags: int = 0) -> bytes:
@@ -64,7 +54,7 @@ def map_lookup(fd: int, key: bytes, value_size: int) -> bytes | None:
     held = ctypes.create_string_buffer(key, len(key))
     try:
         _bpf(
-            _BPF_MAP_LOOKUP_ELEM,
+            Command.MAP_LOOKUP_ELEM,
             _element(fd, ctypes.addressof(held), ctypes.addressof(value)),
         )
     except OSError as error:
@@ -82,7 +72,7 @@ def map_update(fd: int, key: bytes, value: bytes, *, must_exist: bool = False) -
     held_key = ctypes.create_string_buffer(key, len(key))
     held_value = ctypes.create_string_buffer(value, len(value))
     _bpf(
-        _BPF_MAP_UPDATE_ELEM,
+        Command.MAP_UPDATE_ELEM,
         _element(
             fd,
             ctypes.addressof(held_key),
@@ -96,7 +86,7 @@ def map_delete(fd: int, key: bytes) -> bool:
     """Remove *key*; return whether it was there; raises OSError."""
     held = ctypes.create_string_buffer(key, len(key))
     try:
-        _bpf(_BPF_MAP_DELETE_ELEM, _element(fd, ctypes.addressof(held), 0))
+        _bpf(Command.MAP_DELETE_ELEM, _element(fd, ctypes.addressof(held), 0))
     except OSError as error:
         if error.errno == errno.ENOENT:
             return False
@@ -110,7 +100,7 @@ def map_next_key(fd: int, key: bytes | None, key_size: int) -> bytes | None:
     held = ctypes.create_string_buffer(key, key_size) if key is not None else None
     address = ctypes.addressof(held) if held is not None else 0
     try:
-        _bpf(_BPF_MAP_GET_NEXT_KEY, _element(fd, address, ctypes.addressof(following)))
+        _bpf(Command.MAP_GET_NEXT_KEY, _element(fd, address, ctypes.addressof(following)))
     except OSError as error:
         if error.errno == errno.ENOENT:
             return None
@@ -142,10 +132,10 @@ def map_lookup_batch(
         0,
     )
     held = ctypes.create_string_buffer(attributes, len(attributes))
-    result = libc.syscall(_SYS_BPF, _BPF_MAP_LOOKUP_BATCH, held, len(attributes))
-    at_end = result < 0 and ctypes.get_errno() == errno.ENOENT
-    if not at_end:
-        checked(result, "bpf")
+    result = attempt("bpf", Command.MAP_LOOKUP_BATCH, held, len(attributes))
+    at_end = result == -errno.ENOENT
+    if result < 0 and not at_end:
+        raise OSError(-result, f"bpf: {os.strerror(-result)}")
     found = struct.unpack_from("=I", held.raw, 32)[0]
     following = None if at_end else out.raw
     return keys.raw[: found * key_size], values.raw[: found * value_size], following
@@ -158,7 +148,7 @@ def open_raw_tracepoint(name: str, program_fd: int) -> int:
     """
     held = ctypes.create_string_buffer(name.encode())
     return _bpf(
-        _BPF_RAW_TRACEPOINT_OPEN, struct.pack("=QII", ctypes.addressof(held), program_fd, 0)
+        Command.RAW_TRACEPOINT_OPEN, struct.pack("=QII", ctypes.addressof(held), program_fd, 0)
     )
 
 
@@ -177,7 +167,7 @@ def create_map(definition: MapDefinition) -> int:
         0,
         _object_name(definition.name),
     )
-    return _bpf(_BPF_MAP_CREATE, attributes)
+    return _bpf(Command.MAP_CREATE, attributes)
 
 
 def load_program(name: str, kind: int, attach_type: int, instructions: bytes, licence: str) -> int:
@@ -201,7 +191,7 @@ def load_program(name: str, kind: int, attach_type: int, instructions: bytes, li
         0,
         attach_type,
     )
-    return _bpf(_BPF_PROG_LOAD, attributes)
+    return _bpf(Command.PROG_LOAD, attributes)
 
 
 def _object_name(name: str) -> bytes:

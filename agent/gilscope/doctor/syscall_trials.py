@@ -1,7 +1,7 @@
 """Tries the system calls that gilscope needs, each in a child, and says how the kernel answered.
 
 A child, because a seccomp filter may kill whoever makes a forbidden call. Nothing that a child
-makes outlives it. The layouts are those of <linux/bpf.h> and <linux/perf_event.h> on x86-64.
+makes outlives it. The layouts are those of <linux/bpf.h> and <linux/perf_event.h>.
 """
 
 import ctypes
@@ -12,16 +12,14 @@ import struct
 from collections.abc import Callable, Mapping
 from enum import Enum
 
+from gilscope.bpf.commands import AttachType, Command, MapType, ProgramType
+from gilscope.system.syscall import attempt
+
 __all__ = ["KILLED", "Attempt", "make_attempts"]
 
 KILLED = -1
 """Instead of an errno: the kernel killed the child for making the call."""
 
-_SYS_BPF, _SYS_PERF_EVENT_OPEN = 321, 298
-_MAP_CREATE, _PROG_LOAD, _RAW_TRACEPOINT_OPEN, _LINK_CREATE = 0, 5, 17, 28
-_UPROBE_MULTI = 48
-_ARRAY, _RING = 2, 27
-_KPROBE, _RAW_TRACEPOINT = 2, 17
 _NO_COMMAND, _NO_FLAG = 0xFFFF, 0xFFFFFFFF
 _PERF_ATTR_SIZE = 112
 _SOFTWARE, _TASK_CLOCK = 1, 1
@@ -35,9 +33,6 @@ _MOV_IMM, _MOV_REG, _ADD_IMM, _CALL, _EXIT = 0xB7, 0xBF, 0x07, 0x85, 0x95
 _STACK = 0xA0
 """Source register r10: the frame pointer."""
 _PROBE_READ_USER, _NS_CURRENT_PID_TGID = 112, 120
-
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.syscall.restype = ctypes.c_long
 
 
 class Attempt(Enum):
@@ -67,11 +62,13 @@ def make_attempts(uprobe_type: str | None, *, uses_links: bool) -> Mapping[Attem
         Attempt.BPF_REACHED: lambda: _bpf(_NO_COMMAND, bytes(8)),
         Attempt.PERF_REACHED: _perf_without_meaning,
         Attempt.PERF_EVENT: _open_software_event,
-        Attempt.MAP: lambda: _create_map(_ARRAY, key_size=4, value_size=4, entries=1),
+        Attempt.MAP: lambda: _create_map(MapType.ARRAY, key_size=4, value_size=4, entries=1),
         # The entries of a ring buffer are its bytes, whole pages of them.
-        Attempt.RING: lambda: _create_map(_RING, key_size=0, value_size=0, entries=mmap.PAGESIZE),
-        Attempt.PROGRAM: lambda: _load(_KPROBE, _reading_program()),
-        Attempt.NAMESPACE_PROGRAM: lambda: _load(_KPROBE, _namespace_program()),
+        Attempt.RING: lambda: _create_map(
+            MapType.RINGBUF, key_size=0, value_size=0, entries=mmap.PAGESIZE
+        ),
+        Attempt.PROGRAM: lambda: _load(ProgramType.KPROBE, _reading_program()),
+        Attempt.NAMESPACE_PROGRAM: lambda: _load(ProgramType.KPROBE, _namespace_program()),
         Attempt.RAW_TRACEPOINT: _open_raw_tracepoint,
         Attempt.UPROBE: _link_uprobe if uses_links else lambda: _open_uprobe(uprobe_type),
         Attempt.PIDFD: lambda: os.pidfd_open(os.getpid()),
@@ -93,19 +90,19 @@ def _in_child(action: Callable[[], int]) -> int:
 
 def _errno_of(action: Callable[[], int]) -> int:
     try:
-        return 0 if action() >= 0 else ctypes.get_errno()
+        return max(0, -action())
     except OSError as error:
         return error.errno or errno.EIO
 
 
 def _bpf(command: int, attributes: bytes) -> int:
     held = ctypes.create_string_buffer(attributes, len(attributes))
-    return int(_libc.syscall(_SYS_BPF, command, held, len(attributes)))
+    return attempt("bpf", command, held, len(attributes))
 
 
 def _create_map(kind: int, *, key_size: int, value_size: int, entries: int) -> int:
     # map_type, key_size, value_size, max_entries, map_flags
-    return _bpf(_MAP_CREATE, struct.pack("=IIIII", kind, key_size, value_size, entries, 0))
+    return _bpf(Command.MAP_CREATE, struct.pack("=IIIII", kind, key_size, value_size, entries, 0))
 
 
 def _load(kind: int, instructions: bytes, attach_type: int = 0) -> int:
@@ -113,7 +110,7 @@ def _load(kind: int, instructions: bytes, attach_type: int = 0) -> int:
     # The helpers that read memory are for programs under the GPL, as gilscope's probes are.
     licence = ctypes.create_string_buffer(b"GPL")
     return _bpf(
-        _PROG_LOAD,
+        Command.PROG_LOAD,
         # prog_type, insn_cnt, insns, license, then nothing up to expected_attach_type
         struct.pack(
             "=IIQQ44xI",
@@ -160,31 +157,33 @@ def _namespace_program() -> bytes:
 
 
 def _open_raw_tracepoint() -> int:
-    program = _load(_RAW_TRACEPOINT, _return_zero())
+    program = _load(ProgramType.RAW_TRACEPOINT, _return_zero())
     if program < 0:
         return program
     name = ctypes.create_string_buffer(b"sched_process_exit")
-    return _bpf(_RAW_TRACEPOINT_OPEN, struct.pack("=QII", ctypes.addressof(name), program, 0))
+    return _bpf(
+        Command.RAW_TRACEPOINT_OPEN, struct.pack("=QII", ctypes.addressof(name), program, 0)
+    )
 
 
 def _perf_without_meaning() -> int:
-    return int(_libc.syscall(_SYS_PERF_EVENT_OPEN, None, 0, -1, -1, ctypes.c_ulong(_NO_FLAG)))
+    return attempt("perf_event_open", None, 0, -1, -1, ctypes.c_ulong(_NO_FLAG))
 
 
 def _link_uprobe() -> int:
-    program = _load(_KPROBE, _return_zero(), _UPROBE_MULTI)
+    program = _load(ProgramType.KPROBE, _return_zero(), AttachType.TRACE_UPROBE_MULTI)
     if program < 0:
         return program
     path = ctypes.create_string_buffer(_OWN_PROGRAM)
     offsets = (ctypes.c_uint64 * 1)(_ELF_HEADER)
     # prog_fd, target_fd, attach_type, flags, path, offsets, two more arrays, cnt, flags, pid
     return _bpf(
-        _LINK_CREATE,
+        Command.LINK_CREATE,
         struct.pack(
             "=IIIIQQQQIIII",
             program,
             0,
-            _UPROBE_MULTI,
+            AttachType.TRACE_UPROBE_MULTI,
             0,
             ctypes.addressof(path),
             ctypes.addressof(offsets),
@@ -216,4 +215,4 @@ def _perf_event_open(kind: int, *, config: int = 0, flags: int = 0, uprobe_path:
         "=IIQ24xQ8xQQ", kind, _PERF_ATTR_SIZE, config, flags, uprobe_path, _ELF_HEADER
     ).ljust(_PERF_ATTR_SIZE, b"\0")
     held = ctypes.create_string_buffer(attributes, len(attributes))
-    return int(_libc.syscall(_SYS_PERF_EVENT_OPEN, held, 0, -1, -1, ctypes.c_ulong(0)))
+    return attempt("perf_event_open", held, 0, -1, -1, ctypes.c_ulong(0))

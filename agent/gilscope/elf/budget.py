@@ -14,9 +14,6 @@ A step takes up to a microsecond. A CPython of 9 MB, with everything in it, need
 MOST_KEPT_BYTES: Final = 48 << 20
 """Bytes, by estimate, of what is kept of one file, beyond the file itself."""
 
-MATCHES_AT_ONCE: Final = 1024
-"""Matches of a search that are counted together, because counting takes time as well."""
-
 _BYTES_A_STEP: Final = 64
 """Bytes that are searched for patterns in the time of a step."""
 

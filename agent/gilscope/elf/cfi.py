@@ -6,18 +6,13 @@ for the section, and GNU_args_size ends it. Tests hold the rows against pyelftoo
 """
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
+from gilscope.arch.base import Registers
 from gilscope.elf.dwarf import DwarfReader
 from gilscope.elf.image import ElfError
 
-__all__ = ["UnwindRule", "unwind_rule"]
-
-# x86-64 numbering of registers in DWARF (System V ABI, AMD64 supplement, figure 3.36).
-_RBP: Final = 6
-_RSP: Final = 7
-_RETURN_ADDRESS: Final = 16
-_RETURN_ADDRESS_OFFSET: Final = -8
+__all__ = ["Alignment", "UnwindRule", "unwind_rule"]
 
 # The two highest bits are an opcode of their own with an operand below, or zero.
 _PRIMARY: Final = 0xC0
@@ -62,6 +57,15 @@ _LARGEST_FRAME: Final = 1 << 30
 Program = bytes | memoryview
 
 
+class Alignment(NamedTuple):
+    """Factors that a CIE gives."""
+
+    code: int
+    """Bytes of code that an advance of 1 steps over."""
+    data: int
+    """Bytes of the stack that an offset of 1 means."""
+
+
 @dataclass(frozen=True, slots=True)
 class UnwindRule:
     """Where the caller's state is, seen from one instruction of a function.
@@ -70,26 +74,24 @@ class UnwindRule:
     """
 
     cfa_from_frame_pointer: bool
-    """The canonical frame address is counted from rbp instead of rsp."""
+    """The canonical frame address is counted from the frame pointer, not the stack pointer."""
     cfa_offset: int
     """Bytes from that register to the canonical frame address."""
     saved_frame_pointer_offset: int | None
-    """Where the caller's rbp is saved, from the canonical frame address; None: still in rbp."""
+    """Where the caller's is saved, from the canonical frame address; None: it is still in place."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """The part of a row of the unwind table that leads to the return address and rbp."""
+    """The part of a row of the unwind table that leads to the caller's state."""
 
-    register: int = _RSP
+    register: int
     offset: int = 0
     cfa_is_expression: bool = False
     saved: tuple[tuple[int, int | None], ...] = ()
     """Register and its offset from the CFA, None where it cannot be told; absent: unchanged."""
 
     def with_saved(self, register: int, offset: int | None) -> "_Row":
-        if register not in (_RBP, _RETURN_ADDRESS):
-            return self
         return replace(self, saved=(*self.without(register).saved, (register, offset)))
 
     def without(self, register: int) -> "_Row":
@@ -97,43 +99,48 @@ class _Row:
 
 
 def unwind_rule(
-    initial: Program, program: Program, *, code_alignment: int, data_alignment: int, distance: int
+    initial: Program,
+    program: Program,
+    *,
+    registers: Registers,
+    alignment: Alignment,
+    distance: int,
 ) -> UnwindRule | None:
     """Return the rule *distance* bytes into a function; None where it is not a simple one.
 
     *initial* and *program* are the instructions of the CIE and of the FDE. Raises ElfError where
     they are damaged.
     """
-    machine = _Machine(code_alignment, data_alignment)
+    machine = _Machine(registers, alignment)
     machine.run(initial, None)
     machine.keep_as_initial()
     machine.run(program, distance)
-    return _as_rule(machine.row)
+    return _as_rule(machine.row, registers)
 
 
-def _as_rule(row: _Row) -> UnwindRule | None:
+def _as_rule(row: _Row, registers: Registers) -> UnwindRule | None:
     saved = dict(row.saved)
     simple = (
         not row.cfa_is_expression
-        and row.register in (_RSP, _RBP)
-        and saved.get(_RETURN_ADDRESS) == _RETURN_ADDRESS_OFFSET
+        and row.register in (registers.stack_pointer, registers.frame_pointer)
+        and saved.get(registers.return_address) == registers.return_address_offset
         and abs(row.offset) <= _LARGEST_FRAME
     )
-    frame_pointer = saved.get(_RBP, 0)
+    frame_pointer = saved.get(registers.frame_pointer, 0)
     if not simple or frame_pointer is None or abs(frame_pointer) > _LARGEST_FRAME:
         return None
-    return UnwindRule(row.register == _RBP, row.offset, saved.get(_RBP))
+    uses_frame_pointer = row.register == registers.frame_pointer
+    return UnwindRule(uses_frame_pointer, row.offset, saved.get(registers.frame_pointer))
 
 
 class _Machine:
     """Runs call frame instructions over one row."""
 
-    def __init__(self, code_alignment: int, data_alignment: int) -> None:
-        self.row = _Row()
-        self._initial = _Row()
+    def __init__(self, registers: Registers, alignment: Alignment) -> None:
+        self.row = self._initial = _Row(registers.stack_pointer)
+        self._traced = (registers.frame_pointer, registers.return_address)
         self._kept: list[_Row] = []
-        self._code_alignment = code_alignment
-        self._data_alignment = data_alignment
+        self._code_alignment, self._data_alignment = alignment
 
     def keep_as_initial(self) -> None:
         """Let DW_CFA_restore return to what has been set up to here."""
@@ -216,7 +223,8 @@ class _Machine:
                 self.row = replace(self.row, cfa_is_expression=True)
 
     def _save(self, register: int, offset: int | None) -> None:
-        self.row = self.row.with_saved(register, offset)
+        if register in self._traced:
+            self.row = self.row.with_saved(register, offset)
 
     def _restore(self, register: int) -> None:
         initial = dict(self._initial.saved)

@@ -12,8 +12,9 @@ from itertools import islice
 from operator import le
 from typing import Final, NamedTuple
 
+from gilscope.arch.base import Registers
 from gilscope.elf.budget import ElfBudget
-from gilscope.elf.cfi import UnwindRule, unwind_rule
+from gilscope.elf.cfi import Alignment, UnwindRule, unwind_rule
 from gilscope.elf.dwarf import DwarfReader
 from gilscope.elf.image import ElfError, ElfImage
 
@@ -56,11 +57,14 @@ class FrameTable:
     A function that the compiler split has one piece for each of its parts.
     """
 
-    def __init__(self, section: memoryview, vaddr: int, budget: ElfBudget) -> None:
+    def __init__(
+        self, section: memoryview, vaddr: int, registers: Registers, budget: ElfBudget
+    ) -> None:
         """Read the entries of *section*, which is loaded at *vaddr*; raises ElfError."""
         self._section = section
         self._vaddr = vaddr
         self._budget = budget
+        self._registers = registers
         self._cies: dict[int, _Cie] = {}
         self.starts = array("Q")
         """Where each piece starts, ascending."""
@@ -107,8 +111,8 @@ class FrameTable:
         return unwind_rule(
             cie.program,
             program,
-            code_alignment=cie.code_alignment,
-            data_alignment=cie.data_alignment,
+            registers=self._registers,
+            alignment=Alignment(cie.code_alignment, cie.data_alignment),
             distance=pc - self.starts[index],
         )
 
@@ -163,10 +167,11 @@ class FrameTable:
 
 def read_frame_table(image: ElfImage) -> FrameTable:
     """Return the frame table of an image, empty if it has none; raises ElfError."""
+    registers = image.architecture.registers
     section = image.section(".eh_frame")
     if section is None:
-        return FrameTable(memoryview(b""), 0, image.budget)
-    return FrameTable(image.section_bytes(section), section.vaddr, image.budget)
+        return FrameTable(memoryview(b""), 0, registers, image.budget)
+    return FrameTable(image.section_bytes(section), section.vaddr, registers, image.budget)
 
 
 def _next_record(reader: DwarfReader) -> DwarfReader:

@@ -16,6 +16,8 @@ from functools import cached_property
 from mmap import mmap
 from typing import Final, Protocol
 
+from gilscope.arch.base import Architecture
+from gilscope.arch.registry import ARCHITECTURES, architecture_of_elf
 from gilscope.elf.budget import ElfBudget
 from gilscope.elf.structs import (
     ElfError,
@@ -30,12 +32,11 @@ from gilscope.elf.structs import (
 
 __all__ = ["ElfError", "ElfImage", "Section", "Segment", "Symbol"]
 
-_EM_X86_64: Final = 62
 _CLASS_64: Final = 2
 _LITTLE_ENDIAN: Final = 1
 _ET_EXEC: Final = 2
 _ET_DYN: Final = 3
-_MACHINE_NAMES: Final = {3: "x86", 40: "arm", _EM_X86_64: "x86-64", 183: "aarch64", 243: "riscv"}
+_OTHER_MACHINES: Final = {3: "x86", 40: "arm", 183: "aarch64", 243: "riscv"}
 
 _PT_LOAD: Final = 1
 _PT_DYNAMIC: Final = 2
@@ -145,7 +146,19 @@ class ElfImage:
     @property
     def machine(self) -> str:
         """The processor, such as ``x86-64``."""
-        return _MACHINE_NAMES.get(self._machine, f"machine {self._machine}")
+        known = architecture_of_elf(self._machine)
+        if known is not None:
+            return known.elf_name
+        return _OTHER_MACHINES.get(self._machine, f"machine {self._machine}")
+
+    @property
+    def architecture(self) -> Architecture:
+        """What is known of the processor; raises ElfError where nothing is."""
+        known = architecture_of_elf(self._machine)
+        if known is None:
+            understood = " and ".join(each.elf_name for each in ARCHITECTURES)
+            raise ElfError(f"built for {self.machine}; only {understood} code is understood")
+        return known
 
     @property
     def is_pie(self) -> bool:

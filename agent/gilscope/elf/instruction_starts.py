@@ -8,7 +8,6 @@ from bisect import bisect_right
 from enum import Enum, auto
 from typing import Final
 
-from gilscope.arch.x86_64.length import LONGEST_INSTRUCTION, instruction_length
 from gilscope.elf.eh_frame import FrameTable, Function
 from gilscope.elf.image import ElfError, ElfImage
 
@@ -39,6 +38,7 @@ class InstructionStarts:
 
     def __init__(self, image: ElfImage, table: FrameTable) -> None:
         self._image = image
+        self._architecture = image.architecture
         self._table = table
         self._known: dict[Function, list[int]] = {}
 
@@ -75,11 +75,12 @@ class InstructionStarts:
         """Return the first start of an instruction from *wanted* on; None if that is unknown."""
         # An instruction of a compiler's has four bytes and more; less than two in a row are rare.
         self._image.budget.spend((wanted - start) // 2)
-        size = min(wanted - start + LONGEST_INSTRUCTION, end - start)
+        size = min(wanted - start + self._architecture.longest_instruction, end - start)
         try:
             code = self._image.read(start, size)
         except ElfError:
             return None
+        instruction_length = self._architecture.instruction_length
         position, distance = 0, wanted - start
         while position < distance:
             length = instruction_length(code, position)

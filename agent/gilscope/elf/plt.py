@@ -1,8 +1,6 @@
 """Where a file's calls of other libraries' functions go: its GOT slots and PLT stubs."""
 
-import re
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,17 +11,11 @@ __all__ = ["Linkage", "read_linkage"]
 _SHT_RELA: Final = 4
 _RELA_BYTES: Final = 24
 _ENTRY_BYTES: Final = 250
-_R_X86_64_GLOB_DAT: Final = 6
-_R_X86_64_JUMP_SLOT: Final = 7
-
-_JUMP_THROUGH_SLOT: Final = re.compile(rb"\xff\x25(?=....)", re.DOTALL)
-_BND: Final = b"\xf2"
-_ENDBR64: Final = b"\xf3\x0f\x1e\xfa"
 
 
 @dataclass(frozen=True, slots=True)
 class Linkage:
-    """The two ways in which x86-64 code names a function that the dynamic loader finds."""
+    """The two ways in which code names a function that the dynamic loader finds."""
 
     slots: dict[int, str]
     """Address of a GOT slot -> symbol name."""
@@ -32,22 +24,25 @@ class Linkage:
 
 
 def read_linkage(image: ElfImage) -> Linkage:
-    """Return the GOT slots and PLT stubs of an x86-64 image; raises ElfError."""
+    """Return the GOT slots and PLT stubs of an image; raises ElfError."""
     slots = _got_slots(image)
+    slot_stubs = image.architecture.slot_stubs
     stubs: dict[int, str] = {}
     for section in image.sections:
         if section.name.startswith(".plt") and section.is_code:
             image.budget.search(section.size)
-            for stub, name in _plt_stubs(image.section_bytes(section), section.vaddr, slots):
-                image.budget.spend(1, _ENTRY_BYTES)
-                stubs[stub] = name
+            for stub, slot in slot_stubs(image.section_bytes(section)):
+                name = slots.get(section.vaddr + slot)
+                if name is not None:
+                    image.budget.spend(1, _ENTRY_BYTES)
+                    stubs[section.vaddr + stub] = name
     return Linkage(slots, stubs)
 
 
 def _got_slots(image: ElfImage) -> dict[int, str]:
     slots: dict[int, str] = {}
     symbols = image.dynamic_symbol_table
-    kinds = (_R_X86_64_GLOB_DAT, _R_X86_64_JUMP_SLOT)
+    kinds = image.architecture.slot_relocations
     for section in image.sections:
         if section.kind != _SHT_RELA or not section.size:
             continue
@@ -64,16 +59,3 @@ def _got_slots(image: ElfImage) -> dict[int, str]:
             image.budget.spend(1, _ENTRY_BYTES + len(name))
             slots[slot] = name
     return slots
-
-
-def _plt_stubs(code: memoryview, vaddr: int, slots: dict[int, str]) -> Iterator[tuple[int, str]]:
-    for match in _JUMP_THROUGH_SLOT.finditer(code):
-        start = match.start()
-        (distance,) = struct.unpack_from("<i", code, start + 2)
-        name = slots.get(vaddr + start + 6 + distance)
-        if name is None:
-            continue
-        for before in (_BND, _ENDBR64):
-            if bytes(code[max(start - len(before), 0) : start]) == before:
-                start -= len(before)
-        yield vaddr + start, name

@@ -23,8 +23,6 @@ __all__ = ["Hookpoint", "Target", "inspect"]
 
 _LIBC = re.compile(r"(libpthread[-.][^/]*so[^/]*|libc[-.][^/]*so[^/]*|ld-musl-[^/]*)$")
 
-_DIRECT_CALL = b"\xe8"
-
 
 @dataclass(frozen=True, slots=True)
 class Hookpoint:
@@ -103,7 +101,7 @@ def _by_sites(located: Located, cache: SiteCache) -> Target:
         sites = found.sites
         cache.store(found, sites)
     is_stepped = any(
-        image.bytes_at(site.offset, 1) != _DIRECT_CALL
+        not image.architecture.is_direct_call(image.bytes_at(site.offset, 1))
         for site in (*sites.acquires, *sites.releases)
     )
     # Ends before beginnings: a beginning whose end is not probed yet would never end.

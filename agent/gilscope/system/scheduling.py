@@ -4,19 +4,15 @@ import ctypes
 import os
 import struct
 
-__all__ = ["wake_promptly"]
+from gilscope.system.syscall import attempt
 
-_SYS_SCHED_SETATTR = 314
-_SYS_SCHED_GETATTR = 315
+__all__ = ["wake_promptly"]
 
 # struct sched_attr of <linux/sched/types.h>, its first version: size, policy, flags, nice,
 # priority, runtime, deadline, period.
 _ATTRIBUTES = struct.Struct("=IIQiIQQQ")
 _RUNTIME = 5
 _SHORTEST_SLICE_NS = 100_000
-
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.syscall.restype = ctypes.c_long
 
 
 def wake_promptly() -> bool:
@@ -41,7 +37,7 @@ def _shorten_slice() -> bool:
         return False
     wanted[_RUNTIME] = _SHORTEST_SLICE_NS
     attributes = ctypes.create_string_buffer(_ATTRIBUTES.pack(*wanted), _ATTRIBUTES.size)
-    _libc.syscall(_SYS_SCHED_SETATTR, 0, attributes, 0)
+    attempt("sched_setattr", 0, attributes, 0)
     # An older kernel takes it without a word and leaves it at 0.
     got = _scheduling()
     return got is not None and got[_RUNTIME] == _SHORTEST_SLICE_NS
@@ -49,6 +45,6 @@ def _shorten_slice() -> bool:
 
 def _scheduling() -> list[int] | None:
     attributes = ctypes.create_string_buffer(_ATTRIBUTES.size)
-    if _libc.syscall(_SYS_SCHED_GETATTR, 0, attributes, _ATTRIBUTES.size, 0):
+    if attempt("sched_getattr", 0, attributes, _ATTRIBUTES.size, 0):
         return None
     return list(_ATTRIBUTES.unpack(attributes.raw))

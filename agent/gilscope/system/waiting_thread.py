@@ -4,19 +4,16 @@ A thread that is merely not given a CPU, or waits for the agent's own GIL, is no
 that keeps a busy machine from looking like a target that does not answer.
 """
 
-import platform
 import time
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Final
 
+from gilscope.system.syscall import number_of
+
 __all__ = ["Waiting", "waits_for_memory"]
 
-_READS: Final = {
-    # process_vm_readv and pread64
-    "x86_64": ("310", "17"),
-    "aarch64": ("270", "67"),
-}
+_READS: Final = [number_of("process_vm_readv"), number_of("pread64")]
 _LONGEST_STEP_S: Final = 0.25
 """That counts between two times of asking: an agent that was stopped has waited for nobody."""
 
@@ -32,7 +29,7 @@ def waits_for_memory(native_id: int) -> bool:
         call = (task / "syscall").read_text().split(" ", 1)[0]
     except OSError:
         return False
-    return state in {"S", "D"} and call in _READS.get(platform.machine(), ())
+    return state in {"S", "D"} and call.isdecimal() and int(call) in _READS
 
 
 class Waiting:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from gilscope.arch.x86_64.emulation import is_emulated
 from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.errors import GilscopeError, NotPython
 from gilscope.model.transactions import Library, Method, StmObservation, StmThread
@@ -336,6 +335,7 @@ def _stepped(target: StmTarget, memory: ProcessMemory) -> set[str]:
         for mapping in procfs.read_maps(target.process.pid)
         if mapping.executable and mapping.path == target.file.mapping.path
     ]
+    is_emulated = target.file.image().architecture.is_emulated
     return {
         hook.program
         for hook in target.sites.hooks

@@ -13,16 +13,17 @@ struct sampler_object {
 
 static PyObject *new_sampler(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"seed", "cpu_share", "enough_looks", NULL};
+    static char *names[] = {"seed", "locked_offset", "cpu_share", "enough_looks", NULL};
     unsigned long long seed;
+    long locked_offset;
     double cpu_share, enough_looks = INFINITY;
 
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "Kd|d", names, &seed, &cpu_share,
-                                     &enough_looks))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "Kld|d", names, &seed, &locked_offset,
+                                     &cpu_share, &enough_looks))
         return NULL;
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     struct sampler_object *self = (struct sampler_object *)allocate(type, 0);
-    if (self && !lock_sampler_init(&self->sampler, seed, cpu_share, enough_looks)) {
+    if (self && !lock_sampler_init(&self->sampler, seed, locked_offset, cpu_share, enough_looks)) {
         Py_DECREF(self);
         return PyErr_NoMemory();
     }

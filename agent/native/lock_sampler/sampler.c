@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 // struct _gil_runtime_state around its condition variable, the same since CPython 3.7.
-#define LOCKED_BEFORE_COND 16
 
 #define NS_PER_S 1000000000
 #define SHORTEST_MEAN_GAP_NS 10e6
@@ -26,13 +25,14 @@ static int64_t read_clock(clockid_t clock)
     return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-bool lock_sampler_init(struct lock_sampler *sampler, uint64_t seed, double cpu_share,
-                       double enough_looks)
+bool lock_sampler_init(struct lock_sampler *sampler, uint64_t seed, long locked_offset,
+                       double cpu_share, double enough_looks)
 {
     pthread_condattr_t clock;
 
     *sampler = (struct lock_sampler){
         .random = seed,
+        .locked_offset = locked_offset,
         .cpu_share = cpu_share,
         .enough_looks = enough_looks,
     };
@@ -168,7 +168,7 @@ static struct held_read *wanted_reads(struct lock_sampler *sampler, int pid, int
 
 static void make(struct lock_sampler *sampler, struct held_read *read)
 {
-    uint64_t address = read->cond - LOCKED_BEFORE_COND;
+    uint64_t address = read->cond + sampler->locked_offset;
 
     __atomic_add_fetch(&sampler->reads, 1, __ATOMIC_RELAXED);
     // Fails where the process has ended, or runs another program now. Another thread may read by

@@ -55,6 +55,8 @@ struct lock_sampler {
     size_t count;
     size_t room;
     uint64_t random;
+    // Where a lock says whether it is held, from its condition variable.
+    long locked_offset;
     // Of one core.
     double cpu_share;
     // So many looks a second are enough for each unit of share (1 - share), the variance of a look;
@@ -70,8 +72,8 @@ struct lock_sampler {
 };
 
 // False: there is no memory for it.
-bool lock_sampler_init(struct lock_sampler *sampler, uint64_t seed, double cpu_share,
-                       double enough_looks);
+bool lock_sampler_init(struct lock_sampler *sampler, uint64_t seed, long locked_offset,
+                       double cpu_share, double enough_looks);
 void lock_sampler_free(struct lock_sampler *sampler);
 
 // The functions below want the mutex to be held.

@@ -20,6 +20,7 @@ from accuracy.truth import Answer, Workload, started
 from gilscope.gil.probes.window import NEVER_OPEN, Coverage
 from gilscope.gil.tracing.lock_sampler import LockSampler
 from gilscope.process.memory import ProcessMemory
+from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
 from gilscope.runtimes.cpython.locate import locate
 from gilscope.runtimes.cpython.runtime import read_gils, runtime_of
 from support.commands.gilscope import eventually
@@ -50,7 +51,7 @@ class _Target:
 
     def is_locked(self) -> bool:
         """Return whether the GIL is held now."""
-        return self.memory.read(self.cond - 16, 4) == b"\1\0\0\0"
+        return self.memory.read(self.cond + GLIBC_X86_64.locked, 4) == b"\1\0\0\0"
 
     def begin(self) -> None:
         """Return when the workload has begun."""

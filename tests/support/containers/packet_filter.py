@@ -12,13 +12,12 @@ import struct
 from types import TracebackType
 from typing import Self
 
+from gilscope.bpf.commands import Command, MapType
+from gilscope.system.syscall import call
+
 __all__ = ["PacketFilter", "create_ring_map"]
 
-_SYS_BPF = 321
-_BPF_MAP_CREATE = 0
-_BPF_PROG_LOAD = 5
 _BPF_PROG_TEST_RUN = 10
-_BPF_MAP_TYPE_RINGBUF = 27
 _BPF_PROG_TYPE_SOCKET_FILTER = 1
 
 _SKB_LOAD_BYTES = 26
@@ -28,21 +27,15 @@ _RINGBUF_DISCARD = 133
 
 _ETHERNET_HEADER = bytes(14)
 
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.syscall.restype = ctypes.c_long
-
 
 def _bpf(command: int, attributes: bytes) -> tuple[int, bytes]:
     buffer = ctypes.create_string_buffer(attributes, len(attributes))
-    result = _libc.syscall(_SYS_BPF, command, buffer, len(attributes))
-    if result < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return result, buffer.raw
+    return call("bpf", command, buffer, len(attributes)), buffer.raw
 
 
 def create_ring_map(size: int) -> int:
     """Create a ring buffer of *size* bytes and return its descriptor."""
-    return _bpf(_BPF_MAP_CREATE, struct.pack("=IIIII", _BPF_MAP_TYPE_RINGBUF, 0, 0, size, 0))[0]
+    return _bpf(Command.MAP_CREATE, struct.pack("=IIIII", MapType.RINGBUF, 0, 0, size, 0))[0]
 
 
 def _instruction(
@@ -108,7 +101,7 @@ class PacketFilter:
             0,
             name.encode(),
         )
-        self.fd, _ = _bpf(_BPF_PROG_LOAD, attributes)
+        self.fd, _ = _bpf(Command.PROG_LOAD, attributes)
 
     def run(self, number: int, *, discard: bool = False, times: int = 1) -> int:
         """Run it *times* times with the same record; return the answer of the last."""

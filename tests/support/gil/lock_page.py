@@ -6,11 +6,11 @@ import os
 import struct
 from collections.abc import Callable
 
+from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
+
 __all__ = ["LockPage", "MakeLocks"]
 
 _APART = 0x100
-_LOCKED = 16
-"""Before ``cond``."""
 
 
 class LockPage:
@@ -34,7 +34,7 @@ class LockPage:
 
     def put(self, cond: int, locked: int) -> None:
         """Set `locked` of the lock at *cond*."""
-        struct.pack_into("<i", self._page, cond - _LOCKED - self._address, locked)
+        struct.pack_into("<i", self._page, cond + GLIBC_X86_64.locked - self._address, locked)
 
     def vanish(self) -> None:
         """Have nothing at any address from now on, as the memory of a process that is gone."""

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.elf.cfi import UnwindRule, unwind_rule
+from gilscope.arch.x86_64.architecture import X86_64
+from gilscope.elf.cfi import Alignment, UnwindRule, unwind_rule
 from gilscope.elf.dwarf import DwarfReader
 from gilscope.elf.eh_frame import FrameTable, Function, read_frame_table
 from gilscope.elf.image import ElfError, ElfImage
@@ -129,8 +130,8 @@ def _rule(program: bytes, distance: int = 100) -> UnwindRule | None:
     return unwind_rule(
         _DEF_CFA + _SAVE_RETURN_ADDRESS,
         program,
-        code_alignment=1,
-        data_alignment=-8,
+        registers=X86_64.registers,
+        alignment=Alignment(code=1, data=-8),
         distance=distance,
     )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.arch.x86_64.architecture import X86_64
 from gilscope.elf.budget import MOST_KEPT_BYTES, MOST_STEPS, ElfBudget
 from gilscope.elf.eh_frame import FrameTable
 from gilscope.elf.image import ElfError, ElfImage
@@ -90,7 +91,7 @@ def test_each_question_for_a_rule_is_counted() -> None:
     fde = (17).to_bytes(4, "little") + (len(cie) + 4).to_bytes(4, "little")
     fde += bytes(4) + (100).to_bytes(4, "little") + bytes(5)
     budget = ElfBudget()
-    table = FrameTable(memoryview(cie + fde), 0, budget)
+    table = FrameTable(memoryview(cie + fde), 0, X86_64.registers, budget)
     start = table.starts[0]
 
     table.rule_at(start)

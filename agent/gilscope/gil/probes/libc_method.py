@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gilscope.arch.x86_64.branches import LOOKAHEAD, distance_to_jump
 from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.errors import GilCodeNotFound
 from gilscope.process import procfs
@@ -25,7 +24,7 @@ class ReturnSite:
 def hook_for(pid: int, site: ReturnSite) -> Iterator[Hook]:
     """Give the probe for *site* in process *pid*, to be placed while its file is held.
 
-    Raises GilCodeNotFound, NotPermitted, NotPython or OSError.
+    Raises ElfError, GilCodeNotFound, NotPermitted, NotPython or OSError.
     """
     mappings = procfs.read_maps(pid)
     for mapping in mappings:
@@ -38,11 +37,12 @@ def hook_for(pid: int, site: ReturnSite) -> Iterator[Hook]:
                 break
             offset = site.address - mapping.start + mapping.offset
             with contextlib.closing(open_mapped(pid, first)) as file:
-                skipped = distance_to_jump(file.held.read(offset, LOOKAHEAD))
+                architecture = file.image().architecture
+                seen = file.held.read(offset, architecture.jump_lookahead)
                 yield Hook(
                     program="on_yield_return" if site.is_yield else "on_wait_return",
                     path=file.path,
-                    offset=offset + skipped,
+                    offset=offset + architecture.distance_to_jump(seen),
                 )
             return
     raise GilCodeNotFound(f"no file is mapped at {site.address:#x}")

@@ -3,7 +3,9 @@ from typing import Self
 from gilscope.gil.probes.window import Coverage
 
 class Sampler:
-    def __new__(cls, seed: int, cpu_share: float, enough_looks: float = ...) -> Self: ...
+    def __new__(
+        cls, seed: int, locked_offset: int, cpu_share: float, enough_looks: float = ...
+    ) -> Self: ...
     cpu_ns: int
     mean_gap_ns: float
     def add(

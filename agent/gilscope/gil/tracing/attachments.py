@@ -70,7 +70,7 @@ class Attachments:
                 memory=memory,
                 runtime=runtime,
                 roles=RoleReader(pid, runtime, threads),
-                locks=LockMemory(memory, threads, reads),
+                locks=LockMemory(memory, runtime.layout.gil_struct, threads, reads),
                 reads=reads,
                 blame=self._blame(runtime),
                 pidfd=pidfd,

@@ -44,6 +44,7 @@ from typing import Protocol
 
 from gilscope.gil.probes.window import NEVER_OPEN, Coverage
 from gilscope.gil.tracing._lock_sampler import Sampler
+from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
 from gilscope.system.scheduling import wake_promptly
 from gilscope.system.waiting_thread import Waiting, waits_for_memory
 
@@ -215,7 +216,7 @@ class LockSampler:
         return len(self._lost) > _MOST_LOST
 
     def _sampler(self) -> Sampler:
-        return Sampler(self._random.getrandbits(64), *self._rate)
+        return Sampler(self._random.getrandbits(64), GLIBC_X86_64.locked, *self._rate)
 
     def _start(self) -> None:
         self._thread = threading.Thread(

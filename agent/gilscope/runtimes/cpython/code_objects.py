@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from gilscope.model.stack import UNKNOWN_FRAME, Frame
 from gilscope.process.remote_read import TornRead, read_bytes, read_int, to_pointer
-from gilscope.runtimes.cpython.layout import Layout
+from gilscope.runtimes.cpython.layout import STR_HASH, Layout
 from gilscope.runtimes.cpython.line_table import LineTableForm, line_at
 from gilscope.runtimes.cpython.runtime import Runtime
 from gilscope.runtimes.cpython.strings import read_str
@@ -20,8 +20,6 @@ _POINTER = 8
 _POINTERS_SIZE = 4 * _POINTER
 _CONTENT_SIZE = 16
 """Of a line table: so much memory every bytes object has."""
-_STR_HASH = 24
-"""In a str: its hash, -1 until somebody has asked for it."""
 _NOT_HASHED = (1 << 32) - 1
 _HALF, _WHOLE = (1 << 32) - 1, (1 << 64) - 1
 _MULTIPLIER = 0x9E3779B97F4A7C15
@@ -41,7 +39,7 @@ def is_code(runtime: Runtime, code: int, identity: int) -> bool:
         # From the file name on: plain name, since 3.11 qualified name, line table.
         _, name, *_, line_table = struct.unpack(f"<{size // _POINTER}Q", pointers)
         content = read_bytes(memory, line_table + layout.bytes_content, _CONTENT_SIZE)
-        name_hash = read_int(memory, name + _STR_HASH, 8) & _HALF
+        name_hash = read_int(memory, name + STR_HASH, 8) & _HALF
     except (TornRead, OSError):
         return False
     mixed = 0

@@ -4,6 +4,7 @@ import struct
 from collections.abc import Mapping, Sequence
 
 from gilscope.errors import GilCodeNotFound, UnsupportedPython
+from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
 
 __all__ = ["COOKIE", "WORDS_NEEDED", "read_members"]
 
@@ -84,10 +85,10 @@ def read_members(minor: tuple[int, int], words: Sequence[int]) -> Mapping[str, i
 
 
 def _check_gil(version: str, offsets: Mapping[str, int]) -> None:
-    # struct _gil_runtime_state begins with interval, last_holder and locked (pycore_gil.h).
     own_gil = offsets["own_gil"]
     found = (offsets["own_gil_holder"] - own_gil, offsets["own_gil_locked"] - own_gil)
-    if found != (8, 16):
+    struct = GLIBC_X86_64
+    if found != (struct.last_holder - struct.begin, struct.locked - struct.begin):
         raise _implausible(version, f"last_holder and locked at {found} of a GIL")
 
 

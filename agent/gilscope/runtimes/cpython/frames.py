@@ -15,6 +15,7 @@ from gilscope.process.remote_read import (
     retried,
     to_pointer,
 )
+from gilscope.runtimes.cpython.layout import FIRST_OWNER_WITHOUT_CODE, REFERENCE_FLAGS
 from gilscope.runtimes.cpython.runtime import Runtime
 from gilscope.runtimes.cpython.strings import read_str
 
@@ -22,12 +23,6 @@ __all__ = ["outermost_frames", "read_code", "read_places"]
 
 _DEEPEST_STACK = 200_000
 _OBJECT_TYPE = 8
-
-# Owners below this one run Python code: a thread, a generator, a frame object. Above are the
-# entry frames that C code leaves on the stack (3.12: FRAME_OWNED_BY_CSTACK).
-_FIRST_OWNER_WITHOUT_CODE = 3
-# From 3.14 on the code reference carries flags in its low bits (_PyStackRef).
-_REFERENCE_FLAGS = 7
 
 
 def read_places(runtime: Runtime, tstate: int, *, limit: int = 64) -> list[tuple[int, int]]:
@@ -133,10 +128,10 @@ def _frames(runtime: Runtime, tstate: int) -> Iterator[tuple[int, bytes]]:
 
 def _code_of(runtime: Runtime, frame: bytes) -> int:
     layout = runtime.layout
-    if layout.frame_owner is not None and frame[layout.frame_owner] >= _FIRST_OWNER_WITHOUT_CODE:
+    if layout.frame_owner is not None and frame[layout.frame_owner] >= FIRST_OWNER_WITHOUT_CODE:
         return 0
     reference = frame[layout.frame_code : layout.frame_code + 8]
-    code = int.from_bytes(reference, "little") & ~_REFERENCE_FLAGS
+    code = int.from_bytes(reference, "little") & ~REFERENCE_FLAGS
     if not code:
         raise TornRead("a frame without code")
     return code

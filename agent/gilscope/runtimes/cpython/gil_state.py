@@ -2,27 +2,27 @@
 
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
+from gilscope.runtimes.cpython.gil_struct import GilStruct
 from gilscope.runtimes.cpython.threads import ThreadFinder
 
 __all__ = ["LockMemory"]
-
-# struct _gil_runtime_state around its condition variable; see gil.bpf.h.
-_LOCKED_FROM_COND = -16
-_LAST_HOLDER_FROM_COND = -24
 
 
 class LockMemory:
     """The locks of one process, as their own fields show them."""
 
-    def __init__(self, memory: ProcessMemory, threads: ThreadFinder, reads: Reads) -> None:
+    def __init__(
+        self, memory: ProcessMemory, struct: GilStruct, threads: ThreadFinder, reads: Reads
+    ) -> None:
         self._memory = memory
+        self._struct = struct
         self._reads = reads
         self._threads = threads
 
     def is_locked(self, cond: int) -> bool | None:
         """Return whether the lock is held now; None where it cannot be read."""
         try:
-            content = self._reads(lambda: self._memory.read(cond + _LOCKED_FROM_COND, 4))
+            content = self._reads(lambda: self._memory.read(cond + self._struct.locked, 4))
         except OSError:
             return None
         return int.from_bytes(content, "little", signed=True) == 1
@@ -35,6 +35,6 @@ class LockMemory:
             return None
 
     def _holder_tid(self, cond: int) -> int | None:
-        content = self._memory.read(cond + _LAST_HOLDER_FROM_COND, 8)
+        content = self._memory.read(cond + self._struct.last_holder, 8)
         tstate = int.from_bytes(content, "little")
         return self._threads.tid_of(tstate) if tstate else None

@@ -2,13 +2,36 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
+from gilscope.arch.base import PthreadLayout
+from gilscope.arch.x86_64.architecture import X86_64
 from gilscope.errors import UnsupportedPython
 from gilscope.runtimes.cpython.debug_offsets import read_members
 from gilscope.runtimes.cpython.detect import Interpreter
+from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64, GilStruct
 from gilscope.runtimes.cpython.line_table import LineTableForm
 
-__all__ = ["Layout", "layout_for"]
+__all__ = [
+    "BYTES_CONTENT",
+    "FIRST_OWNER_WITHOUT_CODE",
+    "REFERENCE_FLAGS",
+    "STR_HASH",
+    "Layout",
+    "layout_for",
+]
+
+
+# What the probes read of objects themselves, the same in every CPython from 3.8 on.
+STR_HASH: Final = 24
+"""In a str: its hash, -1 until somebody has asked for it (``struct PyASCIIObject``)."""
+BYTES_CONTENT: Final = 32
+"""In a bytes object: its content (``struct PyBytesObject``)."""
+FIRST_OWNER_WITHOUT_CODE: Final = 3
+"""From this value on the owner of a frame is C code, which leaves an entry frame on the stack
+(FRAME_OWNED_BY_CSTACK, 3.12+). Below are threads, generators, and frame objects."""
+REFERENCE_FLAGS: Final = 7
+"""The low bits of a ``_PyStackRef``, which are no part of the address (3.14+)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +91,9 @@ class Layout:
     """In a str: the characters, if all of them are ASCII."""
     str_wide: int
     """In a str: the characters otherwise."""
+    gil_struct: GilStruct = GLIBC_X86_64
+    """Around `cond` of a GIL."""
+    pthread: PthreadLayout = X86_64.pthread
 
 
 # Each number was printed by offsetof() or sizeof() in a C program, compiled with Py_BUILD_CORE
@@ -81,7 +107,7 @@ _CPYTHON_3_8 = Layout(
     threads_head=8,  # struct _is.tstate_head
     gil_in_runtime=1152,  # _PyRuntimeState.ceval.gil
     gil_pointer=None,
-    gil_cond=32,  # struct _gil_runtime_state.cond
+    gil_cond=-GLIBC_X86_64.begin,  # struct _gil_runtime_state.cond
     tstate_next=8,  # PyThreadState.next
     tstate_interpreter=16,  # PyThreadState.interp
     thread_id=176,  # PyThreadState.thread_id
@@ -101,7 +127,7 @@ _CPYTHON_3_8 = Layout(
     line_table_form=LineTableForm.INCREMENTS,
     code_bytecode=48,  # PyCodeObject.co_code
     object_length=16,  # PyVarObject.ob_size
-    bytes_content=32,  # PyBytesObject.ob_sval
+    bytes_content=BYTES_CONTENT,
     str_length=16,  # PyASCIIObject.length
     str_state=32,  # PyASCIIObject.state
     str_ascii=48,  # sizeof(PyASCIIObject)
@@ -190,8 +216,7 @@ def _self_described(member: Mapping[str, int]) -> Layout:
         threads_head=member["threads_head"],
         gil_in_runtime=None,
         gil_pointer=member["gil_pointer"],
-        # `locked` and `switch_number` stand before `cond` (Include/internal/pycore_gil.h).
-        gil_cond=member["own_gil_locked"] - member["own_gil"] + 16,
+        gil_cond=member["own_gil_locked"] - member["own_gil"] - GLIBC_X86_64.locked,
         tstate_next=member["tstate_next"],
         tstate_interpreter=member["tstate_interpreter"],
         thread_id=member["thread_id"],

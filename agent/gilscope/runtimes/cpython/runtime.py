@@ -16,7 +16,6 @@ from gilscope.runtimes.cpython.detect import Interpreter
 from gilscope.runtimes.cpython.layout import Layout, layout_for
 
 __all__ = [
-    "PTHREAD_TID",
     "PythonThread",
     "Runtime",
     "kernel_thread_id",
@@ -44,15 +43,8 @@ _MOST_THREADS = 16_384
 """Of all interpreters together. What a process says of itself costs the agent a read for each."""
 _LARGEST_INTERPRETER_ID = 1 << 40
 
-# struct _gil_runtime_state around its condition variable, the same since CPython 3.7.
-_LOCKED_FROM_COND = -16
-_INTERVAL_FROM_COND = -32
 _NOT_CREATED = -1
 
-# struct pthread of glibc on x86-64 (nptl/descr.h): a thread control block whose third word points
-# to itself (sysdeps/x86_64/nptl/tls.h), then the kernel's id. The same since glibc 2.4.
-_PTHREAD_SELF = 16
-PTHREAD_TID = 720
 _LARGEST_TID = 1 << 22
 
 
@@ -104,12 +96,13 @@ def kernel_thread_id(runtime: Runtime, thread: PythonThread) -> int | None:
     """
     if thread.native_thread_id is not None or runtime.layout.native_thread_id is not None:
         return thread.native_thread_id
+    pthread, descriptor = runtime.layout.pthread, thread.thread_id
     try:
-        itself = read_pointer(runtime.memory, thread.thread_id + _PTHREAD_SELF)
-        tid = read_int(runtime.memory, thread.thread_id + PTHREAD_TID, 4)
+        itself = read_pointer(runtime.memory, descriptor + pthread.descriptor_self)
+        tid = read_int(runtime.memory, descriptor + pthread.descriptor_tid, 4)
     except TornRead:
         return None
-    return tid if itself == thread.thread_id and 0 < tid <= _LARGEST_TID else None
+    return tid if itself == descriptor and 0 < tid <= _LARGEST_TID else None
 
 
 def _gils(runtime: Runtime) -> list[Gil]:
@@ -133,10 +126,10 @@ def _cond(runtime: Runtime, interpreter: int) -> int | None:
         if not gil:
             return None
     cond = gil + layout.gil_cond
-    locked = read_int(runtime.memory, cond + _LOCKED_FROM_COND, 4)
+    locked = read_int(runtime.memory, cond + layout.gil_struct.locked, 4)
     if locked == _NOT_CREATED:
         return None
-    interval_us = read_int(runtime.memory, cond + _INTERVAL_FROM_COND, 8)
+    interval_us = read_int(runtime.memory, cond + layout.gil_struct.interval, 8)
     if locked not in {0, 1} or interval_us <= 0:
         raise TornRead(f"no GIL around {cond:#x}: locked {locked}, interval {interval_us}")
     return cond

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gilscope.model.gil import Record
 from gilscope.runtimes.cpython.code_objects import code_pointers
-from gilscope.runtimes.cpython.runtime import PTHREAD_TID, Runtime
+from gilscope.runtimes.cpython.runtime import Runtime
 
 __all__ = ["frame_walk"]
 
@@ -37,7 +37,7 @@ def frame_walk(pid: int, runtime: Runtime) -> Record:
         "tstate_next": layout.tstate_next,
         "thread_id": layout.thread_id,
         "native_thread_id": layout.native_thread_id or 0,
-        "descriptor_tid": PTHREAD_TID,
+        "descriptor_tid": layout.pthread.descriptor_tid,
         "tstate_frame": tstate_frame,
         "cframe_frame": cframe_frame[0] if cframe_frame else 0,
         "has_cframe": int(bool(cframe_frame)),

@@ -203,7 +203,7 @@ def test_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     monkeypatch.setattr("os.uname", lambda: os.uname_result(["Linux", "h", "6.1", "1", "aarch64"]))
 
-    with pytest.raises(OSError, match="the dummy code is x86-64"):
+    with pytest.raises(OSError, match="there is no dummy code for "):
         DummyLock()
     assert (0, 0) == _traces()
 

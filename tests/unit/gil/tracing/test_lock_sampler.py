@@ -16,6 +16,7 @@ from gilscope.gil.probes.window import NEVER_OPEN, Coverage
 from gilscope.gil.tracing import lock_sampler
 from gilscope.gil.tracing._lock_sampler import Sampler
 from gilscope.gil.tracing.lock_sampler import CPU_SHARE, LockSampler
+from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
 from support.gil.lock_page import MakeLocks
 
 _MS = 1_000_000
@@ -106,7 +107,7 @@ def test_dropped_process_is_not_touched(lock_page: MakeLocks) -> None:
     """
     No read begins once `drop` has returned; its figures are gone, those of others are not.
     """
-    sampler, one, two = Sampler(3, CPU_SHARE), lock_page(1), lock_page(1)
+    sampler, one, two = Sampler(3, GLIBC_X86_64.locked, CPU_SHARE), lock_page(1), lock_page(1)
     ((cond,), (other,)) = one.conds, two.conds
     for pid, page in ((7, one), (8, two)):
         sampler.add(pid, page.conds[0], page.thread_id, page.fileno(), 0, NEVER_OPEN)
@@ -132,7 +133,7 @@ def test_memory_is_kept_open_for_as_long_as_it_is_looked_at(lock_page: MakeLocks
     """
     By a descriptor of the sampler's own, one for all locks of a process, which is given back.
     """
-    sampler, locks = Sampler(3, CPU_SHARE), lock_page(1, 0)
+    sampler, locks = Sampler(3, GLIBC_X86_64.locked, CPU_SHARE), lock_page(1, 0)
     before = _descriptors()
     for cond in locks.conds:
         sampler.add(7, cond, locks.thread_id, locks.fileno(), 0, NEVER_OPEN)
@@ -204,7 +205,7 @@ def test_idle_sampler_sleeps_and_wakes_for_a_lock(lock_page: MakeLocks) -> None:
     """
     Without locks its thread does not run; when the first one comes it begins.
     """
-    locks, sampler = lock_page(1), Sampler(3, CPU_SHARE)
+    locks, sampler = lock_page(1), Sampler(3, GLIBC_X86_64.locked, CPU_SHARE)
     (cond,) = locks.conds
     thread = threading.Thread(target=sampler.run)
     thread.start()

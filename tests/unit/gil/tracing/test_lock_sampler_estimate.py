@@ -8,6 +8,7 @@ import pytest
 from gilscope.gil.probes.window import Coverage
 from gilscope.gil.tracing._lock_sampler import Sampler
 from gilscope.gil.tracing.lock_sampler import CPU_SHARE
+from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
 from support.gil.lock_page import LockPage, MakeLocks
 
 _MS = 1_000_000
@@ -19,7 +20,7 @@ class _Estimate:
     """What is known of one lock, looked at when the test says so."""
 
     _lock = LockPage(0)
-    _sampler = Sampler(3, CPU_SHARE)
+    _sampler = Sampler(3, GLIBC_X86_64.locked, CPU_SHARE)
     _pids = count(1)
 
     def __init__(self, at_ns: int, observed_ns: int) -> None:
@@ -204,7 +205,7 @@ def test_window_begins_and_ends_between_looks(lock_page: MakeLocks) -> None:
     """
     Its time is left out from its beginning, told at once, and comes to what its end says.
     """
-    sampler, lock = Sampler(3, CPU_SHARE), lock_page(1)
+    sampler, lock = Sampler(3, GLIBC_X86_64.locked, CPU_SHARE), lock_page(1)
     (cond,) = lock.conds
     _add(sampler, 7, lock, 1000, Coverage(300, _NEVER_NS))
     sampler.look(7, 1100)
@@ -225,7 +226,7 @@ def test_look_that_has_nothing_to_decide_is_left_out(lock_page: MakeLocks) -> No
     """
     What windows have covered is theirs; when they end, looks decide as if they had gone on.
     """
-    lock, sampler = lock_page(1), Sampler(3, CPU_SHARE)
+    lock, sampler = lock_page(1), Sampler(3, GLIBC_X86_64.locked, CPU_SHARE)
     (cond,) = lock.conds
     _add(sampler, 7, lock, 0, Coverage(0, 0))
     windows_end_ns = 10_000 * _MS

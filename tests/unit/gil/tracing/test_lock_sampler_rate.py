@@ -8,6 +8,7 @@ import pytest
 from gilscope.gil.probes.window import NEVER_OPEN, Coverage
 from gilscope.gil.tracing._lock_sampler import Sampler, mean_gap_ns
 from gilscope.gil.tracing.lock_sampler import CPU_SHARE
+from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
 from support.gil.lock_page import LockPage
 
 _MS = 1_000_000
@@ -33,7 +34,7 @@ class _Looking:
     """A sampler in simulated time, which sleeps as long as it wants to."""
 
     def __init__(self, seed: int) -> None:
-        self.sampler = Sampler(seed, CPU_SHARE, _ENOUGH)
+        self.sampler = Sampler(seed, GLIBC_X86_64.locked, CPU_SHARE, _ENOUGH)
         self.at_ns = 0
         self._lock = LockPage(0)
 
@@ -149,7 +150,7 @@ def test_gaps_are_never_alike() -> None:
     """
     From half to one and a half times their mean all are equally likely: no circle can keep step.
     """
-    sampler = Sampler(3, CPU_SHARE)
+    sampler = Sampler(3, GLIBC_X86_64.locked, CPU_SHARE)
     # What is planned, not how well it is kept.
     parts = [sampler.next_gap_ns() / sampler.mean_gap_ns for _ in range(4000)]
 
@@ -157,4 +158,6 @@ def test_gaps_are_never_alike() -> None:
     assert {0, 1, 2, 3} == set(quarters)
     assert all(850 < count < 1150 for count in quarters.values())
     # Nor do two agents, or two that follow each other, look at the same times.
-    assert parts[0] != Sampler(4, CPU_SHARE).next_gap_ns() / sampler.mean_gap_ns
+    assert (
+        parts[0] != Sampler(4, GLIBC_X86_64.locked, CPU_SHARE).next_gap_ns() / sampler.mean_gap_ns
+    )

@@ -8,6 +8,7 @@ import pytest
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import DirectReads
 from gilscope.runtimes.cpython.gil_state import LockMemory
+from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
 from gilscope.runtimes.cpython.threads import ThreadFinder
 from support.gil.python_in_memory import LAYOUTS, PythonInMemory
 
@@ -27,7 +28,7 @@ class _Threads:
 
 def _locks(python: PythonInMemory, threads: _Threads | None = None) -> LockMemory:
     finder = cast("ThreadFinder", threads or _Threads())
-    return LockMemory(cast("ProcessMemory", python), finder, DirectReads())
+    return LockMemory(cast("ProcessMemory", python), GLIBC_X86_64, finder, DirectReads())
 
 
 @pytest.mark.parametrize("version", LAYOUTS)
@@ -52,7 +53,7 @@ def test_a_process_that_has_gone_has_no_lock() -> None:
     Neither held nor free, by nobody.
     """
     finder = cast("ThreadFinder", _Threads())
-    locks = LockMemory(cast("ProcessMemory", _Gone()), finder, DirectReads())
+    locks = LockMemory(cast("ProcessMemory", _Gone()), GLIBC_X86_64, finder, DirectReads())
 
     assert (None, None) == (locks.is_locked(4096), locks.holder_tid(4096))
 

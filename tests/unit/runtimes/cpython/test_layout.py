@@ -47,6 +47,9 @@ _TABLE = """
     str_ascii            48   48   48   48   40   40   40   40
     str_wide             72   72   72   72   56   56   56   56
 """
+# The same in all of them.
+_GIL_STRUCT = "48+88+-32+-24+-16+-8"
+_PTHREAD = "48+40+16+720"
 
 
 def _cell(value: object) -> str:
@@ -64,6 +67,7 @@ def test_offsets(version: str) -> None:
     """Each member of each version is where its headers or its own table put it."""
     rows = [line.split() for line in _TABLE.strip().splitlines()]
     expected = {row[0]: row[1 + _VERSIONS.index(version)] for row in rows}
+    expected |= {"gil_struct": _GIL_STRUCT, "pthread": _PTHREAD}
     names = [field.name for field in fields(Layout)]
     assert expected == dict(zip(names, map(_cell, astuple(LAYOUTS[version])), strict=True))
 

@@ -1,23 +1,16 @@
-"""Finds what reads like the direct calls and jumps of x86-64 code, without disassembling it.
+"""Keeps the branches of a file whose targets are places of interest.
 
-Every byte is taken for the beginning of a branch, and the few whose target is a place of interest
-are kept. A few of those may be bytes inside other instructions: small distances are frequent in
-code, so that one build in some thousands has such a call of one library function. Whoever puts a
-probe on a branch has to ask `gilscope.elf.instruction_starts` first.
-Short jumps are too common for that; they are looked for where a tail call to a neighbour stands,
-at the end of a function.
+What reads like a branch is found by the processor's own search (`gilscope.arch.base.Search`), and
+may be bytes inside another instruction: whoever puts a probe on a branch has to ask
+`gilscope.elf.instruction_starts` first.
 """
 
-import re
-import struct
 from array import array
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from gilscope.elf.budget import MATCHES_AT_ONCE, ElfBudget
 from gilscope.elf.eh_frame import FrameTable
 from gilscope.elf.image import ElfImage, Section
 from gilscope.elf.plt import Linkage
@@ -25,12 +18,6 @@ from gilscope.elf.plt import Linkage
 __all__ = ["Branches", "Crossing", "LibraryCall", "scan_branches"]
 
 _NOT_SCANNED: Final = (".init", ".fini")
-
-_RELATIVE_LENGTH: Final = 5
-_THROUGH_SLOT_LENGTH: Final = 6
-_CALL_THROUGH_SLOT: Final = 0x15
-_SHORT_JUMP: Final = 0xEB
-_SHORT_LENGTH: Final = 2
 
 # What the file may have many of, for its budget.
 _SEARCHES: Final = 4
@@ -98,6 +85,7 @@ class _Scan:
         self.library_calls: list[LibraryCall] = []
         self.calls: dict[int, array[int]] = {}
         self.crossings: defaultdict[int, list[Crossing]] = defaultdict(list)
+        self._architecture = image.architecture
         self._budget = image.budget
         # Lists are quicker to read.
         self._starts = table.starts.tolist()
@@ -111,48 +99,46 @@ class _Scan:
 
     def section(self, image: ElfImage, section: Section) -> None:
         """Add the branches of one section."""
-        code = image.section_bytes(section)
-        reach = self._reach(section)
-        for position, target in _relative(code, rb"\xe8", reach, self._budget):
-            destination = self._targets.get(section.vaddr + target)
+        code, vaddr = image.section_bytes(section), section.vaddr
+        architecture, spend = self._architecture, self._spend
+        farthest = self._farthest(section)
+        for position, target in architecture.calls(code, farthest, spend):
+            destination = self._targets.get(vaddr + target)
             if destination is not None:
-                self._add_call(section.vaddr + position, _RELATIVE_LENGTH, destination)
-        for position, target in _relative(code, rb"\xe9", reach, self._budget):
-            self._add_jump(section.vaddr + position, section.vaddr + target, is_conditional=False)
-        for position, target in _relative(code, rb"\x0f[\x80-\x8f]", reach, self._budget):
-            self._add_jump(section.vaddr + position, section.vaddr + target, is_conditional=True)
-        for position, target in _relative(code, rb"\xff[\x15\x25]", b".", self._budget):
-            destination = self._slots.get(section.vaddr + target)
+                self._add_call(vaddr + position, architecture.call_length, destination)
+        for position, target in architecture.jumps(code, farthest, spend):
+            self._add_jump(vaddr + position, vaddr + target, is_conditional=False)
+        for position, target in architecture.conditional_jumps(code, farthest, spend):
+            self._add_jump(vaddr + position, vaddr + target, is_conditional=True)
+        for position, slot, is_call in architecture.slot_branches(code, spend):
+            destination = self._slots.get(vaddr + slot)
             if destination is None:
                 continue
-            site = section.vaddr + position
-            if code[position + 1] == _CALL_THROUGH_SLOT:
-                self._add_call(site, _THROUGH_SLOT_LENGTH, destination)
+            if is_call:
+                self._add_call(vaddr + position, architecture.slot_call_length, destination)
             elif isinstance(destination, int):
-                self._add_jump(site, destination, is_conditional=False)
-        self._add_short_tail_calls(code, section.vaddr)
+                self._add_jump(vaddr + position, destination, is_conditional=False)
+        self._add_tail_jumps(code, vaddr)
 
-    def _reach(self, section: Section) -> bytes:
-        """Return a regex class for the highest byte of a 32-bit distance to a target."""
-        farthest = max(
+    def _spend(self, matches: int) -> None:
+        self._budget.spend(matches, matches * _CALL_BYTES)
+
+    def _farthest(self, section: Section) -> int:
+        """Return the largest distance that there can be to a target."""
+        return max(
             abs(self._last - section.vaddr),
             abs(self._first - section.vaddr - section.size),
             section.size,
         )
-        top = min(farthest >> 24, 0x7F)
-        return b"[\\x00-\\x%02x\\x%02x-\\xff]" % (top, 0xFF - top)
 
-    def _add_short_tail_calls(self, code: memoryview, vaddr: int) -> None:
+    def _add_tail_jumps(self, code: memoryview, vaddr: int) -> None:
         first = bisect_right(self._starts, vaddr)
         last = bisect_right(self._starts, vaddr + len(code))
         self._budget.spend(last - max(first - 1, 0))
         for end in self._ends[max(first - 1, 0) : last]:
-            position = end - vaddr - _SHORT_LENGTH
-            if not 0 <= position <= len(code) - _SHORT_LENGTH or code[position] != _SHORT_JUMP:
-                continue
-            target = end + int.from_bytes(code[position + 1 : position + 2], signed=True)
-            if target in self._targets:
-                self._add_jump(vaddr + position, target, is_conditional=False)
+            jump = self._architecture.tail_jump(code, end - vaddr)
+            if jump is not None and vaddr + jump[1] in self._targets:
+                self._add_jump(vaddr + jump[0], vaddr + jump[1], is_conditional=False)
 
     def _add_call(self, site: int, length: int, destination: int | str) -> None:
         if isinstance(destination, str):
@@ -187,20 +173,3 @@ def _destinations(
         elif name in exports:
             found[address] = exports[name]
     return found
-
-
-def _relative(
-    code: memoryview, opcode: bytes, highest_byte: bytes, budget: ElfBudget
-) -> Iterator[tuple[int, int]]:
-    """Yield position and target of what looks like an opcode with a 32-bit distance behind it.
-
-    Both are counted from the beginning of *code*. Only the opcode is consumed, so that a branch
-    is found whatever the bytes before it look like.
-    """
-    pattern = re.compile(opcode + rb"(?=..." + highest_byte + rb")", re.DOTALL)
-    distance = struct.Struct("<i").unpack_from
-    for number, match in enumerate(pattern.finditer(code)):
-        if not number % MATCHES_AT_ONCE:
-            budget.spend(MATCHES_AT_ONCE, MATCHES_AT_ONCE * _CALL_BYTES)
-        end = match.end()
-        yield match.start(), end + 4 + distance(code, end)[0]

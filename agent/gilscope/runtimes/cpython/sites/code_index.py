@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from gilscope.arch.base import Architecture
 from gilscope.elf.eh_frame import FrameTable, read_frame_table
 from gilscope.elf.image import ElfImage
 from gilscope.elf.instruction_starts import InstructionStarts, Place
@@ -25,8 +26,6 @@ WAIT: Final = "pthread_cond_wait"
 TIMED_WAITS: Final = ("pthread_cond_timedwait", "pthread_cond_clockwait")
 LOCK: Final = "pthread_mutex_lock"
 UNLOCK: Final = "pthread_mutex_unlock"
-# Of a direct call, and of one through a slot of the GOT.
-_CALL_LENGTHS: Final = (5, 6)
 _PROBED: Final = frozenset((SIGNAL, WAIT, *TIMED_WAITS))
 _WANTED: Final = _PROBED | {LOCK, UNLOCK}
 
@@ -62,6 +61,7 @@ class Code:
     starts: InstructionStarts
     misread_calls: int
     """Places that read like calls to be probed, inside other instructions or outside functions."""
+    architecture: Architecture
 
     def return_addresses(self, callee: int, caller: int) -> tuple[int, ...]:
         """Return the addresses behind the calls of one function in another one.
@@ -73,12 +73,13 @@ class Code:
         )
 
     def _may_follow_call(self, pc: int) -> bool:
-        places = {self.starts.place_of(pc - length) for length in _CALL_LENGTHS}
+        lengths = (self.architecture.call_length, self.architecture.slot_call_length)
+        places = {self.starts.place_of(pc - length) for length in lengths}
         return not places.isdisjoint((Place.START, Place.UNKNOWN))
 
 
 def read_code(image: ElfImage) -> Code:
-    """Return the code of an x86-64 image; raises ElfError."""
+    """Return the code of an image; raises ElfError."""
     table = read_frame_table(image)
     branches = scan_branches(image, table, read_linkage(image), _WANTED)
     exports = {name: symbol.vaddr for name, symbol in image.dynamic_symbols.items()}
@@ -103,6 +104,7 @@ def read_code(image: ElfImage) -> Code:
         _entries(groups, loads, yield_addresses),
         starts,
         misread,
+        image.architecture,
     )
 
 

@@ -1,11 +1,8 @@
 """Finds the code that refers to the error messages of the GIL's functions."""
 
 import re
-import struct
-from collections.abc import Iterator
 from typing import Final
 
-from gilscope.elf.budget import MATCHES_AT_ONCE, ElfBudget
 from gilscope.elf.image import ElfError, ElfImage
 
 __all__ = ["GIL_MESSAGES", "YIELD_MESSAGES", "message_addresses", "references"]
@@ -20,15 +17,6 @@ GIL_MESSAGES: Final = re.compile(
 
 YIELD_MESSAGES: Final = re.compile(rb"(?:ceval: )?tstate mix-up\0")
 """Said by the evaluation loop's yield up to CPython 3.12, and by nothing else."""
-
-# lea reg, [rip + distance]: position-independent code.
-_LOAD_ADDRESS: Final = re.compile(
-    rb"[\x48\x4c]\x8d[\x05\x0d\x15\x1d\x25\x2d\x35\x3d](?=....)", re.DOTALL
-)
-_LOAD_ADDRESS_LENGTH: Final = 7
-# mov r32, imm32: code linked to a fixed address in the lowest 4 GB.
-_MOVE_ADDRESS: Final = rb"[\xb8-\xbf]"
-_LARGEST_IMMEDIATE: Final = 0xFFFFFFFF
 
 _MOST_MESSAGES: Final = 256
 """A build has some thirty."""
@@ -53,42 +41,17 @@ def references(image: ElfImage, addresses: frozenset[int]) -> dict[int, int]:
     found: dict[int, int] = {}
     if not addresses:
         return found
+    architecture, spend = image.architecture, image.budget.spend
     for section in image.sections:
-        if section.is_code:
-            image.budget.search(section.size)
-            code = image.section_bytes(section)
-            loads = _relative_references(code, section.vaddr, image.budget)
-            found.update(load for load in loads if load[1] in addresses)
-            if not image.is_pie:
-                loads = _absolute_references(code, section.vaddr, addresses, image.budget)
-                found.update(load for load in loads if load[1] in addresses)
+        if not section.is_code:
+            continue
+        image.budget.search(section.size)
+        code, vaddr = image.section_bytes(section), section.vaddr
+        for position, loaded in architecture.address_loads(code, spend):
+            if vaddr + loaded in addresses:
+                found[vaddr + position] = vaddr + loaded
+        if not image.is_pie:
+            for position, loaded in architecture.absolute_loads(code, addresses, spend):
+                if loaded in addresses:
+                    found[vaddr + position] = loaded
     return found
-
-
-def _relative_references(
-    code: memoryview, vaddr: int, budget: ElfBudget
-) -> Iterator[tuple[int, int]]:
-    """Yield every instruction that loads an address, and the address."""
-    distance = struct.Struct("<i").unpack_from
-    behind = vaddr + _LOAD_ADDRESS_LENGTH
-    for number, match in enumerate(_LOAD_ADDRESS.finditer(code)):
-        if not number % MATCHES_AT_ONCE:
-            budget.spend(MATCHES_AT_ONCE)
-        position = match.start()
-        yield vaddr + position, behind + position + distance(code, position + 3)[0]
-
-
-def _absolute_references(
-    code: memoryview, vaddr: int, addresses: frozenset[int], budget: ElfBudget
-) -> Iterator[tuple[int, int]]:
-    """Yield the instructions that load something near one of *addresses*, and what they load."""
-    immediates = [
-        struct.pack("<I", address) for address in addresses if address <= _LARGEST_IMMEDIATE
-    ]
-    # The upper half of an address tells most of them, in the same time for any number of them.
-    upper = (re.escape(bytes({immediate[place] for immediate in immediates})) for place in (2, 3))
-    pattern = re.compile(_MOVE_ADDRESS + rb"(?=(..[%s][%s]))" % tuple(upper), re.DOTALL)
-    for number, match in enumerate(pattern.finditer(code) if immediates else ()):
-        if not number % MATCHES_AT_ONCE:
-            budget.spend(MATCHES_AT_ONCE)
-        yield vaddr + match.start(), int.from_bytes(match[1], "little")

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 
-from gilscope.arch.x86_64.branches import LOOKAHEAD, distance_to_jump
-from gilscope.arch.x86_64.emulation import STRAIGHT_LINE, distance_to_emulated
 from gilscope.elf.image import ElfImage
 from gilscope.elf.instruction_starts import InstructionStarts
 from gilscope.errors import GilCodeNotFound
@@ -18,6 +16,7 @@ class ProbePlaces:
 
     def __init__(self, image: ElfImage, starts: InstructionStarts, misread: int) -> None:
         self._image = image
+        self._architecture = image.architecture
         self._starts = starts
         self.refused = misread
         """Places that may not be probed; *misread* of them were found before."""
@@ -51,11 +50,13 @@ class ProbePlaces:
 
     def emulated_behind(self, behind: int) -> int:
         """Return the address of the first instruction from *behind* on that is cheap to probe."""
-        return behind + distance_to_emulated(self._image.read(behind, STRAIGHT_LINE))
+        seen = self._image.read(behind, self._architecture.straight_line)
+        return behind + self._architecture.distance_to_emulated(seen)
 
     def _behind(self, call: LibraryCall) -> int:
         behind = call.site + call.length
-        return behind + distance_to_jump(self._image.read(behind, LOOKAHEAD))
+        seen = self._image.read(behind, self._architecture.jump_lookahead)
+        return behind + self._architecture.distance_to_jump(seen)
 
     def _required(self, vaddr: int) -> Site:
         site = self._site(vaddr)

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from gilscope.elf.image import ElfImage
+from gilscope.arch.base import Architecture
+from gilscope.elf.image import ElfError, ElfImage
 from gilscope.errors import GilCodeNotFound
 from gilscope.runtimes.cpython.sites.branches import LibraryCall
 from gilscope.runtimes.cpython.sites.code_index import (
@@ -23,9 +24,7 @@ from gilscope.runtimes.cpython.sites.yield_path import caller_rules, forced_drop
 
 __all__ = ["resolve_sites"]
 
-_X86_64: Final = "x86-64"
 
-_CALL_THROUGH_SLOT_LENGTH: Final = 6
 _MOST_SITES: Final = 1000
 
 
@@ -35,8 +34,10 @@ def resolve_sites(image: ElfImage) -> Sites:
     Raises GilCodeNotFound with the reason where that is not certain, ElfError where the file is
     damaged.
     """
-    if image.machine != _X86_64:
-        raise GilCodeNotFound(f"built for {image.machine}; only {_X86_64} code is understood")
+    try:
+        architecture = image.architecture
+    except ElfError as error:
+        raise GilCodeNotFound(str(error)) from error
     if not image.sections:
         raise GilCodeNotFound("the file has no section headers")
     code = read_code(image)
@@ -74,7 +75,10 @@ def resolve_sites(image: ElfImage) -> Sites:
             agreement,
             _yield_sentence(code, lock, is_usable=bool(callers)),
             _placement(sites, places.refused),
-            *_cost(_calls(lock.takes + lock.drops + lock.unproven, SIGNAL, WAIT, *TIMED_WAITS)),
+            *_cost(
+                _calls(lock.takes + lock.drops + lock.unproven, SIGNAL, WAIT, *TIMED_WAITS),
+                architecture,
+            ),
         ),
     )
 
@@ -129,7 +133,7 @@ def _yield_sentence(code: Code, lock: LockFunctions, *, is_usable: bool) -> str:
     return f"the evaluation loop yields in the function at {entries}"
 
 
-def _cost(calls: tuple[LibraryCall, ...]) -> tuple[str, ...]:
-    if not any(call.length == _CALL_THROUGH_SLOT_LENGTH for call in calls):
+def _cost(calls: tuple[LibraryCall, ...], architecture: Architecture) -> tuple[str, ...]:
+    if not any(call.length == architecture.slot_call_length for call in calls):
         return ()
     return ("calls go through the GOT (-fno-plt): the kernel has to single-step the probes",)

@@ -164,9 +164,6 @@ def _releasers(lock: LockFunctions) -> frozenset[int]:
     return _entries(signalling)
 
 
-_DIRECT_CALL_LENGTH: Final = 5
-
-
 def forced_drops(code: Code, lock: LockFunctions) -> tuple[int, ...]:
     """Return the calls in the yield functions that lead to the release, or are it, sorted.
 
@@ -181,7 +178,7 @@ def forced_drops(code: Code, lock: LockFunctions) -> tuple[int, ...]:
         if callee not in takes | yields and not code.groups.is_exported(callee)
     }
     calls = {
-        behind - _DIRECT_CALL_LENGTH
+        behind - code.architecture.call_length
         for callee in callees
         for function in yields
         for behind in code.return_addresses(callee, function)

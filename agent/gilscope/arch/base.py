@@ -1,0 +1,141 @@
+"""What gilscope has to know of a processor, as one value: a folder here makes one for each."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+__all__ = [
+    "MATCHES_AT_ONCE",
+    "Architecture",
+    "DummyCode",
+    "PthreadLayout",
+    "Registers",
+    "Search",
+    "SlotBranch",
+    "Spend",
+]
+
+MATCHES_AT_ONCE: Final = 1024
+"""Matches of a search that are counted together, because counting takes time as well."""
+
+Spend = Callable[[int], None]
+"""Told, as a search goes on, of so many further matches; raises what ends the search."""
+
+Search = Callable[[memoryview, int, Spend], Iterator[tuple[int, int]]]
+"""Yields where instructions of one kind seem to be in code, and what each refers to: both from the
+code's beginning. Given are the code, the farthest distance that is of interest, and whom to tell.
+
+Every byte is taken for the beginning of an instruction: a few finds may lie inside other ones.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PthreadLayout:
+    """glibc's types of threads, bytes."""
+
+    cond_size: int
+    """``sizeof(pthread_cond_t)``."""
+    mutex_size: int
+    descriptor_self: int
+    """Where a thread's descriptor has its own address."""
+    descriptor_tid: int
+    """Where it has the kernel's number of the thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """Numbers of registers in DWARF."""
+
+    frame_pointer: int
+    stack_pointer: int
+    return_address: int
+    return_address_offset: int
+    """Where a function's caller has left it, from the canonical frame address."""
+
+
+class SlotBranch(NamedTuple):
+    """A call or jump to where a slot of the global offset table leads."""
+
+    position: int
+    """From the code's beginning; so is the slot."""
+    slot: int
+    is_call: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DummyCode:
+    """Machine code that takes and drops a lock as CPython does, without relocations.
+
+    Each loop is a C function of two numbers: its rounds, at least 1, and the address of `cond`.
+    """
+
+    code: bytes
+    slot: int
+    """Where the address of the code itself is to be written: what calls through a slot go to."""
+    holds: int
+    """The loop that takes and drops it by direct calls; so are the next two."""
+    stepped_holds: int
+    """By calls through a slot, which the kernel has to single-step."""
+    waits: int
+    """One contended wait, which ends at once."""
+    acquire: int
+    release: int
+    stepped_acquire: int
+    stepped_release: int
+    wait: int
+    wait_return: int
+    """The conditional jump behind it."""
+    callers: tuple[tuple[int, int], ...]
+    """What .eh_frame would say of the wait: each pc, and its distance from the CFA."""
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """A processor: values and pure functions, so that each is tested on any machine."""
+
+    name: str
+    """As ``uname -m`` says it."""
+    elf_machine: int
+    """``e_machine`` of its ELF files."""
+    elf_name: str
+    """What people call those."""
+    system_calls: Mapping[str, int]
+    """The kernel's number of each system call that Python has no function for, by its name."""
+    pthread: PthreadLayout
+    registers: Registers
+    slot_relocations: Collection[int]
+    """Kinds of relocations that fill a slot with the address of a symbol."""
+
+    longest_instruction: int
+    instruction_length: Callable[[bytes, int], int | None]
+    """The bytes of the instruction at a position of code; None where it is not known."""
+    straight_line: int
+    """Bytes that `distance_to_emulated` wants to see."""
+    distance_to_emulated: Callable[[bytes], int]
+    """The bytes to the first instruction that the kernel emulates under a uprobe, 0 for none."""
+    is_emulated: Callable[[bytes], bool]
+    """Whether it emulates the first instruction of code, rather than single-step it."""
+    jump_lookahead: int
+    """Bytes that `distance_to_jump` wants to see."""
+    distance_to_jump: Callable[[bytes], int]
+    """The bytes from a call's end to a conditional jump on its result, 0 for none."""
+
+    call_length: int
+    """Bytes of a direct call."""
+    slot_call_length: int
+    """Bytes of a call through a slot."""
+    is_direct_call: Callable[[bytes], bool]
+    """Whether code begins with a direct call."""
+    calls: Search
+    jumps: Search
+    conditional_jumps: Search
+    slot_branches: Callable[[memoryview, Spend], Iterator[SlotBranch]]
+    tail_jump: Callable[[memoryview, int], tuple[int, int] | None]
+    """A short jump that ends at a position of code: where it is, and its target."""
+    slot_stubs: Callable[[memoryview], Iterator[tuple[int, int]]]
+    """The beginnings of stubs that jump through a slot, and the slot: from the code's beginning."""
+    address_loads: Callable[[memoryview, Spend], Iterator[tuple[int, int]]]
+    """Instructions that load an address relative to their own, and that: as `Search`."""
+    absolute_loads: Callable[[memoryview, Collection[int], Spend], Iterator[tuple[int, int]]]
+    """Instructions that load a constant near one of some addresses, and the constant itself."""
+    dummy: DummyCode

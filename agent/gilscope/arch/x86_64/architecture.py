@@ -1,0 +1,62 @@
+"""x86-64 as one value."""
+
+from types import MappingProxyType
+from typing import Final
+
+from gilscope.arch.base import Architecture, PthreadLayout, Registers
+from gilscope.arch.x86_64 import search
+from gilscope.arch.x86_64.branches import LOOKAHEAD, distance_to_jump
+from gilscope.arch.x86_64.dummy import DUMMY
+from gilscope.arch.x86_64.emulation import STRAIGHT_LINE, distance_to_emulated, is_emulated
+from gilscope.arch.x86_64.length import LONGEST_INSTRUCTION, instruction_length
+
+__all__ = ["X86_64"]
+
+X86_64: Final = Architecture(
+    name="x86_64",
+    elf_machine=62,  # EM_X86_64
+    elf_name="x86-64",
+    system_calls=MappingProxyType(
+        {  # arch/x86/entry/syscalls/syscall_64.tbl
+            "pread64": 17,
+            "setgroups": 116,
+            "fstatfs": 138,
+            "clock_gettime": 228,
+            "perf_event_open": 298,
+            "process_vm_readv": 310,
+            "sched_setattr": 314,
+            "sched_getattr": 315,
+            "bpf": 321,
+            "statx": 332,
+            "openat2": 437,
+        }
+    ),
+    # sysdeps/x86/nptl/bits/pthreadtypes-arch.h; struct pthread (nptl/descr.h) is a thread control
+    # block whose third word points to itself (sysdeps/x86_64/nptl/tls.h), then the kernel's number.
+    # The same since glibc 2.4.
+    pthread=PthreadLayout(cond_size=48, mutex_size=40, descriptor_self=16, descriptor_tid=720),
+    # System V ABI, AMD64 supplement, figure 3.36; a call pushes the return address.
+    registers=Registers(
+        frame_pointer=6, stack_pointer=7, return_address=16, return_address_offset=-8
+    ),
+    slot_relocations=(6, 7),  # R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT
+    longest_instruction=LONGEST_INSTRUCTION,
+    instruction_length=instruction_length,
+    straight_line=STRAIGHT_LINE,
+    distance_to_emulated=distance_to_emulated,
+    is_emulated=is_emulated,
+    jump_lookahead=LOOKAHEAD,
+    distance_to_jump=distance_to_jump,
+    call_length=search.CALL_LENGTH,
+    slot_call_length=search.SLOT_CALL_LENGTH,
+    is_direct_call=search.is_direct_call,
+    calls=search.calls,
+    jumps=search.jumps,
+    conditional_jumps=search.conditional_jumps,
+    slot_branches=search.slot_branches,
+    tail_jump=search.tail_jump,
+    slot_stubs=search.slot_stubs,
+    address_loads=search.address_loads,
+    absolute_loads=search.absolute_loads,
+    dummy=DUMMY,
+)

@@ -1,0 +1,50 @@
+"""Where the members of a GIL are, as seen from its condition variable.
+
+That is ``struct _gil_runtime_state``. A lock is known by the address of its `cond` everywhere,
+because that is what waits and releases name.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+from gilscope.arch.base import PthreadLayout
+from gilscope.arch.x86_64.architecture import X86_64
+
+__all__ = ["GLIBC_X86_64", "GilStruct"]
+
+
+@dataclass(frozen=True, slots=True)
+class GilStruct:
+    """Offsets from `cond`, bytes.
+
+    The members that come before it are the same in CPython 3.7 to 3.15. What comes behind it
+    depends on the sizes of the C library's types, which depend on the processor.
+    """
+
+    mutex: int
+    switch_cond: int
+    interval: int = -32
+    last_holder: int = -24
+    locked: int = -16
+    switch_number: int = -8
+
+    @classmethod
+    def of(cls, pthread: PthreadLayout) -> Self:
+        """Return where they are with the types of that C library."""
+        return cls(pthread.cond_size, pthread.cond_size + pthread.mutex_size)
+
+    @property
+    def begin(self) -> int:
+        """Where the structure begins."""
+        return self.interval
+
+    def macros(self) -> dict[str, int]:
+        """Return what the probes are told of it."""
+        return {
+            "GIL_STATE_OFFSET": -self.begin,
+            "GIL_MUTEX_OFFSET": self.mutex,
+            "GIL_SWITCH_COND_OFFSET": self.switch_cond,
+        }
+
+
+GLIBC_X86_64: Final = GilStruct.of(X86_64.pthread)
