@@ -12,11 +12,11 @@ python := .venv/bin/python
 side_by_side := --numprocesses=auto --dist=loadfile --max-worker-restart=0
 tests := PYTHONPATH=agent:tests
 version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init__.py)
-c_folders := probes agent/native/keeper agent/native/lock_sampler agent/native/remote_memory agent/native/stm_log tests/support/stm_log tests/faults/programs
+c_folders := probes probes/common probes/gil probes/python probes/transactions agent/native/keeper agent/native/lock_sampler agent/native/remote_memory agent/native/stm_log tests/support/stm_log tests/faults/programs
 c_files := $(wildcard $(foreach folder,$(c_folders),$(folder)/*.c $(folder)/*.h))
 
 .PHONY: help setup interpreters demo stack test test-faults soak unit check check-manifests format \
-    image fuzz bench bench-stm docs clean
+    abi image fuzz bench bench-stm docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -80,6 +80,9 @@ bench: ## Measure what tracing costs
 bench-stm: setup ## Measure how fast STM logs are read, and followed
 	@$(python) bench/stm.py
 	@$(python) bench/stm_follow.py
+
+abi: setup ## Make the headers of the probes again that say what user space is told
+	@PYTHONPATH=agent $(python) probes/abi.py
 
 docs: setup ## Make the pages again that are made from code
 	@$(python) -m gilscope.reports.metric_table >docs/metrics.md

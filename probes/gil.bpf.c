@@ -1,21 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 //
-// All programs on the GIL, which share their tables: waits are always seen, holds in full mode.
+// All programs on the GIL, which share their tables: waits are always seen, holds in full mode and
+// in windows.
+//
+// A table is called by its name where it is used, which BCC allows in one text alone: so this is
+// one, of these files in this order.
 
-#include "gil.bpf.h"
+#include "gil/abi.bpf.h"
 
-#include "gil_timeline.bpf.c"
+#include "gil/sizes.bpf.h"
 
-#include "gil_stack.bpf.c"
+#include "common/kernel.bpf.h"
 
-#include "gil_thread.bpf.c"
+#include "common/histogram.bpf.h"
 
-#include "gil_blame.bpf.c"
+#include "common/losses.bpf.h"
 
-#include "gil_wait.bpf.c"
+#include "gil/types.bpf.h"
 
-#include "gil_walk.bpf.c"
+#include "gil/maps.bpf.h"
 
-#include "gil_hold.bpf.c"
+#include "gil/records.bpf.h"
 
-#include "gil_life.bpf.c"
+#include "gil/timeline.bpf.h"
+
+#include "python/stack.bpf.h"
+
+#include "python/thread_state.bpf.h"
+
+#include "gil/blame.bpf.h"
+
+#include "gil/waits.bpf.h"
+
+#include "gil/walk.bpf.h"
+
+#include "gil/holds.bpf.h"
+
+#include "gil/lifetime.bpf.h"

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Any
 
 from gilscope.model.histogram import Histogram
+from gilscope.model.numbered import Numbered
 from gilscope.model.stack import UNKNOWN_STACK, Stack
 
 __all__ = [
@@ -60,25 +61,25 @@ class Mode(Enum):
     """Waits always, holds in windows of full mode, as a budget allows."""
 
 
-class Cause(Enum):
-    """Why a thread waits for the GIL. The order is the number that the probe uses."""
+class Cause(Numbered):
+    """Why a thread waits for the GIL."""
 
-    BLOCKING_CALL = "blocking_call"
+    BLOCKING_CALL = "blocking_call", 0
     """It came back from a call that had released the GIL."""
-    PREEMPTION = "preemption"
+    PREEMPTION = "preemption", 1
     """The evaluation loop made it yield."""
-    UNKNOWN = "unknown"
+    UNKNOWN = "unknown", 2
     """This build's evaluation loop could not be told apart from other callers."""
 
 
-class Kind(Enum):
-    """What kind of loss a wait was. The order is the number that the probe uses."""
+class Kind(Numbered):
+    """What kind of loss a wait was: its cause, or a convoy."""
 
-    BLOCKING_CALL = "GIL_BLOCKING_CALL"
+    BLOCKING_CALL = "GIL_BLOCKING_CALL", 0
     """Short, on the way back from a blocking call."""
-    PREEMPTION = "GIL_PREEMPTION"
-    UNKNOWN = "GIL_UNKNOWN"
-    CONVOY = "GIL_CONVOY"
+    PREEMPTION = "GIL_PREEMPTION", 1
+    UNKNOWN = "GIL_UNKNOWN", 2
+    CONVOY = "GIL_CONVOY", 3
     """On the way back from a blocking call, and at least one switch interval long."""
 
 

@@ -1,28 +1,100 @@
-"""Every way in which an event of a transaction can be lost, shared with the BPF programs."""
+"""What the probes of transactions and user space agree on: numbers, records, reasons for losses.
 
-from enum import Enum
+`make abi` renders it as ``probes/transactions/abi.bpf.h``.
+"""
 
-__all__ = ["StmLoss", "defines"]
+from typing import Final
+
+from gilscope.bpf.abi import CEnum, CStruct, Member, Row, SharedEnum, constants, header
+from gilscope.model.histogram import SLOTS
+from gilscope.model.numbered import Numbered
+
+__all__ = ["NOTICE", "Program", "RestartReason", "StmLoss", "Wait", "c_header"]
+
+_RESTART_REASONS: Final = 16
+"""Room for them in the probes' records; a power of two."""
 
 
-class StmLoss(Enum):
-    """A reason; the order is the number that the programs are compiled with.
+class StmLoss(Numbered):
+    """A reason why an event of a transaction was lost.
 
     The names are some of `gilscope.gil.abi`: both are values of the same label.
     """
 
-    READ_FAULT = "read_fault"
+    READ_FAULT = "read_fault", 0
     """A page of the target's memory was not readable at that instant."""
-    TABLE_FULL = "table_full"
+    TABLE_FULL = "table_full", 1
     """A BPF map had no room for another thread, transaction or reason."""
-    BEGAN_UNSEEN = "began_unseen"
+    BEGAN_UNSEEN = "began_unseen", 2
     """A transaction had begun before the probes were there; its end is counted, its time is not."""
-    ABANDONED = "abandoned"
+    ABANDONED = "abandoned", 3
     """A transaction of which no end was seen before its thread began another one, or ended."""
-    THREAD_REUSED = "thread_reused"
+    THREAD_REUSED = "thread_reused", 4
     """A dead thread's number went to another process before it was listed."""
 
 
-def defines() -> dict[str, int]:
-    """Return the macros that give the programs these numbers."""
-    return {f"LOST_{loss.name}": number for number, loss in enumerate(StmLoss)}
+class Program(SharedEnum):
+    """The programs that sit in traced processes: bits of `stepped_programs`."""
+
+    ON_ABORT = 0
+    ON_BECOME_INEVITABLE = 1
+    ON_EVENT = 2
+    ON_ITM_BEGIN = 3
+    ON_ITM_CANCEL = 4
+    ON_ITM_COMMIT = 5
+    ON_ITM_MODE = 6
+    ON_ITM_RESTART = 7
+    ON_START = 8
+
+
+class Wait(SharedEnum):
+    """What a thread stands still for, in the order of PyPy-STM's events."""
+
+    FREE_SEGMENT = 0
+    SYNCING = 1
+    SYNC_PAUSE = 2
+    OTHER_INEVITABLE = 3
+
+
+class RestartReason(SharedEnum):
+    """libitm's ``gtm_restart_reason``."""
+
+    REALLOCATE = 0
+    LOCKED_READ = 1
+    LOCKED_WRITE = 2
+    VALIDATE_READ = 3
+    VALIDATE_WRITE = 4
+    VALIDATE_COMMIT = 5
+    SERIAL_IRR = 6
+    NOT_READONLY = 7
+    CLOSED_NESTING = 8
+    INIT_METHOD_GROUP = 9
+    UNINSTRUMENTED_CODE = 10
+
+
+NOTICE: Final = CStruct(
+    "notice",
+    "A process whose window has ended by itself, or which has a child with a copy of its memory.",
+    (Member("u32", "tgid"), Member("u32", "is_fork")),
+)
+
+
+def c_header() -> str:
+    """Return ``probes/transactions/abi.bpf.h``."""
+    losses = (Row(f"LOST_{loss.name}", loss.number) for loss in StmLoss)
+    return header(
+        "transactions/abi.py",
+        constants(
+            {
+                "HISTOGRAM_SLOTS": (SLOTS, "slot k: 2^(k-1) < ns <= 2^k; the last takes the rest"),
+                "WAITS": (len(Wait), "kinds of them"),
+                "RESTART_REASONS": (
+                    _RESTART_REASONS,
+                    f"a power of two; libitm has {len(RestartReason)}",
+                ),
+            }
+        ),
+        CEnum("loss", "Why an event of a transaction was lost.", tuple(losses)).declaration(),
+        CEnum.of(Program, "program", "PROGRAM_").declaration(),
+        NOTICE.declaration(),
+    )

@@ -93,7 +93,7 @@ class StmProbe(Probe):
         for key, count in self._table("reasons").items():
             reasons[key["tgid"]][_text(key["reason"])] = count["value"]
         lost: dict[int, dict[str, int]] = defaultdict(dict)
-        losses = tuple(StmLoss)
+        losses = {loss.number: loss for loss in StmLoss}
         for key, count in self._table("lost_events").items():
             lost[key["tgid"]][losses[key["reason"]].value] = count["value"]
         for pid, raw in found.items():

@@ -4,25 +4,12 @@ from dataclasses import dataclass
 
 from gilscope.bpf.features import Features, kernel_features, namespace_macros, program_kinds
 from gilscope.bpf.loader import Loading, Request
-from gilscope.bpf.map import RecordLayout
-from gilscope.transactions.abi import defines
+from gilscope.transactions.abi import NOTICE, Program
 
 __all__ = ["PROGRAMS", "StmLimits", "begin_loading"]
 
-PROGRAMS = (
-    "on_abort",
-    "on_become_inevitable",
-    "on_event",
-    "on_itm_begin",
-    "on_itm_cancel",
-    "on_itm_commit",
-    "on_itm_mode",
-    "on_itm_restart",
-    "on_start",
-)
-"""Those that sit in traced processes. The order is the number that they are compiled with."""
-
-_NOTICE = RecordLayout(8, [("tgid", 0, "I", 0), ("is_fork", 4, "I", 0)])
+PROGRAMS = tuple(program.name.lower() for program in Program)
+"""Those that sit in traced processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +29,8 @@ def begin_loading(limits: StmLimits | None = None, features: Features | None = N
     sizes, kernel = limits or StmLimits(), features or kernel_features()
     return Loading(
         Request(
-            probe="stm.bpf.c",
+            probe="transactions.bpf.c",
             defines={
-                **defines(),
-                **{f"PROGRAM_{name.upper()}": number for number, name in enumerate(PROGRAMS)},
                 "MAX_TARGETS": sizes.targets,
                 "MAX_THREADS": sizes.threads,
                 "MAX_REASONS": sizes.reasons,
@@ -56,6 +41,6 @@ def begin_loading(limits: StmLimits | None = None, features: Features | None = N
             },
             programs=program_kinds(PROGRAMS, kernel),
             tables=("targets", "totals", "transactions", "threads", "reasons", "lost_events"),
-            rings={"notices": _NOTICE},
+            rings={"notices": NOTICE.layout()},
         )
     )

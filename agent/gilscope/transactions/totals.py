@@ -3,39 +3,16 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from gilscope.model.gil import Record, Tally
 from gilscope.model.histogram import Histogram
 from gilscope.model.transactions import Library, StmProcess, StmThread, StmTotals
 from gilscope.text.printable import label
+from gilscope.transactions.abi import RestartReason, Wait
 
-__all__ = ["OTHER", "RESTART_REASONS", "WAITS", "RawStm", "busiest_first", "thread_of", "totals_of"]
+__all__ = ["OTHER", "RawStm", "busiest_first", "thread_of", "totals_of"]
 
 OTHER = "other"
-
-WAITS: Final = (
-    "STM_WAIT_FREE_SEGMENT",
-    "STM_WAIT_SYNCING",
-    "STM_WAIT_SYNC_PAUSE",
-    "STM_WAIT_OTHER_INEVITABLE",
-)
-"""In the order of the numbers in the probe."""
-
-RESTART_REASONS: Final = (
-    "REALLOCATE",
-    "LOCKED_READ",
-    "LOCKED_WRITE",
-    "VALIDATE_READ",
-    "VALIDATE_WRITE",
-    "VALIDATE_COMMIT",
-    "SERIAL_IRR",
-    "NOT_READONLY",
-    "CLOSED_NESTING",
-    "INIT_METHOD_GROUP",
-    "UNINSTRUMENTED_CODE",
-)
-"""libitm's gtm_restart_reason, in its order."""
 
 
 @dataclass(slots=True)
@@ -65,8 +42,8 @@ def totals_of(process: StmProcess, raw: RawStm, threads: tuple[StmThread, ...]) 
         cancels=record["cancels"] if is_libitm else None,
         conflicts=record["conflicts"] if method.has_waits else None,
         waits={
-            kind: Tally(record["wait_ns"][number], record["waits"][number])
-            for number, kind in enumerate(WAITS)
+            f"STM_WAIT_{kind.name}": Tally(record["wait_ns"][kind], record["waits"][kind])
+            for kind in Wait
         }
         if method.has_waits
         else None,
@@ -107,8 +84,6 @@ def _reasons(named: Mapping[str, int], unnamed: int) -> dict[str, int]:
 
 
 def _restarts(counts: tuple[int, ...]) -> dict[str, int]:
-    named = {
-        reason: counts[number] for number, reason in enumerate(RESTART_REASONS) if counts[number]
-    }
-    rest = sum(counts[len(RESTART_REASONS) :])
+    named = {reason.name: counts[reason] for reason in RestartReason if counts[reason]}
+    rest = sum(counts[len(RestartReason) :])
     return named | {OTHER: rest} if rest else named

@@ -11,7 +11,7 @@ import pytest
 
 from accuracy.truth import Workload, started
 from gilscope.bpf.features import Features
-from gilscope.gil.probes.notices import NoticeKind
+from gilscope.gil.abi import NoticeKind
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.window import Window, WindowSites
 from gilscope.gil.target import Target

@@ -251,7 +251,7 @@ class Process:
         is_known = hold is not None and self.is_readable and self.has_named_threads
         return hold.tid if hold is not None and is_known else None
 
-    # The programs; see probes/gil_hold.bpf.c.
+    # The programs; see probes/gil/holds.bpf.h.
 
     def _lock_at(self, cond: int) -> dict[str, Any] | None:
         first = self._locks.records[SLOT]
@@ -330,7 +330,7 @@ class Process:
         self.is_readable = False
 
     def execs(self) -> None:
-        """Let the process replace its program; see probes/gil_life.bpf.c."""
+        """Let the process replace its program; see probes/gil/lifetime.bpf.h."""
         self.ends()
         self._windows.records[SLOT]["until_ns"] = self.now_ns
 

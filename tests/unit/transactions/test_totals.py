@@ -2,11 +2,9 @@
 
 from dataclasses import replace
 
-from gilscope.gil.abi import Loss
 from gilscope.model.gil import Tally
 from gilscope.model.histogram import slot_of
 from gilscope.model.transactions import Library, Method, StmTotals
-from gilscope.transactions.abi import StmLoss, defines
 from gilscope.transactions.totals import totals_of
 from support.recordings.transactions import MS, raw, stm_observation
 
@@ -71,14 +69,6 @@ def test_threads_are_listed_by_commits() -> None:
     assert [(12, "worker", 16), (11, "worker", 15)] == [
         (thread.tid, thread.name, thread.committed.count) for thread in threads
     ]
-
-
-def test_losses_are_reasons_that_the_metric_knows() -> None:
-    """
-    The label has the same values for a GIL, and the programs have a number for each.
-    """
-    assert {loss.value for loss in StmLoss} <= {loss.value for loss in Loss}
-    assert list(range(len(StmLoss))) == sorted(defines().values())
 
 
 def test_totals_keep_the_instant() -> None:

@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from gilscope.bpf.map import Table
 from gilscope.bpf.ringbuf import Ring
-from gilscope.gil.probes.quotas import Quota, Quotas
+from gilscope.gil.abi import Quota
+from gilscope.gil.probes.quotas import Quotas
 from gilscope.gil.totals.process_totals import (
     RawEdge,
     RawProcess,

@@ -43,7 +43,7 @@ class CountTables:
             processes[key["tgid"]].gils[key["cond"]] = record
         for key, record in self._counted_items("histograms", counted):
             processes[key["tgid"]].histograms[key["cond"], key["quantity"]] = record
-        losses = tuple(Loss)
+        losses = {loss.number: loss for loss in Loss}
         for key, record in self._counted_items("lost_events", counted):
             processes[key["tgid"]].lost[losses[key["reason"]]] = record["value"]
         self.fill = dict(counted)

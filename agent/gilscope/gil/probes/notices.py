@@ -2,23 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import IntEnum
 
 from gilscope.bpf.ringbuf import Ring
+from gilscope.gil.abi import NoticeKind
 
-__all__ = ["Notice", "NoticeKind", "take_notices"]
-
-
-class NoticeKind(IntEnum):
-    """``enum notice_kind`` of the probe."""
-
-    EXEC = 0
-    THREAD = 1
-    RETURN = 2
-    LOCK = 3
-    WINDOW = 4
-    SPANS = 5
-    FORK = 6
+__all__ = ["Notice", "take_notices"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,13 @@
 """How to probe one process: all that the programs are told of it."""
 
 from dataclasses import dataclass
-from enum import IntFlag
 
 from gilscope.bpf.uprobes.hooks import Hook
+from gilscope.gil.abi import TargetFlag
 from gilscope.model.gil import Record
 from gilscope.runtimes.cpython.sites.model import CallerRule
 
-__all__ = ["Plan", "TargetFlag"]
-
-
-class TargetFlag(IntFlag):
-    """``enum target_flag`` of the probe."""
-
-    NONE = 0
-    KNOWS_CALLERS = 1
-    READS_STACKS = 2
+__all__ = ["Plan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +27,9 @@ class Plan:
     """Where its Python keeps its frames; None: stacks are not read."""
 
     @property
-    def flags(self) -> TargetFlag:
-        """What the probe is to do in this process beyond the least."""
-        flags = TargetFlag.KNOWS_CALLERS if self.callers else TargetFlag.NONE
+    def flags(self) -> int:
+        """What the probe is to do in this process beyond the least: bits of `TargetFlag`."""
+        flags: int = TargetFlag.KNOWS_CALLERS if self.callers else 0
         if self.frame_walk is not None:
             flags |= TargetFlag.READS_STACKS
         return flags

@@ -13,13 +13,14 @@ from gilscope.bpf.probe import Probe, ProcessTables
 from gilscope.bpf.ringbuf import Ring
 from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.errors import KernelOrBccMissing
+from gilscope.gil.abi import Quota
 from gilscope.gil.probes.blame_maps import BlameTables
 from gilscope.gil.probes.counts import CountTables
 from gilscope.gil.probes.libc_method import ReturnSite
 from gilscope.gil.probes.notices import Notice, take_notices
 from gilscope.gil.probes.plan import Plan
 from gilscope.gil.probes.program import NEXT_PROGRAMS, begin_loading
-from gilscope.gil.probes.quotas import Quota, Quotas
+from gilscope.gil.probes.quotas import Quotas
 from gilscope.gil.probes.window import LockReader, Window, WindowKernel, WindowSites
 from gilscope.gil.totals.process_totals import RawTotals
 from gilscope.runtimes.cpython.sites.model import CallerRule

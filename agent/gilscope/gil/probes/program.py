@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from gilscope.bpf.features import Features, kernel_features, namespace_macros, program_kinds
 from gilscope.bpf.loader import Loading, Request
-from gilscope.bpf.map import RecordLayout
-from gilscope.gil.abi import defines
+from gilscope.gil.abi import NOTICE, SPAN, STACK, NextProgram
+from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
 
-__all__ = ["NEXT_PROGRAMS", "STACK_DEPTH", "Limits", "begin_loading"]
+__all__ = ["NEXT_PROGRAMS", "Limits", "begin_loading"]
 
 
 _UPROBES = (
@@ -23,52 +23,8 @@ _UPROBES = (
     "on_yield_return",
 )
 
-NEXT_PROGRAMS = (
-    "walk_stack",
-    "use_stack",
-    "find_thread",
-    "end_wait",
-    "on_wait",
-    "on_yield",
-    "read_stack",
-)
-"""What the programs jump to, in the order of the numbers in the probe."""
-
-_NOTICE = RecordLayout(
-    16, [("kind", 0, "I", 0), ("tgid", 4, "I", 0), ("tid", 8, "I", 0), ("padding", 12, "I", 0)]
-)
-
-STACK_DEPTH = 32
-"""Frames of a stack that are noted; as in the probe."""
-
-_STACK = RecordLayout(
-    24 + STACK_DEPTH * 16,
-    [
-        ("id", 0, "Q", 0),
-        ("tgid", 8, "I", 0),
-        ("depth", 12, "I", 0),
-        ("state", 16, "I", 0),
-        ("padding", 20, "I", 0),
-        ("codes", 24, "Q", STACK_DEPTH),
-        ("instructions", 24 + STACK_DEPTH * 8, "I", STACK_DEPTH),
-        ("identities", 24 + STACK_DEPTH * 12, "I", STACK_DEPTH),
-    ],
-)
-
-_SPAN = RecordLayout(
-    56,
-    [
-        ("cond", 0, "Q", 0),
-        ("began_ns", 8, "Q", 0),
-        ("ended_ns", 16, "Q", 0),
-        ("waiter", 24, "Q", 0),
-        ("holder", 32, "Q", 0),
-        ("tgid", 40, "I", 0),
-        ("tid", 44, "I", 0),
-        ("kind", 48, "I", 0),
-        ("padding", 52, "I", 0),
-    ],
-)
+NEXT_PROGRAMS = tuple(each.name.lower() for each in NextProgram)
+"""What the programs jump to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +78,7 @@ def _request(
 ) -> Request:
     blames = limits.threads if features.tables_may_grow else min(limits.threads, 4096)
     macros = {
-        **defines(),
+        **GLIBC_X86_64.macros(),
         "MAX_TARGETS": limits.targets,
         "MAX_GILS": limits.gils,
         "MAX_THREADS": limits.threads,
@@ -150,6 +106,7 @@ def _request(
     if features.uprobe_links:
         macros["HAS_COOKIES"] = 1
     macros |= namespace_macros()
+    rings = {"notices": NOTICE, "stacks": STACK} | ({"spans": SPAN} if timeline else {})
     return Request(
         probe="gil.bpf.c",
         defines=macros,
@@ -176,5 +133,5 @@ def _request(
             "settings",
             "next_program",
         ),
-        rings={"notices": _NOTICE, "stacks": _STACK} | ({"spans": _SPAN} if timeline else {}),
+        rings={name: record.layout() for name, record in rings.items()},
     )

@@ -4,26 +4,10 @@ The probes count what each process has put into the tables that all share, and h
 what has left them: each number has one writer, and the difference is what is there.
 """
 
-from enum import IntEnum
-
 from gilscope.bpf.map import Table
+from gilscope.gil.abi import QUOTAS, Quota
 
-__all__ = ["Quota", "Quotas"]
-
-_QUOTAS = 8
-"""Room in the probe's record."""
-
-
-class Quota(IntEnum):
-    """``enum quota`` of the probe: of what one process may have a bounded number."""
-
-    THREADS = 0
-    BLAMES = 1
-    GILS = 2
-    RETURN_SITES = 3
-    EDGES = 4
-    CULPRITS = 5
-    STACKS = 6
+__all__ = ["Quotas"]
 
 
 class Quotas:
@@ -38,7 +22,7 @@ class Quotas:
     def begin(self, pid: int, slot: int) -> None:
         """Let *pid*, which has *slot* and nothing in any table, begin anew."""
         self._slots[pid] = slot
-        self._returned[pid] = [0] * _QUOTAS
+        self._returned[pid] = [0] * QUOTAS
         self._write(pid)
 
     def forget(self, pid: int) -> None:

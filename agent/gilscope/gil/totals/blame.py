@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gilscope.gil.abi import RawStackState, StackId
 from gilscope.gil.totals.apportion import Apportionment
 from gilscope.gil.totals.process_totals import (
     RawEdge,
@@ -21,10 +22,8 @@ from gilscope.text.printable import LONGEST_LABEL, label
 
 __all__ = ["Blame"]
 
-_KINDS = tuple(Kind)
-_STATES = (StackState.WHOLE, StackState.CUT, StackState.TORN)
-"""In the order of ``enum stack_state``."""
-_NO_PYTHON_ID, _UNSAMPLED_ID = 2, 3
+_KINDS = {kind.number: kind for kind in Kind}
+_STATES = {state.value: StackState[state.name] for state in RawStackState}
 _FIRST_READ_ID = 16
 """Ids below are not those of stacks that were read."""
 
@@ -57,9 +56,9 @@ class Blame:
         self._outermost: dict[int, Sequence[Frame]] = {}
         self._unknown = 0
         self._place(UNKNOWN_STACK)
-        self._by_id[_NO_PYTHON_ID] = self._place(Stack((), StackState.NO_PYTHON))
+        self._by_id[StackId.NO_PYTHON] = self._place(Stack((), StackState.NO_PYTHON))
         self._unsampled = self._place(Stack((), StackState.UNSAMPLED))
-        self._by_id[_UNSAMPLED_ID] = self._unsampled
+        self._by_id[StackId.UNSAMPLED] = self._unsampled
         self._verified: dict[int, int] = {}
         """Identity of the code objects whose names have been read."""
         self._kept: dict[_Pair, RawEdge] = {}
@@ -127,7 +126,7 @@ class Blame:
                 continue
             last = RawEdge(max(0, now_ns - waiting.since_ns), 0)
             for holder, edge in (*waiting.slices, (waiting.holder, last)):
-                number = _KINDS.index(kind_now)
+                number = kind_now.number
                 self._add_if_known(sums, number, waiting.waiter, holder, edge, is_final=is_final)
         shown = self._left_out.share_out(sums, self._left_out_pairs)
         if is_final:

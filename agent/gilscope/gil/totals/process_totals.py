@@ -3,8 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 
-from gilscope.gil.abi import Loss
+from gilscope.gil.abi import Loss, Quantity
 from gilscope.model.gil import (
     Cause,
     Gil,
@@ -38,11 +39,7 @@ __all__ = [
     "waiting_since_ns",
 ]
 
-_DROP_LATENCY = 3
-"""``enum quantity``: 0 to 2 are waits by cause."""
-
-_CAUSES = tuple(Cause)
-_KINDS = tuple(Kind)
+_KINDS = tuple(sorted(Kind, key=attrgetter("number")))
 
 _NO_RECORD: Record = defaultdict(int, wait_ns=(0,) * len(_KINDS), waits=(0,) * len(_KINDS))
 
@@ -180,7 +177,7 @@ def thread_totals(
     if record["wait_started_ns"]:
         kind = kind_so_far(record, now_ns - since_ns)
     waiting_ns = max(0, now_ns - since_ns) if since_ns else 0
-    lost[_KINDS.index(kind)] += Tally(waiting_ns)
+    lost[kind.number] += Tally(waiting_ns)
     return ThreadTotals(
         tid=tid,
         role=role,
@@ -287,11 +284,8 @@ def _gil_totals(raw: RawProcess, cond: int, gil: Gil, now_ns: int) -> GilTotals:
     return GilTotals(
         gil=gil,
         interval_ns=record["interval_ns"],
-        waits={
-            cause: _histogram(raw.histograms.get((cond, number)))
-            for number, cause in enumerate(_CAUSES)
-        },
-        drop_latency=_histogram(raw.histograms.get((cond, _DROP_LATENCY))),
+        waits={cause: _histogram(raw.histograms.get((cond, cause.number))) for cause in Cause},
+        drop_latency=_histogram(raw.histograms.get((cond, Quantity.DROP_LATENCY))),
         convoy_waits=record["convoy_waits"],
         forced_switches=record["forced_switches"],
         drop_requests=record["drop_requests"],

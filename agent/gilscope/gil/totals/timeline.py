@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from operator import attrgetter
 
-from gilscope.gil.abi import Loss
+from gilscope.gil.abi import SPAN_IS_HOLD, Loss
 from gilscope.gil.totals.process_totals import RawProcess, thread_totals
 from gilscope.model.gil import ENDED_INTERPRETER, Gil, Kind, Record, Span, Timeline
 from gilscope.model.stack import Stack
@@ -20,9 +20,7 @@ report is made of it."""
 _FIELDS = ("cond", "began_ns", "ended_ns", "waiter", "holder", "tid", "kind")
 """What is kept of a record of the probes' ring ``spans``."""
 
-_KINDS: tuple[Kind | None, ...] = (*Kind, None)
-"""By the number that the probe uses; behind the kinds of waits comes the hold."""
-_HOLD = len(Kind)
+_KINDS: dict[int, Kind | None] = {**{kind.number: kind for kind in Kind}, SPAN_IS_HOLD: None}
 
 _Key = tuple[int, int, bool]
 
@@ -101,7 +99,7 @@ def _in_flight(raw: RawProcess, now_ns: int) -> list[Record]:
         hold = lock.holding
         if hold is not None and hold.tid is not None:
             ended_ns = hold.since_ns + hold.part_ns
-            records.append(_record(cond, hold.since_ns, ended_ns, hold.tid, _HOLD))
+            records.append(_record(cond, hold.since_ns, ended_ns, hold.tid, SPAN_IS_HOLD))
     return records
 
 
@@ -135,4 +133,4 @@ def _record(cond: int, began_ns: int, ended_ns: int, tid: int, kind: int) -> Rec
 
 
 def _key(record: Record) -> _Key:
-    return record["tid"], record["began_ns"], record["kind"] == _HOLD
+    return record["tid"], record["began_ns"], record["kind"] == SPAN_IS_HOLD

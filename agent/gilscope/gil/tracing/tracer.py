@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 from gilscope.budget.trap_costs import TrapCosts
 from gilscope.errors import GilscopeError, MemoryUnanswered
+from gilscope.gil.abi import NoticeKind
 from gilscope.gil.probes.libc_method import ReturnSite, hook_for
-from gilscope.gil.probes.notices import Notice, NoticeKind
+from gilscope.gil.probes.notices import Notice
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.target import Target, inspect
 from gilscope.gil.totals.process_totals import RawProcess, RawTotals, has_exited, holders

@@ -9,9 +9,10 @@ import pytest
 
 from gilscope.bpf.map import Table
 from gilscope.bpf.ringbuf import Ring
+from gilscope.gil.abi import Quota
 from gilscope.gil.probes import blame_maps as blame_tables_module
 from gilscope.gil.probes.blame_maps import BlameTables
-from gilscope.gil.probes.quotas import Quota, Quotas
+from gilscope.gil.probes.quotas import Quotas
 from gilscope.gil.totals.process_totals import RawEdge, RawProcess, RawStack, Waiting
 from gilscope.model.gil import Record
 

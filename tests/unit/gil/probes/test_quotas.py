@@ -3,7 +3,8 @@
 from typing import cast
 
 from gilscope.bpf.map import Table
-from gilscope.gil.probes.quotas import Quota, Quotas
+from gilscope.gil.abi import Quota
+from gilscope.gil.probes.quotas import Quotas
 from gilscope.model.gil import Record
 
 

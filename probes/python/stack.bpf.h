@@ -7,16 +7,12 @@
 // for true only if it ends where a thread's first frame is; frames at its inner end that were other
 // ones when they were read again are left out. User space checks that each is a code object's.
 
-#define MAX_STEPS 48     // frames, with those between that C code has put there
-#define WALK_NS 20000    // a walk that takes longer was interrupted
-#define STR_HASH 24      // struct PyASCIIObject
-#define CODE_NAME 1      // its place in the row of pointers
-#define BYTES_CONTENT 32 // struct PyBytesObject
-#define BYTES_READ 2     // of it, in words: so much memory every bytes object has
+#define MAX_STEPS 48  // frames, with those between that C code has put there
+#define WALK_NS 20000 // a walk that takes longer was interrupted
+#define CODE_NAME 1   // its place in the row of pointers
+#define BYTES_READ 2  // of it, in words: so much memory every bytes object has
 #define MAX_WALKS 5
 #define OWNER_GENERATOR 1
-#define OWNER_WITHOUT_CODE 3 // from this value on a frame's owner is C code
-#define REFERENCE_FLAGS 7    // the low bits of a _PyStackRef (3.14)
 // What is counted while frames are read is kept in the thread's record: of a number in a register
 // the verifier follows every value by itself.
 #define ID_OF_READ_STACK (1ULL << 63)

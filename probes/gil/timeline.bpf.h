@@ -11,21 +11,8 @@
 #error "the size of the ring must be given"
 #endif
 
-#define SPAN_IS_HOLD KINDS // in place of a wait's kind
-#define RING_HEADER 8      // bytes that the ring puts before each record
+#define RING_HEADER 8 // bytes that the ring puts before each record
 #define PAGE_BYTES 4096
-
-struct span {
-    u64 cond;
-    u64 began_ns;
-    u64 ended_ns;
-    u64 waiter; // stacks; a hold has none
-    u64 holder;
-    u32 tgid;
-    u32 tid;
-    u32 kind;
-    u32 padding;
-};
 
 // struct span
 BPF_RINGBUF_OUTPUT(spans, SPAN_PAGES);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+//
+// What was lost, by process and reason: nothing that goes uncounted does so in silence.
+
+#ifndef MAX_LOSSES
+#error "the size of lost_events must be given"
+#endif
+
+struct lost_key {
+    u32 tgid;
+    u32 reason;
+};
+
+BPF_F_TABLE("hash", struct lost_key, u64, lost_events, MAX_LOSSES, TABLE_FLAGS);
+
+static __always_inline void lose(u32 tgid, u32 reason)
+{
+    struct lost_key key = {.tgid = tgid, .reason = reason};
+    u64 zero = 0;
+    u64 *count = lost_events.lookup_or_try_init(&key, &zero);
+
+    if (count)
+        __sync_fetch_and_add(count, 1);
+}

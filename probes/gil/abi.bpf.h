@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+//
+// Made by `make abi` from agent/gilscope/gil/abi.py, which says the same to Python.
+
+#define HISTOGRAM_SLOTS 36 // slot k: 2^(k-1) < ns <= 2^k; the last takes the rest
+#define STACK_DEPTH 32     // frames that are noted; a power of two
+#define NEXT_PROGRAMS 7
+#define QUOTAS 8             // room for them
+#define SPAN_IS_HOLD 4       // in place of a wait's kind
+#define STR_HASH 24          // struct PyASCIIObject
+#define BYTES_CONTENT 32     // struct PyBytesObject
+#define OWNER_WITHOUT_CODE 3 // from this value on a frame's owner is C code
+#define REFERENCE_FLAGS 7    // low bits of a _PyStackRef (3.14)
+
+// Why a thread waits for the GIL.
+enum cause {
+    AFTER_BLOCKING_CALL = 0, // the thread came back from a call that had released the GIL
+    AFTER_PREEMPTION = 1,    // the evaluation loop made the thread yield
+    AFTER_UNKNOWN = 2,       // this build's evaluation loop could not be told apart
+};
+
+// What kind of loss a finished wait was: 0 to 2 as in enum cause.
+enum kind {
+    CONVOY = 3, // after a blocking call, for a switch interval or more
+    KINDS = 4,
+};
+
+// What a histogram is of: 0 to 2 are waits, by cause.
+enum quantity {
+    DROP_LATENCY = 3,
+};
+
+// Why an event was lost, or found invalid.
+enum loss {
+    LOST_READ_FAULT = 0,
+    LOST_TABLE_FULL = 1,
+    LOST_BEGAN_UNSEEN = 2,
+    LOST_ABANDONED = 3,
+    LOST_NOTICE = 4,
+    LOST_RETURN_UNKNOWN = 5,
+    LOST_LOCK_UNKNOWN = 6,
+    LOST_THREAD_REUSED = 7,
+    LOST_STACK_TORN = 8,
+    LOST_STACK_UNKNOWN = 9,
+    LOST_STACK_UNSENT = 10,
+    LOST_EDGE = 11,
+    LOST_SPAN = 12,
+    LOST_QUOTA = 13,
+    INVALID_MUTEX = 14,
+    INVALID_LOCKED = 15,
+    INVALID_INTERVAL = 16,
+    INVALID_HOLDER = 17,
+};
+
+// What the probes ask user space to look at.
+enum notice_kind {
+    NOTICE_EXEC = 0,   // a process has replaced its program
+    NOTICE_THREAD = 1, // a thread waits for the first time
+    NOTICE_RETURN = 2, // the libc method has met a new return site
+    NOTICE_LOCK = 3,   // a lock is taken that user space has not given a slot
+    NOTICE_WINDOW = 4, // a window's traps are used up, or the hold that outlasted it has ended
+    NOTICE_SPANS = 5,  // another quarter of the ring of spans has filled
+    NOTICE_FORK = 6,   // a process has a child, with a copy of its memory
+};
+
+// How much of a stack was seen.
+enum stack_state {
+    STACK_WHOLE = 0,
+    STACK_CUT = 1,  // deeper than STACK_DEPTH, or the caller of a generator is not known just now
+    STACK_TORN = 2, // its innermost frames changed while they were being read, and are left out
+};
+
+// Ids of stacks; those that were read have the highest bit set.
+enum stack_id {
+    STACK_NONE = 0,      // nobody has looked yet
+    STACK_UNKNOWN = 1,   // it could not be read, or nobody can tell whose it is
+    STACK_NO_PYTHON = 2, // the thread runs no Python code
+    STACK_UNSAMPLED = 3, // of a wait that was left out by lot
+};
+
+// What the programs jump to, by its number in `next_program`.
+enum next_program_number {
+    WALK_STACK = 0,
+    USE_STACK = 1,
+    FIND_THREAD = 2,
+    END_WAIT = 3,
+    ON_WAIT = 4,
+    ON_YIELD = 5,
+    READ_STACK = 6,
+};
+
+// What one process may have a bounded number of, so that there is room for all others.
+enum quota {
+    QUOTA_THREADS = 0,
+    QUOTA_BLAMES = 1,
+    QUOTA_GILS = 2,
+    QUOTA_RETURN_SITES = 3,
+    QUOTA_EDGES = 4,
+    QUOTA_CULPRITS = 5,
+    QUOTA_STACKS = 6, // that are in the ring, not read yet
+};
+
+// What is known of a process beyond the least, a bit each.
+enum target_flag {
+    TARGET_KNOWS_CALLERS = 1, // `callers` has rules for this file
+    TARGET_READS_STACKS = 2,  // `pythons` has an entry for this process
+};
+
+// What the ring of notices has.
+struct notice {
+    u32 kind;
+    u32 tgid;
+    u32 tid;
+    u32 padding;
+};
+
+// The frames of a thread that run Python code, innermost first.
+struct stack {
+    u64 id;
+    u32 tgid;
+    u32 depth;
+    u32 state;
+    u32 padding;
+    u64 codes[32];
+    u32 instructions[32]; // from the code object, or as the frame states it
+    u32 identities[32];   // of the code objects: see code_objects
+};
+
+// One wait or one hold.
+struct span {
+    u64 cond;
+    u64 began_ns;
+    u64 ended_ns;
+    u64 waiter; // stacks; a hold has none
+    u64 holder;
+    u32 tgid;
+    u32 tid;
+    u32 kind;
+    u32 padding;
+};

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+//
+// What is kept of processes, locks and threads, and what is sent to user space beside
+// gil/abi.bpf.h.
+//
+// One thread's record is written by that thread alone, and what is known of a lock's holder only by
+// who has the lock's mutex, so neither needs atomics; user space reads both while they change, and
+// tells a torn copy by `version_begin != version_end`. Whatever several threads write at once is
+// added to atomically.
+
+#define TIMED_OUT 110                      // ETIMEDOUT, the result of a wait that saw no signal
+#define MAX_PLAUSIBLE_INTERVAL_US 10000000 // sys.setswitchinterval(10): more is not a GIL
+#define MANY_LOCKS 1                       // no address: threads have waited for several locks
+#define MAX_CALLER_DEPTH 4                 // take_gil, _PyEval_AcquireLock, _Attach, its user
+#define MAX_SLICES 8 // holders of a wait whose kind is still open; a power of two
+#define MAX_CODE_POINTERS 4
+#define MAX_FRAME_SIZE 128 // what is read of a frame at most
+
+// The part of _gil_runtime_state that lies before cond.
+struct gil_state {
+    u64 interval_us;
+    u64 last_holder;
+    u32 locked;
+    u32 padding;
+    u64 switch_number;
+};
+
+struct target {
+    u64 load_bias;
+    u64 cond;       // the one lock that its threads have waited for so far; 0: none, or MANY_LOCKS
+    u64 traps;      // of the programs on the contended path
+    u64 walking_ns; // the time that these have spent on stacks
+    u32 file_id;
+    u32 flags;
+    u32 slot; // of its first lock in `locks`, of its window, in `stack_shares` and `returned`
+    u32 padding;
+    u32 used[QUOTAS]; // entries that the programs have ever made, by enum quota
+};
+
+// How many of these entries user space has taken away. Written by user space.
+struct returned {
+    u32 entries[QUOTAS];
+};
+
+struct gil_key {
+    u64 cond;
+    u32 tgid;
+    u32 padding;
+};
+
+struct gil {
+    u64 interval_ns;
+    u64 convoy_waits;
+    u64 forced_switches;
+    u64 drop_requests;
+    u64 taken_ns; // the last time that a thread took it which had waited,
+    u64 taker;    // and the stack that it stood in
+    // The last look at its holder that was taken with its mutex held: all who wait share it.
+    u64 looked_ns;
+    u64 looked_tstate;
+    u64 looked_switch_number;
+    u64 looked_stack;
+};
+
+// A drop request that has not been answered yet. Whoever deletes it has answered it.
+struct drop_request {
+    u64 asked_ns;
+    u64 switch_number;
+    u64 holder; // the stack of who was asked
+};
+
+// Where a process' Python keeps its threads and their frames.
+struct python {
+    u64 interpreters;     // address of the pointer to the newest interpreter
+    u64 namespace_device; // of the pid namespace in which it knows its threads; 0 and 0: the
+    u64 namespace_inode;  // agent's own
+    u32 interpreter_next;
+    u32 threads_head;
+    u32 gil_pointer; // 0: all interpreters share one
+    u32 gil_cond;    // from where that points to
+    u32 tstate_next;
+    u32 thread_id;
+    u32 native_thread_id; // 0: the thread's descriptor has it, at descriptor_tid
+    u32 descriptor_tid;
+    u32 tstate_frame;
+    u32 cframe_frame; // with has_cframe: from where tstate_frame points to
+    u32 has_cframe;
+    u32 frame_size; // what has to be read of it
+    u32 frame_previous;
+    u32 frame_code;
+    u32 frame_instruction;
+    u32 instruction_is_pointer; // otherwise it is an int32
+    u32 frame_owner;            // 0: there is none
+    u32 frame_root;
+    u32 frame_root_marks; // bit k: frame_root is k in the first frame of a thread
+    u32 code_pointers;    // in a code object: those from file and name to line table, in a row
+    u32 code_pointers_size;
+    u32 attachment; // what an earlier one of the same number has been sent does not count
+};
+
+// What keeps a thread waiting, slice by slice: one lasts from one look at the holder to the next.
+// Written by the thread itself alone.
+struct blame {
+    u64 version_end;
+    u64 wait_started_ns; // the wait that all this is about
+    u64 slice_began_ns;
+    u64 waiter;        // stacks
+    u64 holder;        // STACK_NONE: nobody has looked yet
+    u64 holder_tstate; // whose stack that is,
+    u64 switch_number; // as of when,
+    u64 looked_ns;
+    u64 first_holder; // the stack that the wait was begun behind
+    // Slices of a wait that has not shown yet whether it is a convoy.
+    u64 slice_holders[MAX_SLICES];
+    u64 slice_ns[MAX_SLICES];
+    u64 slice_stretches[MAX_SLICES];
+    u64 tstate;             // the thread's own, if it was found
+    u64 search_ns;          // before this it is not searched for again
+    u64 search_from;        // a search has come so far; 0: it begins anew,
+    u64 search_interpreter; // or goes on behind this one if it is the same search
+    u32 tgid;
+    u32 cause;
+    u32 is_new_holder; // no slice of this wait has been put down to it yet
+    u32 wants_holder;  // holder_tstate is to be looked at
+    u32 ends_wait;     // and then the wait is over
+    u32 has_searched;  // for `tstate`, just now
+    u32 searches;      // runs of the program that have come before in this search
+    u32 padding;
+    u64 unread; // what stands for both stacks of a wait whose stacks are not read; or 0
+    u64 version_begin;
+    // Working space. It must be the thread's own: a program may be interrupted by another thread's.
+    u64 addresses[STACK_DEPTH];
+    u64 walked_tstate;
+    u64 innermost;
+    u64 walk_began_ns;
+    u64 last_addresses[STACK_DEPTH];
+    u64 last_codes[STACK_DEPTH];
+    u32 last_instructions[STACK_DEPTH];
+    u64 pointers[MAX_CODE_POINTERS];
+    u32 walks; // before this one
+    u32 walk;  // enum walk: how it has ended
+    u32 last_depth;
+    u32 last_state;
+    u32 here;
+    u32 there;
+    u32 common;
+    u32 has_mutex; // of the lock, while it looks at the holder
+    u64 found;     // the stack that was read last
+    u64 walking_since_ns;
+    u8 frame[MAX_FRAME_SIZE];
+    struct stack stack;
+};
+
+struct stack_key {
+    u64 id;
+    u32 tgid;
+    u32 attachment;
+};
+
+struct edge_key {
+    u64 waiter;
+    u64 holder;
+    u32 tgid;
+    u16 kind;
+    u16 generation;
+};
+
+struct edge {
+    u64 wait_ns;
+    u64 stretches; // how often a wait came to be this holder's
+};
+
+struct culprit_key {
+    u64 holder;
+    u32 tgid;
+    u32 generation;
+};
+
+struct culprit {
+    u64 drop_latency_ns;
+    u64 requests;
+    u64 longest_ns;
+};
+
+// What user space tells all programs.
+struct settings {
+    u64 slow_drop_ns; // a holder that takes longer to let go when asked is noted
+    u32 generation;   // of edges and culprits; what an older one holds can be taken away
+    u32 padding;
+};
+
+struct thread {
+    u64 version_end;      // a copy runs upwards, so what is written last has to be read first
+    u64 cond;             // the GIL that the thread deals with, now or last
+    u64 forced_drop_ns;   // 0: not made to yield; else when, and the GIL is not back yet
+    u64 yield_started_ns; // 0: not asleep in a drop of its own will; else since then
+    u64 wait_started_ns;  // 0: not waiting
+    u64 saved_switch_number;
+    u64 interval_ns;
+    u64 last_wait_started_ns;
+    u64 last_wait_ended_ns;
+    u64 wait_ns[KINDS]; // finished waits
+    u64 waits[KINDS];
+    u64 drop_requests;
+    u64 hold_ns; // finished holds, as far as they lie in windows
+    u64 holds;   // those that began in one
+    u64 last_hold_began_ns;
+    u64 stack;           // in which it has waited for the first time
+    u64 exited_ns;       // 0: alive
+    u64 ending_since_ns; // for the program that ends a wait: when that began, when it is over,
+    u64 ending_ns;       // and what it comes after
+    u32 ending_cause;
+    u32 padding;
+    u32 tgid;
+    u32 cause; // of the wait in flight
+    u64 version_begin;
+};
+
+// When holds count. Written by user space, but for the end that used up traps bring about.
+struct window {
+    u64 from_ns;         // a hold counts if it begins between these two; then it is followed to its
+    u64 until_ns;        // end, but held time counts between them only
+    u64 stop_at_traps;   // the count of its process' traps that ends it
+    u64 inside_hold_ns;  // so much of the two traps' own time lies inside a measured hold
+    u32 counts_begun;    // a hold that was going on at `from_ns` counts from there
+    u32 has_other_locks; // `other_locks` has entries of this process
+};
+
+// A GIL as the acquire and release sites see it. Its mutex is held there.
+struct lock {
+    u64 version_end;   // a copy runs upwards, so what is written last has to be read first
+    u64 cond;          // 0: not known yet
+    u64 held_since_ns; // 0: not held, or by a hold that does not count
+    u64 released_ns;   // the last time that it was seen to be let go, or to be free
+    u64 held_ns;       // finished holds, as far as they lie in windows
+    u64 hold_sum_ns;   // whole durations of the finished holds that began in a window
+    u64 hold_slots[HISTOGRAM_SLOTS];
+    u64 switch_sum_ns; // release to acquisition by a thread that was waiting for it
+    u64 switch_slots[HISTOGRAM_SLOTS];
+    u64 traps;         // at acquire and release sites; in a process' first lock, for all of them
+    u64 unknown_takes; // likewise: of locks that have no slot
+    u32 tgid;
+    u32 holder_tid; // who holds it, or held it last
+    u64 version_begin;
+};
+
+struct histogram_key {
+    u64 cond;
+    u32 tgid;
+    u32 quantity;
+};
+
+struct histogram {
+    u64 sum_ns;
+    u64 slots[HISTOGRAM_SLOTS];
+};
+
+struct caller_key {
+    u64 pc; // as the file states it: the run-time address less the load bias
+    u32 file_id;
+    u32 padding;
+};
+
+struct caller_rule {
+    s32 cfa_offset;
+    s32 saved_fp_offset; // 0: the caller's frame pointer is still in the register
+    u32 cfa_from_fp;
+    u32 made_to_yield;
+};
+
+struct return_site_key {
+    u64 address; // run-time address that a libc wait returns to
+    u32 tgid;
+    u32 padding;
+};
+
+// Filled by the libc method: whoever calls pthread_cond_timedwait on a GIL is take_gil.
+struct return_site {
+    u32 is_yield; // returned to from pthread_cond_wait on switch_cond
+    u32 probed;   // user space has put a probe there; waits before that are lost
+};

@@ -1,0 +1,54 @@
+"""What the probes of transactions and user space agree on, as a C compiler and Python have it."""
+
+from pathlib import Path
+
+from gilscope.gil.abi import Loss
+from gilscope.model.histogram import SLOTS
+from gilscope.transactions import abi
+from support.c_header import CMember, compiled_numbers, compiled_struct
+from support.paths import ROOT
+
+_HEADER = "transactions/abi.bpf.h"
+
+
+def test_the_header_is_that_of_the_tables() -> None:
+    """
+    Made again, it is the same.
+    """
+    assert (ROOT / "probes" / _HEADER).read_text() == abi.c_header()
+
+
+def test_the_numbers_of_c_are_those_of_python(tmp_path: Path) -> None:
+    """
+    All of them, as the compiler of this machine sees them.
+    """
+    expected = {
+        "HISTOGRAM_SLOTS": SLOTS,
+        "WAITS": len(abi.Wait),
+        "RESTART_REASONS": 16,
+        **{f"LOST_{loss.name}": loss.number for loss in abi.StmLoss},
+        **{f"PROGRAM_{program.name}": program.value for program in abi.Program},
+    }
+
+    assert expected == compiled_numbers(_HEADER, tmp_path)
+    assert len(abi.RestartReason) <= expected["RESTART_REASONS"]
+    assert list(range(len(abi.StmLoss))) == [loss.number for loss in abi.StmLoss]
+
+
+def test_losses_are_reasons_that_the_metric_knows() -> None:
+    """
+    The label has the same values for a GIL.
+    """
+    assert {loss.value for loss in abi.StmLoss} <= {loss.value for loss in Loss}
+
+
+def test_a_notice_lies_in_memory_as_python_reads_it(tmp_path: Path) -> None:
+    """
+    Two numbers of four bytes.
+    """
+    layout = abi.NOTICE.layout()
+
+    assert (8, {"tgid": CMember(0, 4), "is_fork": CMember(4, 4)}) == compiled_struct(
+        _HEADER, "notice", ["tgid", "is_fork"], tmp_path
+    )
+    assert (8, (0, "I"), (4, "I")) == (layout.size, layout.place("tgid"), layout.place("is_fork"))
