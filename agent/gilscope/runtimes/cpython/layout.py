@@ -100,6 +100,8 @@ class Layout:
 # against the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7 and 3.12.1; the structures do not change
 # after a version's first release candidate. tests/live/attach/test_runtime.py walks live processes
 # of each version with them. x86-64 only.
+#
+# What made the difference is named by the pull request of python/cpython, which is one commit.
 _CPYTHON_3_8 = Layout(
     interpreters_head=32,  # _PyRuntimeState.interpreters.head
     interpreter_next=0,  # struct _is.next
@@ -134,6 +136,7 @@ _CPYTHON_3_8 = Layout(
     str_wide=72,  # sizeof(PyCompactUnicodeObject)
 )
 _CPYTHON_3_9 = replace(_CPYTHON_3_8, interpreter_id=24, gil_in_runtime=352)
+# In v3.10: GH-23113 ("bpo-42246: Partial implementation of PEP 626."), lines are ranges of code.
 _CPYTHON_3_10 = replace(
     _CPYTHON_3_9,
     frame_instruction=96,
@@ -141,6 +144,10 @@ _CPYTHON_3_10 = replace(
     frame_root_marks=(0, 2),  # FRAME_EXECUTING, FRAME_UNWINDING
     line_table_form=LineTableForm.RANGES,  # in co_linetable, where co_lnotab was
 )
+# In v3.11: GH-27077 ("bpo-44590: Lazily allocate frame objects"), frames are no objects any more;
+# with GH-91666 ("GH-88116: Use a compact format to represent end line and column offsets."),
+# with GH-25458 ("bpo-43879: Add native_thread_id field to PyThreadState"), and
+# with GH-29971 ("bpo-46008: Move thread-related interpreter state into a sub-struct.").
 _CPYTHON_3_11 = replace(
     _CPYTHON_3_10,
     interpreters_head=40,
@@ -166,6 +173,9 @@ _CPYTHON_3_11 = replace(
 )
 # From 3.12 on every stack ends in a frame that C code has put there.
 _ENTRY_OWNERS = (3, 4)
+# In v3.12: GH-104203 ("gh-99113: Share the GIL via PyInterpreterState.ceval.gil"), each interpreter
+# points to its lock; GH-100988 ("GH-100987: Refactor `_PyInterpreterFrame` a bit, to assist
+# generator improvement."); GH-92537 ("gh-92536: PEP 623: Remove wstr from unicode").
 _CPYTHON_3_12 = replace(
     _CPYTHON_3_11,
     interpreter_id=8,
@@ -208,6 +218,10 @@ def layout_for(interpreter: Interpreter) -> Layout:
     return layout
 
 
+# In v3.13: GH-106598 ("gh-106597: Add debugging struct with offsets for out-of-process tools"),
+# _PyRuntime begins with a table of these offsets, and GH-108036 ("GH-108035: Remove the
+# `_PyCFrame` struct as it is no longer needed for performance."). In v3.14: GH-123924 ("gh-123923:
+# Defer refcounting for `f_executable` in `_PyInterpreterFrame`"), hence REFERENCE_FLAGS.
 def _self_described(member: Mapping[str, int]) -> Layout:
     return Layout(
         interpreters_head=member["interpreters_head"],
