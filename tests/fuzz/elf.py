@@ -104,7 +104,7 @@ def _everything(content: bytes) -> list[tuple[str, str]]:
         identify,
         resolve_sites,
         lambda image: find_sites(image, lambda vaddr: vaddr ^ 0x40),
-        lambda image: (image.needed, image.soname, image.library_path, image.interpreter),
+        lambda image: (image.needed, image.interpreter),
         lambda image: (image.build_id, image.functions),
     )
     return [_outcome(content, reader) for reader in readers]

@@ -19,11 +19,12 @@ from gilscope.process.remote_read import TornRead
 from gilscope.runtimes.cpython.code_objects import CodeReader, is_code
 from gilscope.runtimes.cpython.debug_offsets import read_members
 from gilscope.runtimes.cpython.detect import Interpreter
-from gilscope.runtimes.cpython.frames import outermost_frames, read_code, read_places
+from gilscope.runtimes.cpython.frames import outermost_frames, read_code
 from gilscope.runtimes.cpython.layout import layout_for
 from gilscope.runtimes.cpython.runtime import kernel_thread_id, read_gils, read_threads
 from support.gil.python_in_memory import LAYOUTS, PythonInMemory
 from support.gil.recorded_offsets import RECORDED_OFFSETS
+from support.tracing.stacks import read_places
 
 __all__ = ["Failed", "fuzz"]
 
@@ -147,7 +148,6 @@ def _readings(
         yield lambda code=code: read_code(runtime, code)  # type: ignore[misc]
         yield lambda code=code: is_code(runtime, code, dice.getrandbits(32))  # type: ignore[misc]
         yield lambda code=code, at=at: reader.frame(code, at)  # type: ignore[misc]
-    yield lambda: reader.revalidate(codes)
 
 
 def _mutate(

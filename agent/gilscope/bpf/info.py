@@ -27,7 +27,6 @@ _BPF_STATS_RUN_TIME = 0
 
 # struct bpf_prog_info of <linux/bpf.h>, the same on every 64-bit machine. What gilscope needs of a
 # kernel (ring buffers, 5.8) includes everything up to run_cnt, but not what follows.
-_JITED_BYTES = 16  # jited_prog_len, 32 bits, since Linux 4.13
 _NAME = 64  # name, 16 bytes, since 4.15
 _RUN_TIME_NS = 192  # run_time_ns, 64 bits, since 5.1
 _RUN_COUNT = 200  # run_cnt, 64 bits, since 5.1
@@ -54,8 +53,6 @@ class ProgramStatistics:
     """Only what ran while statistics were on."""
     recursion_misses: int | None
     """Runs that were left out because a program was already running on that CPU; always counted."""
-    jited_bytes: int
-    """Machine code; 0 where the program is interpreted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +79,6 @@ def program_statistics(fd: int) -> ProgramStatistics:
         run_time_ns=_counter(raw, _RUN_TIME_NS),
         run_count=_counter(raw, _RUN_COUNT),
         recursion_misses=_counter(raw, _RECURSION_MISSES),
-        jited_bytes=struct.unpack_from("=I", raw, _JITED_BYTES)[0],
     )
 
 

@@ -49,9 +49,6 @@ _NT_GNU_BUILD_ID: Final = 3
 _DT_NEEDED: Final = 1
 _DT_STRTAB: Final = 5
 _DT_STRSZ: Final = 10
-_DT_SONAME: Final = 14
-_DT_RPATH: Final = 15
-_DT_RUNPATH: Final = 29
 
 _VERSION_LOCAL: Final = 0
 _VERSION_GLOBAL: Final = 1
@@ -164,13 +161,6 @@ class ElfImage:
     def is_pie(self) -> bool:
         """Whether the file may be loaded anywhere: a shared object or a PIE executable."""
         return self._type == _ET_DYN
-
-    @property
-    def load_address(self) -> int:
-        """Virtual address of the first PT_LOAD segment's first byte."""
-        if not self.segments:
-            raise ElfError("no PT_LOAD segment")
-        return self.segments[0].vaddr
 
     @cached_property
     def build_id(self) -> str:
@@ -286,17 +276,6 @@ class ElfImage:
     def needed(self) -> tuple[str, ...]:
         """DT_NEEDED: the libraries that the file asks for, in its order."""
         return self._dynamic_strings(_DT_NEEDED)
-
-    @property
-    def soname(self) -> str | None:
-        """DT_SONAME."""
-        return next(iter(self._dynamic_strings(_DT_SONAME)), None)
-
-    @property
-    def library_path(self) -> tuple[str, ...]:
-        """Directories of DT_RUNPATH, or else of DT_RPATH, with ``$ORIGIN`` left as it stands."""
-        found = self._dynamic_strings(_DT_RUNPATH) or self._dynamic_strings(_DT_RPATH)
-        return tuple(directory for path in found for directory in path.split(":") if directory)
 
     @cached_property
     def interpreter(self) -> str | None:

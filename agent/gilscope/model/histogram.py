@@ -34,12 +34,6 @@ class Histogram:
         slots = tuple(a - b for a, b in zip(self.slots, earlier.slots, strict=True))
         return Histogram(slots, self.sum_ns - earlier.sum_ns)
 
-    def with_value(self, ns: int) -> "Histogram":
-        """Return this histogram with one more value of *ns*."""
-        slot = slot_of(ns)
-        slots = (*self.slots[:slot], self.slots[slot] + 1, *self.slots[slot + 1 :])
-        return Histogram(slots, self.sum_ns + ns)
-
     def cumulative(self) -> tuple[tuple[int, int], ...]:
         """Return (upper bound in ns, count of values up to it) for every bound of BOUNDS_NS."""
         total = sum(self.slots[:_FIRST])

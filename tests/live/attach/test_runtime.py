@@ -18,7 +18,7 @@ from gilscope.process.memory import ProcessMemory
 from gilscope.process.remote_read import TornRead
 from gilscope.runtimes.cpython.code_objects import CodeReader
 from gilscope.runtimes.cpython.detect import identify
-from gilscope.runtimes.cpython.frames import outermost_frames, read_places
+from gilscope.runtimes.cpython.frames import outermost_frames
 from gilscope.runtimes.cpython.runtime import (
     PythonThread,
     Runtime,
@@ -29,6 +29,7 @@ from gilscope.runtimes.cpython.runtime import (
 from support.interpreters.known import ALL_INTERPRETERS, REFUSED_INTERPRETERS, Interpreter
 from support.paths import WORKLOADS
 from support.tracing.runtime import live_runtime
+from support.tracing.stacks import read_places
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 

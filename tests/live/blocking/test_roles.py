@@ -12,7 +12,6 @@ from accuracy.truth import spoken_to
 from gilscope.model.stack import Stack, StackState
 from gilscope.naming.sites import role_of
 from gilscope.runtimes.cpython.code_objects import CodeReader
-from gilscope.runtimes.cpython.frames import read_places
 from gilscope.runtimes.cpython.runtime import Runtime
 from gilscope.runtimes.cpython.thread_roles import RoleReader
 from gilscope.runtimes.cpython.threads import ThreadFinder
@@ -20,6 +19,7 @@ from support.commands.gilscope import eventually
 from support.interpreters.known import ONE_PER_MINOR, Interpreter
 from support.paths import WORKLOADS
 from support.tracing.runtime import live_runtime
+from support.tracing.stacks import read_places
 from support.tracing.trace import command_of
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]

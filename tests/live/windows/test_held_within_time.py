@@ -114,7 +114,7 @@ def test_nobody_samples_a_process_whose_attachment_has_failed(
             tracer.attach(pid)
         ((sampler, sampled_pid, cond),) = added
         with pytest.raises(KeyError):
-            sampler.held_ns(sampled_pid, cond)
+            sampler.figures(sampled_pid, cond)
         assert (pid, ()) == (sampled_pid, tracer.pids)
         monkeypatch.undo()
         tracer.attach(pid)

@@ -158,10 +158,7 @@ def test_share_is_what_the_process_says(made: type[_Windows]) -> None:
         for target, begin_ns, answer in zip(targets, from_ns, answers, strict=True):
             sampler.look(target.pid)
             until_ns = time.monotonic_ns()
-            sampled_ns = sampler.sampled_ns(target.pid, target.cond)
-            held_ns = sampler.held_ns(target.pid, target.cond)
-            unobserved_ns = sampler.unobserved_ns(target.pid, target.cond)
-            looks = sampler.looks(target.pid, target.cond)
+            held_ns, sampled_ns, unobserved_ns, looks = sampler.figures(target.pid, target.cond)
             true_ns = _held_outside_ns(answer, begin_ns, until_ns, windows)
             outside_ns = windows.outside(begin_ns, until_ns)
             share = true_ns / outside_ns
@@ -187,14 +184,21 @@ def test_lock_that_is_always_or_never_held() -> None:
         eventually(held.is_locked)
         for target in (held, idle):
             sampler.add(target.pid, target.cond, target.memory)
-        eventually(lambda: sampler.looks(idle.pid, idle.cond) >= 20)
+        eventually(lambda: sampler.figures(idle.pid, idle.cond).looks >= 20)
         for target in (held, idle):
             sampler.look(target.pid)
 
         assert held.is_locked()
-        assert 0 < sampler.held_ns(held.pid, held.cond)
-        assert sampler.held_ns(held.pid, held.cond) == sampler.sampled_ns(held.pid, held.cond)
-        assert 0 == sampler.held_ns(idle.pid, idle.cond) < sampler.sampled_ns(idle.pid, idle.cond)
+        assert 0 < sampler.figures(held.pid, held.cond).held_ns
+        assert (
+            sampler.figures(held.pid, held.cond).held_ns
+            == sampler.figures(held.pid, held.cond).sampled_ns
+        )
+        assert (
+            0
+            == sampler.figures(idle.pid, idle.cond).held_ns
+            < sampler.figures(idle.pid, idle.cond).sampled_ns
+        )
 
 
 def test_process_that_ends_while_it_holds_the_lock() -> None:
@@ -210,13 +214,13 @@ def test_process_that_ends_while_it_holds_the_lock() -> None:
         eventually(held.is_locked)
         for target in (held, idle):
             sampler.add(target.pid, target.cond, target.memory)
-        eventually(lambda: sampler.looks(held.pid, held.cond) >= 3)
+        eventually(lambda: sampler.figures(held.pid, held.cond).looks >= 3)
         os.kill(held.pid, signal.SIGKILL)
         os.waitid(os.P_PID, held.pid, os.WEXITED | os.WNOWAIT)
         sampler.look(held.pid)
-        held_ns = sampler.held_ns(held.pid, held.cond)
-        looks = sampler.looks(idle.pid, idle.cond)
-        eventually(lambda: sampler.looks(idle.pid, idle.cond) >= looks + 3)
+        held_ns = sampler.figures(held.pid, held.cond).held_ns
+        looks = sampler.figures(idle.pid, idle.cond).looks
+        eventually(lambda: sampler.figures(idle.pid, idle.cond).looks >= looks + 3)
         sampler.look(held.pid)
 
-        assert 0 < held_ns == sampler.held_ns(held.pid, held.cond)
+        assert 0 < held_ns == sampler.figures(held.pid, held.cond).held_ns

@@ -23,6 +23,7 @@ from gilscope.model.gil import (
 )
 from gilscope.model.histogram import EMPTY, Histogram
 from gilscope.model.stack import Frame, Stack, StackState
+from support.recordings.durations import histogram
 
 __all__ = [
     "CRUNCHING",
@@ -46,14 +47,6 @@ MS = 1_000_000
 PROCESS = Process(
     pid=4711, name="app.py", python="3.11.2", build_id="571d98e01096ffff", method="sites"
 )
-
-
-def histogram(*values_ns: int) -> Histogram:
-    """Return a histogram of the given values."""
-    made = EMPTY
-    for ns in values_ns:
-        made = made.with_value(ns)
-    return made
 
 
 def thread(

@@ -1,9 +1,9 @@
 """Made-up observations of live transactions, for reports and collectors."""
 
 from gilscope.model.gil import Record, TracingCost
-from gilscope.model.histogram import EMPTY
 from gilscope.model.transactions import Library, Method, StmObservation, StmProcess, StmRecording
 from gilscope.transactions.totals import RawStm, busiest_first, thread_of, totals_of
+from support.recordings.durations import histogram
 
 __all__ = ["MS", "raw", "stm_observation", "stm_recording"]
 
@@ -13,12 +13,8 @@ _S = 1_000_000_000
 
 def raw() -> RawStm:
     """Return what tables might hold: 30 commits of 2 ms, 10 aborts of 1 ms, 4 waits of 5 ms."""
-    committed = EMPTY
-    for _ in range(30):
-        committed = committed.with_value(2 * MS)
-    aborted = EMPTY
-    for _ in range(10):
-        aborted = aborted.with_value(MS)
+    committed = histogram(*[2 * MS] * 30)
+    aborted = histogram(*[MS] * 10)
     record = {
         "traps": 200,
         "commits": 30,

@@ -20,4 +20,4 @@ def live_runtime(interpreter: Interpreter, pid: int) -> Iterator[Runtime]:
     inode = interpreter.elf.stat().st_ino
     start = min(each.start for each in read_maps(pid) if each.inode == inode and not each.offset)
     with ProcessMemory(pid) as memory:
-        yield runtime_of(memory, identify(image), start - image.load_address)
+        yield runtime_of(memory, identify(image), start - image.segments[0].vaddr)

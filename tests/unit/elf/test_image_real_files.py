@@ -108,12 +108,11 @@ def test_segments_are_those_of_pyelftools(both: _Both) -> None:
     ]
 
     assert expected == list(both.ours.segments)
-    assert expected[0].vaddr == both.ours.load_address
 
 
 def test_file_says_the_same_of_itself(both: _Both) -> None:
     """
-    Kind, build-id, loader, name, and the libraries that it needs and where they are.
+    Kind, build-id, loader, and the libraries that it needs.
     """
     (build_id,) = (
         note["n_desc"]
@@ -127,23 +126,17 @@ def test_file_says_the_same_of_itself(both: _Both) -> None:
         for segment in both.theirs.iter_segments()
         if isinstance(segment, InterpSegment)
     ]
-    paths = _dynamic(both.theirs, "DT_RUNPATH", "runpath")
-    paths = paths or _dynamic(both.theirs, "DT_RPATH", "rpath")
 
     assert (
         both.theirs["e_type"] == "ET_DYN",
         build_id,
         loader,
-        _dynamic(both.theirs, "DT_SONAME", "soname"),
         _dynamic(both.theirs, "DT_NEEDED", "needed"),
-        [folder for path in paths for folder in path.split(":")],
     ) == (
         both.ours.is_pie,
         both.ours.build_id,
         [name for name in [both.ours.interpreter] if name is not None],
-        [name for name in [both.ours.soname] if name is not None],
         list(both.ours.needed),
-        list(both.ours.library_path),
     )
 
 

@@ -40,7 +40,7 @@ class HeldTime:
             traced.sampled_held_ns[cond] = 0
         traced.reads(lambda: self._sampler.look(traced.pid))
         for cond in traced.sampled_held_ns:
-            traced.sampled_held_ns[cond] = self._sampler.held_ns(traced.pid, cond)
+            traced.sampled_held_ns[cond] = self._sampler.figures(traced.pid, cond).held_ns
 
     def unanswered(self) -> int | None:
         """Return the process whose memory does not answer, None if there is none.

@@ -40,7 +40,7 @@ import math
 import threading
 import time
 from random import Random
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from gilscope.gil.probes.window import NEVER_OPEN, Coverage
 from gilscope.gil.tracing._lock_sampler import Sampler
@@ -48,7 +48,7 @@ from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
 from gilscope.system.scheduling import wake_promptly
 from gilscope.system.waiting_thread import Waiting, waits_for_memory
 
-__all__ = ["CPU_SHARE", "LockSampler", "MemoryFile"]
+__all__ = ["CPU_SHARE", "Figures", "LockSampler", "MemoryFile"]
 
 _log = logging.getLogger(__name__)
 
@@ -62,8 +62,21 @@ _MINUTE_S = 60
 _PATIENCE_S = 2.0
 _MOST_LOST = 8
 
-_Figures = tuple[int, int, int, int]
-"""Held, sampled and unobserved nanoseconds, and looks."""
+
+class Figures(NamedTuple):
+    """What is estimated of one lock."""
+
+    held_ns: int
+    """It was held outside of windows. Never falls, and never grows by more than time passes."""
+    sampled_ns: int
+    """The time outside of windows that this is a part of."""
+    unobserved_ns: int
+    """Time in which nobody looked, for the agent was stopped."""
+    looks: int
+    """How many `sampled_ns` rests on."""
+
+
+_NOTHING = Figures(0, 0, 0, 0)
 
 
 class MemoryFile(Protocol):
@@ -96,7 +109,7 @@ class LockSampler:
         self._waiting = Waiting()
         self._locks: dict[tuple[int, int], MemoryFile] = {}
         self._coverages: dict[int, Coverage] = {}
-        self._carried: dict[tuple[int, int], _Figures] = {}
+        self._carried: dict[tuple[int, int], Figures] = {}
         """What those have come to that have been replaced since."""
         self._lost: list[threading.Thread] = []
         self._lost_cpu_ns = 0
@@ -143,24 +156,11 @@ class LockSampler:
         """Look at the locks of *pid* now, so that what is read next is up to date."""
         self._native.look(pid, time.monotonic_ns())
 
-    def held_ns(self, pid: int, cond: int) -> int:
-        """Return how long the lock was held outside of windows; raises KeyError if unknown.
-
-        It never falls, and never grows by more than time passes.
-        """
-        return self._figures(pid, cond)[0]
-
-    def sampled_ns(self, pid: int, cond: int) -> int:
-        """Return the time outside of windows that `held_ns` is a part of; raises KeyError."""
-        return self._figures(pid, cond)[1]
-
-    def unobserved_ns(self, pid: int, cond: int) -> int:
-        """Return the time in which nobody looked, for the agent was stopped; raises KeyError."""
-        return self._figures(pid, cond)[2]
-
-    def looks(self, pid: int, cond: int) -> int:
-        """Return how many looks `sampled_ns` rests on; raises KeyError."""
-        return self._figures(pid, cond)[3]
+    def figures(self, pid: int, cond: int) -> Figures:
+        """Return what the looks at a lock have come to; raises KeyError if it is unknown."""
+        found = self._native.figures(pid, cond)
+        carried = self._carried.get((pid, cond), _NOTHING)
+        return Figures(*(now + before for now, before in zip(found, carried, strict=True)))
 
     def unanswered(self) -> int | None:
         """Return the process whose memory the thread waits for in vain, None if there is none.
@@ -182,20 +182,10 @@ class LockSampler:
             # It may wait for memory that never comes; then it ends with the agent.
             self._thread.join(_PATIENCE_S)
 
-    def _figures(self, pid: int, cond: int) -> _Figures:
-        held_ns, sampled_ns, unobserved_ns, looks = self._native.figures(pid, cond)
-        carried = self._carried.get((pid, cond), (0, 0, 0, 0))
-        return (
-            carried[0] + held_ns,
-            carried[1] + sampled_ns,
-            carried[2] + unobserved_ns,
-            carried[3] + looks,
-        )
-
     def _replace(self, hanging: int) -> None:
         """Leave the thread that waits for memory of *hanging* to itself, and begin with another."""
         native, locks, coverages = self._native, dict(self._locks), dict(self._coverages)
-        figures = {key: self._figures(*key) for key in locks if key[0] != hanging}
+        figures = {key: self.figures(*key) for key in locks if key[0] != hanging}
         for pid in coverages:
             self.drop(pid)
         # It ends when the memory has answered.

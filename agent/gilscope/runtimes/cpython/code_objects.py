@@ -1,6 +1,5 @@
 """Turns code addresses into names and lines, and knows a code object from its successor."""
 
-import errno
 import struct
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -147,22 +146,6 @@ class CodeReader:
     def kept_bytes(self) -> int:
         """What is kept takes at the most."""
         return self._bytes
-
-    def revalidate(self, codes: Iterable[int]) -> None:
-        """Forget those of *codes* that are not the code objects any more that they were."""
-        for code in set(codes):
-            if code not in self._codes:
-                continue
-            try:
-                is_same = self._read_head(code) == self._codes[code].head
-            except TornRead:
-                is_same = False
-            except OSError as error:
-                if error.errno != errno.ESRCH:
-                    raise
-                return  # nothing changes any more in a process that has ended
-            if not is_same:
-                self.forget(code)
 
     def _frame(self, address: int, instruction: int, files: dict[int, str]) -> Frame:
         code = self._code(address, files)

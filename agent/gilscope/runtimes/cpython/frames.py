@@ -3,7 +3,6 @@
 import struct
 from collections import deque
 from collections.abc import Iterator
-from itertools import islice
 
 from gilscope.model.stack import Frame
 from gilscope.process.remote_read import (
@@ -19,19 +18,10 @@ from gilscope.runtimes.cpython.layout import FIRST_OWNER_WITHOUT_CODE, REFERENCE
 from gilscope.runtimes.cpython.runtime import Runtime
 from gilscope.runtimes.cpython.strings import read_str
 
-__all__ = ["outermost_frames", "read_code", "read_places"]
+__all__ = ["outermost_frames", "places", "read_code"]
 
 _DEEPEST_STACK = 200_000
 _OBJECT_TYPE = 8
-
-
-def read_places(runtime: Runtime, tstate: int, *, limit: int = 64) -> list[tuple[int, int]]:
-    """Return code object and instruction of up to *limit* frames, innermost first; raises TornRead.
-
-    The instruction is what `CodeReader.frame` takes. Frames that run no Python code are left out.
-    Empty for a thread that is not in Python code.
-    """
-    return retried(lambda: list(islice(_places(runtime, tstate), limit)))
 
 
 def outermost_frames(runtime: Runtime, tstate: int, count: int) -> list[Frame]:
@@ -93,7 +83,11 @@ def _named(runtime: Runtime, codes: list[int]) -> list[Frame]:
     return [names[code] for code in codes]
 
 
-def _places(runtime: Runtime, tstate: int) -> Iterator[tuple[int, int]]:
+def places(runtime: Runtime, tstate: int) -> Iterator[tuple[int, int]]:
+    """Yield code object and instruction of each frame, innermost first; raises TornRead.
+
+    The instruction is what `CodeReader.frame` takes. Frames that run no Python code are left out.
+    """
     layout = runtime.layout
     for _, frame in _frames(runtime, tstate):
         code = _code_of(runtime, frame)

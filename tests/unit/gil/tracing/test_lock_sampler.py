@@ -32,8 +32,8 @@ def _sampler() -> Iterator[LockSampler]:
 
 def _await_look(sampler: LockSampler, pid: int, cond: int) -> None:
     """Return after the next look that has not yet begun."""
-    looks, until_s = sampler.looks(pid, cond), time.monotonic() + 30
-    while sampler.looks(pid, cond) < looks + 2:  # one may be going on now
+    looks, until_s = sampler.figures(pid, cond).looks, time.monotonic() + 30
+    while sampler.figures(pid, cond).looks < looks + 2:  # one may be going on now
         assert time.monotonic() < until_s
         time.sleep(0.001)
 
@@ -54,10 +54,10 @@ def test_every_lock_of_every_process_is_looked_at(lock_page: MakeLocks) -> None:
         sampler.look(7)
         sampler.look(8)
 
-    assert 0 < sampler.held_ns(7, held) == sampler.sampled_ns(7, held)
+    assert 0 < sampler.figures(7, held).held_ns == sampler.figures(7, held).sampled_ns
     for pid, cond in (*((7, cond) for cond in free), (8, other)):
-        assert 0 == sampler.held_ns(pid, cond) < sampler.sampled_ns(pid, cond)
-    assert 0 == sampler.unobserved_ns(7, held)
+        assert 0 == sampler.figures(pid, cond).held_ns < sampler.figures(pid, cond).sampled_ns
+    assert 0 == sampler.figures(7, held).unobserved_ns
 
 
 def test_memory_that_cannot_be_read(lock_page: MakeLocks) -> None:
@@ -72,13 +72,13 @@ def test_memory_that_cannot_be_read(lock_page: MakeLocks) -> None:
         _await_look(sampler, 7, cond)
         one.vanish()
         _await_look(sampler, 8, other)
-        held_ns, other_ns = sampler.held_ns(7, cond), sampler.held_ns(8, other)
+        held_ns, other_ns = sampler.figures(7, cond).held_ns, sampler.figures(8, other).held_ns
         _await_look(sampler, 8, other)
         sampler.look(7)
         sampler.look(8)
 
-    assert 0 < held_ns == sampler.held_ns(7, cond) == sampler.sampled_ns(7, cond)
-    assert other_ns < sampler.held_ns(8, other)
+    assert 0 < held_ns == sampler.figures(7, cond).held_ns == sampler.figures(7, cond).sampled_ns
+    assert other_ns < sampler.figures(8, other).held_ns
 
 
 def test_windows_are_those_of_each_process(lock_page: MakeLocks) -> None:
@@ -96,11 +96,11 @@ def test_windows_are_those_of_each_process(lock_page: MakeLocks) -> None:
         sampler.look(8)
 
     assert (0, 0, 0) == (
-        sampler.held_ns(7, cond),
-        sampler.sampled_ns(7, cond),
-        sampler.looks(7, cond),
+        sampler.figures(7, cond).held_ns,
+        sampler.figures(7, cond).sampled_ns,
+        sampler.figures(7, cond).looks,
     )
-    assert 0 < sampler.held_ns(8, other)
+    assert 0 < sampler.figures(8, other).held_ns
 
 
 def test_dropped_process_is_not_touched(lock_page: MakeLocks) -> None:
@@ -161,11 +161,11 @@ def test_many_processes_come_and_go(lock_page: MakeLocks) -> None:
         for pid in range(100):
             if pid % 3 == 0:
                 with pytest.raises(KeyError):
-                    sampler.looks(pid, held)
+                    sampler.figures(pid, held)
                 continue
             sampler.look(pid)
-            assert 0 < sampler.held_ns(pid, held)
-            assert 0 == sampler.held_ns(pid, free)
+            assert 0 < sampler.figures(pid, held).held_ns
+            assert 0 == sampler.figures(pid, free).held_ns
 
 
 def test_lock_that_is_added_twice(lock_page: MakeLocks) -> None:
@@ -177,10 +177,10 @@ def test_lock_that_is_added_twice(lock_page: MakeLocks) -> None:
     with _sampler() as sampler:
         sampler.add(7, cond, locks)
         _await_look(sampler, 7, cond)
-        held_ns = sampler.held_ns(7, cond)
+        held_ns = sampler.figures(7, cond).held_ns
         sampler.add(7, cond, locks)
 
-        assert 0 < held_ns <= sampler.held_ns(7, cond)
+        assert 0 < held_ns <= sampler.figures(7, cond).held_ns
 
 
 def test_own_time_is_known_and_the_rate_follows_it(lock_page: MakeLocks) -> None:
@@ -272,7 +272,7 @@ def test_failure_is_told_and_ends_the_sampling(
         assert has_failed.wait(30)
 
     assert "not sampled any more" in caplog.text
-    assert 0 == sampler.held_ns(7, locks.conds[0])
+    assert 0 == sampler.figures(7, locks.conds[0]).held_ns
 
 
 def test_looks_go_on_while_others_compute(lock_page: MakeLocks) -> None:
@@ -287,8 +287,8 @@ def test_looks_go_on_while_others_compute(lock_page: MakeLocks) -> None:
         _await_look(sampler, 7, cond)
         sys.setswitchinterval(60)
         try:
-            looks, until_s = sampler.looks(7, cond), time.monotonic() + 30
-            while sampler.looks(7, cond) < looks + 3:
+            looks, until_s = sampler.figures(7, cond).looks, time.monotonic() + 30
+            while sampler.figures(7, cond).looks < looks + 3:
                 assert time.monotonic() < until_s
         finally:
             sys.setswitchinterval(interval_s)
@@ -365,10 +365,10 @@ def test_process_whose_memory_does_not_answer_is_left_alone(
         assert first.closed.is_set()
         assert not first.locks
         assert {(6, locks.conds[0]), (8, locks.conds[0])} == set(second.locks)
-        assert 10 * _MS == sampler.held_ns(6, locks.conds[0])
+        assert 10 * _MS == sampler.figures(6, locks.conds[0]).held_ns
         assert 2000 == sampler.cpu_ns
         with pytest.raises(KeyError):
-            sampler.held_ns(7, locks.conds[0])
+            sampler.figures(7, locks.conds[0])
 
 
 def test_threads_that_hang_are_bounded(

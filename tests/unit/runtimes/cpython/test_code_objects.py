@@ -213,60 +213,14 @@ def test_code_object_that_goes_while_it_is_read(version: str) -> None:
     assert (UNKNOWN_FRAME, "other") == (first, second.function)
 
 
-@every_version
-def test_new_code_object_at_an_old_address(version: str) -> None:
-    """
-    After a revalidation it has its own name; without one the first name stays.
-    """
-    process = _process(version)
-    process.line(0)
-    process.overwrite(Frame("other", "/srv/app/other.py", 5))
-    before = process.reader.frame(process.code, process.instruction(0))
-    process.reader.revalidate([process.code])
-    after = process.reader.frame(process.code, process.instruction(0))
-
-    assert ["Pool.work", "other"] == [before.function, after.function]
-
-
-@every_version
-def test_revalidation_of_what_has_not_changed(version: str) -> None:
-    """
-    A code object that is still there costs one look and keeps its name; its uses do not matter.
-    """
-    process = _process(version)
-    process.line(0)
-    process.python.put_int(process.code, 77)  # ob_refcnt
-    reads = process.python.reads
-    process.reader.revalidate([process.code, process.code, 0x7E00_0000_0000])
-    process.line(0)
-
-    assert 1 == process.python.reads - reads
-
-
-@every_version
-def test_revalidation_of_memory_that_was_given_back(version: str) -> None:
-    """
-    A code object that is not there any more is forgotten, and others are not.
-    """
-    process = _process(version)
-    other = process.new_code(Frame("other", "/srv/app/other.py", 5))
-    process.reader.frames((code, process.instruction(0)) for code in (process.code, other))
-    process.python.put_int(process.code + 8, 0)
-    process.reader.revalidate([process.code, other])
-
-    assert UNKNOWN_FRAME == process.reader.frame(process.code, process.instruction(0))
-    assert "other" == process.reader.frame(other, process.instruction(0)).function
-
-
 def test_process_that_has_ended() -> None:
     """
-    Names that are known stay, also through a revalidation; others are unknown.
+    Names that are known stay; others are unknown.
     """
     process = _process()
     other = process.new_code(Frame("other", "/srv/app/other.py", 5))
     process.line(0)
     _end(process.python)
-    process.reader.revalidate([process.code])
 
     assert 43 == process.line(5)
     assert UNKNOWN_FRAME == process.reader.frame(other, process.instruction(0))

@@ -6,8 +6,9 @@ import pytest
 
 from gilscope.model.stack import Frame
 from gilscope.process.remote_read import TornRead
-from gilscope.runtimes.cpython.frames import outermost_frames, read_code, read_places
+from gilscope.runtimes.cpython.frames import outermost_frames, read_code
 from support.gil.python_in_memory import LAYOUTS, PythonInMemory
+from support.tracing.stacks import read_places
 
 every_version = pytest.mark.parametrize("version", LAYOUTS)
 with_owners = pytest.mark.parametrize(

@@ -241,7 +241,7 @@ def test_an_unrelated_program_is_refused() -> None:
 def _everything(content: bytes) -> None:
     image = ElfImage(content)
     resolve_sites(image)
-    _ = image.needed, image.soname, image.library_path, image.interpreter
+    _ = image.needed, image.interpreter
 
 
 def _error(content: bytes) -> str:
