@@ -1,11 +1,12 @@
 """Puts logs together that are read as one: those of a process and of its forks, or any."""
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
+from functools import reduce
 
-from gilscope.model.histogram import total
-from gilscope.model.stm_log import Conflict, LogFile, LogTotals, StmLog
+from gilscope.model.fieldwise import added
+from gilscope.model.stm_log import Conflict, LogFile, StmLog
 from gilscope.stm_log.markers import without_offset
 from gilscope.stm_log.time_bins import add_up
 
@@ -59,14 +60,14 @@ def merge(logs: Sequence[StmLog]) -> StmLog:
         semantics=_joined(log.semantics for log in logs),
         gap=None,
         records=sum(log.records for log in logs),
-        counts=_summed(log.counts for log in logs),
-        with_marker=_summed(log.with_marker for log in logs),
+        counts=reduce(added, (log.counts for log in logs)),
+        with_marker=reduce(added, (log.with_marker for log in logs)),
         threads=sum(log.threads for log in logs),
         first_ns=first_ns,
         last_ns=last_ns,
         span_ns=last_ns - first_ns,
         backward_timestamps=sum(log.backward_timestamps for log in logs),
-        totals=replace(_totals([log.totals for log in logs]), total_ns=last_ns - first_ns),
+        totals=replace(reduce(added, (log.totals for log in logs)), total_ns=last_ns - first_ns),
         conflicts=_merged([each for log in logs for each in log.conflicts]),
         commits_over_time=add_up([log.commits_over_time for log in with_records]),
         aborts_over_time=add_up([log.aborts_over_time for log in with_records]),
@@ -88,34 +89,6 @@ def _name(logs: Sequence[StmLog]) -> str:
 
 def _joined(names: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(names))
-
-
-def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    sums: dict[str, int] = {}
-    for each in counts:
-        for name, count in each.items():
-            sums[name] = sums.get(name, 0) + count
-    return sums
-
-
-def _totals(totals: Sequence[LogTotals]) -> LogTotals:
-    others = {"waits", "committed_runs", "aborted_runs"}
-    numbers = {
-        field.name: sum(getattr(each, field.name) for each in totals)
-        for field in fields(LogTotals)
-        if field.name not in others
-    }
-    waits: dict[str, tuple[int, int]] = {}
-    for each in totals:
-        for kind, (ns, count) in each.waits.items():
-            before_ns, before = waits.get(kind, (0, 0))
-            waits[kind] = (before_ns + ns, before + count)
-    return LogTotals(
-        **numbers,
-        waits=waits,
-        committed_runs=total(each.committed_runs for each in totals),
-        aborted_runs=total(each.aborted_runs for each in totals),
-    )
 
 
 def _merged(conflicts: Sequence[Conflict]) -> tuple[Conflict, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from gilscope.model.fieldwise import added, larger, left
 from gilscope.model.histogram import EMPTY, Histogram, total
 from gilscope.model.stm_log import LogFile
 from gilscope.stm_log.markers import without_offset
@@ -24,18 +25,7 @@ class Loss:
     count: int = 0
 
     def __add__(self, other: "Loss") -> "Loss":
-        return Loss(
-            self.lost_ns + other.lost_ns,
-            self.paused_ns + other.paused_ns,
-            self.count + other.count,
-        )
-
-    def __sub__(self, earlier: "Loss") -> "Loss":
-        return Loss(
-            self.lost_ns - earlier.lost_ns,
-            self.paused_ns - earlier.paused_ns,
-            self.count - earlier.count,
-        )
+        return added(self, other)
 
     @property
     def ns(self) -> int:
@@ -64,40 +54,11 @@ class LogSums:
     """How often what could not be understood was met, by reason."""
 
     def __add__(self, other: "LogSums") -> "LogSums":
-        return LogSums(
-            self.records + other.records,
-            self.commits + other.commits,
-            self.aborts + other.aborts,
-            self.committed_runs + other.committed_runs,
-            self.aborted_runs + other.aborted_runs,
-            self.minor_gc_ns + other.minor_gc_ns,
-            self.major_gc_ns + other.major_gc_ns,
-            _added(self.waits_ns, other.waits_ns),
-            {
-                place: self.losses.get(place, _NOTHING) + other.losses.get(place, _NOTHING)
-                for place in {**self.losses, **other.losses}
-            },
-            _added(self.errors, other.errors),
-        )
+        return added(self, other)
 
     def __sub__(self, earlier: "LogSums") -> "LogSums":
         """Return what has come since *earlier*, which must be older sums of the same logs."""
-        return LogSums(
-            self.records - earlier.records,
-            self.commits - earlier.commits,
-            self.aborts - earlier.aborts,
-            self.committed_runs - earlier.committed_runs,
-            self.aborted_runs - earlier.aborted_runs,
-            self.minor_gc_ns - earlier.minor_gc_ns,
-            self.major_gc_ns - earlier.major_gc_ns,
-            _left(self.waits_ns, earlier.waits_ns),
-            {
-                place: loss - earlier.losses.get(place, _NOTHING)
-                for place, loss in self.losses.items()
-                if loss != earlier.losses.get(place)
-            },
-            _left(self.errors, earlier.errors),
-        )
+        return left(self, earlier)
 
     def at_least(self, shown: "LogSums") -> "LogSums":
         """Return these sums, but where *shown* has more, as much as that.
@@ -105,21 +66,7 @@ class LogSums:
         The first records of a log may turn out to be of another table of events than they seemed
         to be. Only then any of its sums become smaller, and counters must not.
         """
-        return LogSums(
-            max(self.records, shown.records),
-            max(self.commits, shown.commits),
-            max(self.aborts, shown.aborts),
-            _larger(self.committed_runs, shown.committed_runs),
-            _larger(self.aborted_runs, shown.aborted_runs),
-            max(self.minor_gc_ns, shown.minor_gc_ns),
-            max(self.major_gc_ns, shown.major_gc_ns),
-            _maxima(self.waits_ns, shown.waits_ns),
-            {
-                place: _dearer(self.losses.get(place, _NOTHING), shown.losses.get(place, _NOTHING))
-                for place in {**self.losses, **shown.losses}
-            },
-            _maxima(self.errors, shown.errors),
-        )
+        return larger(self, shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,29 +142,3 @@ def _errors(file: LogFile) -> dict[str, int]:
         "gap": max(0, len(file.logs) - 1) + (file.trailing_gap is not None),
         "unknown_event": unknown,
     }
-
-
-def _added(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
-
-
-def _left(now: Mapping[str, int], earlier: Mapping[str, int]) -> dict[str, int]:
-    left = {name: count - earlier.get(name, 0) for name, count in now.items()}
-    return {name: count for name, count in left.items() if count}
-
-
-def _maxima(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    return {name: max(one.get(name, 0), other.get(name, 0)) for name in {**one, **other}}
-
-
-def _larger(one: Histogram, other: Histogram) -> Histogram:
-    slots = tuple(map(max, one.slots, other.slots))
-    return Histogram(slots, max(one.sum_ns, other.sum_ns))
-
-
-def _dearer(one: Loss, other: Loss) -> Loss:
-    return Loss(
-        max(one.lost_ns, other.lost_ns),
-        max(one.paused_ns, other.paused_ns),
-        max(one.count, other.count),
-    )
