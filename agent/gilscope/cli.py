@@ -12,7 +12,7 @@ from typing import NoReturn, Protocol
 import gilscope
 from gilscope.commands import doctor, export, record, serve, stm, top
 from gilscope.doctor.explain import explained
-from gilscope.errors import GilscopeError, NotPython
+from gilscope.errors import GilscopeError, NotPython, exit_codes
 from gilscope.system import ending
 from gilscope.system.shortage import explained_shortage
 from gilscope.text.printable import printable
@@ -22,16 +22,8 @@ __all__ = ["COMMANDS", "build_parser", "main"]
 _DESCRIPTION = (
     "Show which threads of running Python processes wait for the GIL, how long, and after what."
 )
-_EXIT_CODES = """\
-exit codes:
-  0 done   1 unexpected   2 usage   3 no such process or not Python   4 GIL code not found
-  5 not permitted   6 kernel or BCC missing   7 free-threaded: no GIL   8 unsupported Python
-  9 cannot listen   10 not an STM log   11 web configuration   12 files differ
-  13 no process to be seen   14 memory of the process does not answer
-  (record -- COMMAND passes the command's own exit code on)
-"""
-
-
+_LONGEST_LINE = 90
+"""Of the list of exit codes."""
 _SHELL_BASE = 128
 """A shell's exit code for a program that signal N has ended is this and N."""
 _UNEXPECTED = 1
@@ -77,7 +69,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="gilscope",
         description=_DESCRIPTION,
-        epilog=_EXIT_CODES,
+        epilog=_exit_codes(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"gilscope {gilscope.__version__}")
@@ -93,6 +85,16 @@ def build_parser() -> argparse.ArgumentParser:
             )
         )
     return parser
+
+
+def _exit_codes() -> str:
+    lines = ["exit codes:", ""]
+    for code, words in exit_codes().items():
+        entry = f"{code} {words}"
+        if lines[-1] and len(lines[-1]) + len(entry) > _LONGEST_LINE:
+            lines.append("")
+        lines[-1] += f"  {entry}" if not lines[-1] else f"   {entry}"
+    return "\n".join([*lines, "  (record -- COMMAND passes the command's own exit code on)", ""])
 
 
 def main(argv: Sequence[str] | None = None) -> int:

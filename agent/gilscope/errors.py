@@ -1,5 +1,7 @@
 """The situations in which gilscope gives up, each with its exit code and its remedy."""
 
+from collections.abc import Mapping
+
 from gilscope.text.printable import printable_lines
 
 __all__ = [
@@ -18,7 +20,12 @@ __all__ = [
     "NotPermitted",
     "NotPython",
     "UnsupportedPython",
+    "exit_codes",
 ]
+
+
+_ANY = {0: "done", 1: "unexpected", 2: "usage"}
+"""The exit codes that stand for no situation of their own."""
 
 
 class GilscopeError(Exception):
@@ -30,6 +37,8 @@ class GilscopeError(Exception):
     """
 
     exit_code = 1
+    exit_words = ""
+    """What `gilscope --help` says of that code."""
     remedy = ""
 
     def __init__(self, message: str, *, remedy: str | None = None) -> None:
@@ -42,6 +51,7 @@ class NotPython(GilscopeError):
     """There is no such process, or it does not run a Python interpreter."""
 
     exit_code = 3
+    exit_words = "no such process or not Python"
     remedy = "List the Python processes of this host with: gilscope doctor --all"
 
 
@@ -49,6 +59,7 @@ class GilCodeNotFound(GilscopeError):
     """The interpreter is CPython with a GIL, but its code could not be located with certainty."""
 
     exit_code = 4
+    exit_words = "GIL code not found"
     remedy = (
         "gilscope attaches only where it is certain. Install the debug symbols of this interpreter "
         "(on Debian: apt install python3-dbg) and try again, or report the build."
@@ -59,6 +70,7 @@ class NotPermitted(GilscopeError):
     """The kernel refused something that gilscope needs."""
 
     exit_code = 5
+    exit_words = "not permitted"
     remedy = (
         "Run as root, or grant CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; "
         "`gilscope doctor` names the one that is missing."
@@ -69,6 +81,7 @@ class KernelOrBccMissing(GilscopeError):
     """The kernel, its BPF support, the headers or BCC itself is missing or too old."""
 
     exit_code = 6
+    exit_words = "kernel or BCC missing"
     remedy = "`gilscope doctor` says what is missing and the command that installs it."
 
 
@@ -82,6 +95,7 @@ class NoGil(GilscopeError):
     """A free-threaded build: there is no GIL to wait for."""
 
     exit_code = 7
+    exit_words = "free-threaded: no GIL"
     remedy = "A free-threaded Python has no GIL; trace a build without --disable-gil instead."
 
 
@@ -89,6 +103,7 @@ class UnsupportedPython(GilscopeError):
     """A Python whose lock gilscope does not know: CPython 2 and 3.0 to 3.7, PyPy, or too new."""
 
     exit_code = 8
+    exit_words = "unsupported Python"
     remedy = "gilscope knows the GIL of CPython 3.8 to 3.15."
 
 
@@ -96,6 +111,7 @@ class CannotListen(GilscopeError):
     """The address to serve on is taken or not available."""
 
     exit_code = 9
+    exit_words = "cannot listen"
     remedy = "Choose another address with --listen HOST:PORT."
 
 
@@ -109,6 +125,7 @@ class NotAnStmLog(GilscopeError):
     """A file that cannot be read, or that no PyPy-STM has written."""
 
     exit_code = 10
+    exit_words = "not an STM log"
     remedy = "PyPy-STM writes a log when PYPYSTM names a file: PYPYSTM=app.log pypy-stm app.py"
 
 
@@ -116,6 +133,7 @@ class InvalidWebConfig(GilscopeError):
     """The web configuration file cannot be read, or asks for what cannot be done."""
 
     exit_code = 11
+    exit_words = "web configuration"
     remedy = "The format is that of Prometheus' exporters; gilscope-serve(8) says what of it works."
 
 
@@ -123,6 +141,7 @@ class FilesDiffer(GilscopeError):
     """Files that would be overwritten have another content than what is to be written."""
 
     exit_code = 12
+    exit_words = "files differ"
     remedy = "Overwrite them with --force, or choose another folder."
 
 
@@ -130,6 +149,7 @@ class NoProcesses(GilscopeError):
     """gilscope is alone in a pid namespace of its own: there is nothing that it could trace."""
 
     exit_code = 13
+    exit_words = "no process to be seen"
     remedy = (
         "Share the pid namespace of what is to be traced: docker run --pid container:TARGET ..., "
         "Kubernetes: shareProcessNamespace: true"
@@ -140,7 +160,14 @@ class MemoryUnanswered(GilscopeError):
     """A process has memory that does not answer, so it is left alone."""
 
     exit_code = 14
+    exit_words = "memory of the process does not answer"
     remedy = (
         "A page of it comes from a file system, a swap device or a program that hangs: `mount` and "
         "`dmesg` tell which. Try again when that has been mended."
     )
+
+
+def exit_codes() -> Mapping[int, str]:
+    """Return every exit code of gilscope's own, with a few words each, in their order."""
+    found = {kind.exit_code: kind.exit_words for kind in GilscopeError.__subclasses__()}
+    return dict(sorted({**found, **_ANY}.items()))
