@@ -1,7 +1,5 @@
 """The report on STM logs as one HTML file that needs nothing else and runs no script."""
 
-import base64
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +8,7 @@ from markupsafe import Markup
 import gilscope
 from gilscope.model.histogram import Histogram
 from gilscope.model.stm_log import LogGroup, StmLog, StmReport
+from gilscope.reports.html.document import END, head
 from gilscope.reports.html.durations import duration_chart
 from gilscope.reports.html.markup import asset, joined, large_figure, share, tag, text, time_lost
 from gilscope.reports.stm_log.html_plots import conflicts_plot, ends_plot, time_parts, times_plot
@@ -26,24 +25,9 @@ _NS_PER_S = 1_000_000_000
 def render(report: StmReport) -> Markup:
     """Return the page; it loads nothing, and no script may run in it."""
     style = asset(_PARTS / "report.css") + asset(_PARTS / "stm_log.css")
-    return joined((*_head(report, style), *_body(report), Markup("</body></html>\n")), "\n")
-
-
-def _head(report: StmReport, style: Markup) -> Iterator[Markup]:
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    # What stands in a log is on this page, so that nothing in it may act.
-    policy = Markup(
-        "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'"
-    ).format(digest)
     names = ", ".join(group.summary.name for group in report.groups)
-    yield Markup("<!doctype html>")
-    yield Markup('<html lang="en"><head><meta charset="utf-8">')
-    yield Markup('<meta http-equiv="Content-Security-Policy" content="{}">').format(policy)
-    yield Markup('<meta name="viewport" content="width=device-width, initial-scale=1">')
-    yield Markup('<meta name="color-scheme" content="light dark">')
-    yield Markup('<meta name="referrer" content="no-referrer">')
-    yield tag("title", "STM report: ", text(names))
-    yield Markup("<style>{}</style></head><body>").format(style)
+    title = Markup("STM report: ") + text(names)
+    return joined((*head(title, style), *_body(report), END), "\n")
 
 
 def _body(report: StmReport) -> Iterator[Markup]:

@@ -1,7 +1,5 @@
 """The landing page of ``serve``: which processes are traced, and what they wait for lately."""
 
-import base64
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +10,7 @@ from markupsafe import Markup
 import gilscope
 from gilscope.model.gil import Observation, Refusal
 from gilscope.model.transactions import StmObservation
+from gilscope.reports.html.document import digest
 from gilscope.reports.html.markup import asset, joined, tag, text
 from gilscope.series.blocking import Lately
 from gilscope.series.recent import Curve
@@ -32,14 +31,9 @@ _STYLE = asset(_HERE.with_suffix(".css"))
 _SCRIPT = asset(_HERE.with_suffix(".js"))
 
 
-def _digest(content: str) -> str:
-    digest = hashlib.sha256(content.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
 # What traced processes call themselves is on this page, so that nothing but these two may act.
 POLICY = (
-    f"default-src 'none'; style-src {_digest(_STYLE)}; script-src {_digest(_SCRIPT)}; "
+    f"default-src 'none'; style-src '{digest(_STYLE)}'; script-src '{digest(_SCRIPT)}'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 """The value of Content-Security-Policy to send the page with."""

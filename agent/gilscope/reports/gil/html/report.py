@@ -1,7 +1,5 @@
 """The report of a recording as one HTML file that needs nothing else."""
 
-import base64
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from gilscope.reports.gil.html.threads import (
     interpreters_section,
     threads_section,
 )
+from gilscope.reports.html.document import END, head
 from gilscope.reports.html.durations import durations_section
 from gilscope.reports.html.markup import asset, embedded_json, joined, tag, text
 
@@ -30,25 +29,9 @@ _PARTS = Path(__file__).parents[2] / "html"
 def render(recording: Recording) -> Markup:
     """Return the page; it loads nothing, and runs no script but its own."""
     style, script = asset(_PARTS / "report.css"), asset(_PARTS / "report.js")
-    end = Markup("</body></html>\n")
-    return joined((*_head(recording, style, script), *_body(recording, script), end), "\n")
-
-
-def _head(recording: Recording, style: Markup, script: Markup) -> Iterator[Markup]:
-    # What the traced process calls itself is on this page, so that nothing but these two may act.
-    policy = Markup(
-        "default-src 'none'; style-src '{}'; script-src '{}'; "
-        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
-    ).format(_digest(style), _digest(script))
     process = recording.observation.process
-    yield Markup("<!doctype html>")
-    yield Markup('<html lang="en"><head><meta charset="utf-8">')
-    yield Markup('<meta http-equiv="Content-Security-Policy" content="{}">').format(policy)
-    yield Markup('<meta name="viewport" content="width=device-width, initial-scale=1">')
-    yield Markup('<meta name="color-scheme" content="light dark">')
-    yield Markup('<meta name="referrer" content="no-referrer">')
-    yield tag("title", "GIL report: ", text(process.name), f", pid {process.pid}")
-    yield Markup("<style>{}</style></head><body>").format(style)
+    title = Markup("GIL report: {}, pid {}").format(text(process.name), process.pid)
+    return joined((*head(title, style, script), *_body(recording, script), END), "\n")
 
 
 def _body(recording: Recording, script: Markup) -> Iterator[Markup]:
@@ -76,8 +59,3 @@ def _body(recording: Recording, script: Markup) -> Iterator[Markup]:
     data = report_data(totals, recording.sources, pairs, names)
     yield tag("script", embedded_json(data), type="application/json", id="data")
     yield tag("script", script)
-
-
-def _digest(content: str) -> str:
-    digest = hashlib.sha256(content.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
