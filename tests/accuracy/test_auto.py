@@ -13,7 +13,8 @@ from gilscope.budget.trap_costs import TrapCosts
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Mode, Observation
+from gilscope.model.gil import Observation
+from gilscope.model.kinds import Mode
 from support.interpreters.known import Interpreter, Unavailable, find_interpreter
 from support.tracing.hold_windows import assert_sound, holds_of, observed_ns, tracing
 from support.tracing.trace import command_of, looked_after, observation_of

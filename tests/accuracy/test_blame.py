@@ -16,7 +16,7 @@ from accuracy.blame_truth import (
     lost_by,
     told,
 )
-from gilscope.model.gil import Kind
+from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_FRAME, Stack, StackState
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]

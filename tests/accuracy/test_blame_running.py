@@ -15,7 +15,8 @@ from accuracy.blame_truth import (
     lines_marked,
     lost_by,
 )
-from gilscope.model.gil import Edge, Kind
+from gilscope.model.gil import Edge
+from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_FRAME, Stack, StackState
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]

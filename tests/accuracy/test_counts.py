@@ -9,8 +9,9 @@ import pytest
 from accuracy.holds_truth import Wait, Witness, assert_same_lengths
 from accuracy.truth import ExactCounts, exact_counts, started, thread_truths
 from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Cause, Kind, Observation
+from gilscope.model.gil import Observation
 from gilscope.model.histogram import total
+from gilscope.model.kinds import Cause, Kind
 from support.interpreters.known import ALL_INTERPRETERS, ONE_PER_MINOR, Interpreter
 from support.tracing.trace import command_of, looked_after, missed_events, observation_of
 

@@ -11,8 +11,9 @@ from gilscope.budget.trap_costs import TrapCosts
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Mode, Observation, ThreadTotals
+from gilscope.model.gil import Observation, ThreadTotals
 from gilscope.model.histogram import total
+from gilscope.model.kinds import Mode
 from support.interpreters.known import ALL_INTERPRETERS, ONE_PER_MINOR, Interpreter
 from support.tracing.hold_windows import (
     assert_adds_up,

@@ -8,7 +8,8 @@ import pytest
 from accuracy.holds_truth import Holds, Witness
 from accuracy.truth import ThreadTruth, Waits, known_waits, started
 from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Cause, Kind, Tally, ThreadTotals
+from gilscope.model.gil import Tally, ThreadTotals
+from gilscope.model.kinds import Cause, Kind
 from support.interpreters.known import ALL_INTERPRETERS, Interpreter, find_interpreter
 from support.tracing.trace import command_of, looked_after, missed_events, observation_of
 

@@ -10,7 +10,7 @@ from accuracy.truth import started, thread_truths
 from gilscope.bpf.features import Features
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.hold_windows import CONTENTION, ObservationPlan
-from gilscope.model.gil import Mode
+from gilscope.model.kinds import Mode
 from support.interpreters.builds import build
 from support.tracing.bpf_tables import held_of
 from support.tracing.hold_windows import assert_adds_up, assert_sound, held_by, holds_of, tracing

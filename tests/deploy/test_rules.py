@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from gilscope.gil.abi import Loss
-from gilscope.model.gil import Kind
 from gilscope.model.histogram import BOUNDS_NS
+from gilscope.model.kinds import Kind
 from support.paths import AGENT, ROOT
 from support.prometheus.rules import (
     RULES,

@@ -15,7 +15,8 @@ from gilscope.exporter.stm_log import ERRORS
 from gilscope.gil.abi import Loss
 from gilscope.metrics import FAMILIES
 from gilscope.model.diagnosis import Status
-from gilscope.model.gil import Cause, Kind, Recording, Refusal
+from gilscope.model.gil import Recording, Refusal
+from gilscope.model.kinds import Cause, Kind
 from gilscope.model.stack import StackState
 from gilscope.naming.sites import IN_WORDS
 from gilscope.reports.gil import json as json_report

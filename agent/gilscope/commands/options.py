@@ -5,7 +5,7 @@ import re
 
 from gilscope.commands.numbers import pid_number
 from gilscope.discovery.scanner import Choice, choose_all, choose_matching, choose_pids
-from gilscope.model.gil import Mode
+from gilscope.model.kinds import Mode
 
 __all__ = [
     "add_method_option",

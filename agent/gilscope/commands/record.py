@@ -34,7 +34,8 @@ from gilscope.gil.target import inspect
 from gilscope.gil.tracing.command import HeldCommand
 from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Mode, Observation, Process, ProcessTotals, Recording
+from gilscope.model.gil import Observation, Process, ProcessTotals, Recording
+from gilscope.model.kinds import Mode
 from gilscope.model.stack import Frame
 from gilscope.process.files.source_files import SourceLines
 from gilscope.runtimes.cpython.sites.cache import SiteCache, default_folder

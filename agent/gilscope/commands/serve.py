@@ -32,7 +32,7 @@ from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.program import begin_loading
 from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Mode
+from gilscope.model.kinds import Mode
 from gilscope.runtimes.cpython.sites.cache import SiteCache, default_folder
 from gilscope.series.blocking import DEFAULT_PAIRS
 from gilscope.system import ending

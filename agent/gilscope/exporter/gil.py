@@ -9,15 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gilscope import metrics
 from gilscope.exporter.samples import Labels, Series, process_labels
-from gilscope.model.gil import (
-    ENDED_INTERPRETER,
-    Cause,
-    GilTotals,
-    Observation,
-    ThreadTotals,
-    TracingCost,
-)
+from gilscope.model.gil import ENDED_INTERPRETER, GilTotals, Observation, ThreadTotals, TracingCost
 from gilscope.model.histogram import EMPTY, Histogram
+from gilscope.model.kinds import Cause
 from gilscope.series.blocking import BlameSeries, BlockingSeries
 from gilscope.series.roles import RoleFigures
 

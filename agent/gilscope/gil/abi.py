@@ -6,8 +6,8 @@
 from typing import Final
 
 from gilscope.bpf.abi import CEnum, CStruct, Member, Row, SharedEnum, constants, header
-from gilscope.model.gil import Cause, Kind
 from gilscope.model.histogram import SLOTS
+from gilscope.model.kinds import Cause, Kind
 from gilscope.model.numbered import Numbered
 from gilscope.runtimes.cpython import layout
 

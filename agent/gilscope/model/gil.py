@@ -2,33 +2,28 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
 from gilscope.model.histogram import Histogram
-from gilscope.model.numbered import Numbered
-from gilscope.model.stack import UNKNOWN_STACK, Stack
+from gilscope.model.kinds import Cause, Kind
+from gilscope.model.stack import Stack
+from gilscope.model.timeline import Timeline
 
 __all__ = [
     "ENDED_INTERPRETER",
-    "Cause",
     "Culprit",
     "Edge",
     "Gil",
     "GilTotals",
     "HoldTotals",
-    "Kind",
-    "Mode",
     "Observation",
     "Process",
     "ProcessTotals",
     "Record",
     "Recording",
     "Refusal",
-    "Span",
     "Tally",
     "ThreadTotals",
-    "Timeline",
     "TracingCost",
 ]
 
@@ -48,39 +43,6 @@ class Gil:
     """Run-time address of its ``cond`` member: the lock's identity within the process."""
     interpreter_id: int
     """The id of the interpreter that owns it; 0 is the main one."""
-
-
-class Mode(Enum):
-    """How closely processes are observed."""
-
-    CONTENTION = "contention"
-    """Waits only; what nobody waits for costs nothing."""
-    FULL = "full"
-    """Every hold as well."""
-    AUTO = "auto"
-    """Waits always, holds in windows of full mode, as a budget allows."""
-
-
-class Cause(Numbered):
-    """Why a thread waits for the GIL."""
-
-    BLOCKING_CALL = "blocking_call", 0
-    """It came back from a call that had released the GIL."""
-    PREEMPTION = "preemption", 1
-    """The evaluation loop made it yield."""
-    UNKNOWN = "unknown", 2
-    """This build's evaluation loop could not be told apart from other callers."""
-
-
-class Kind(Numbered):
-    """What kind of loss a wait was: its cause, or a convoy."""
-
-    BLOCKING_CALL = "GIL_BLOCKING_CALL", 0
-    """Short, on the way back from a blocking call."""
-    PREEMPTION = "GIL_PREEMPTION", 1
-    UNKNOWN = "GIL_UNKNOWN", 2
-    CONVOY = "GIL_CONVOY", 3
-    """On the way back from a blocking call, and at least one switch interval long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,32 +77,6 @@ class Culprit:
     drop_latency: Tally
     """Request to release, of the requests that took longer than the threshold."""
     longest_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """One wait or one hold of one thread, for the timeline."""
-
-    tid: int
-    interpreter_id: int
-    began_ns: int
-    ended_ns: int
-    """Both CLOCK_MONOTONIC."""
-    kind: Kind | None
-    """Of a wait; None: it is a hold."""
-    stack: Stack = UNKNOWN_STACK
-    """Where the waiting thread stood; holds have none."""
-    holder: Stack = UNKNOWN_STACK
-    """Where the thread stood that a wait was begun behind."""
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """Waits, and in full mode holds, one by one in the order of their ends."""
-
-    spans: tuple[Span, ...]
-    dropped: int
-    """How many more there were, which nobody could take over in time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gilscope.model.gil import Culprit, Edge, Kind, Observation, ProcessTotals, Tally
+from gilscope.model.gil import Culprit, Edge, Observation, ProcessTotals, Tally
+from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
 from gilscope.naming.sites import SiteNames
 from gilscope.series.ledger import Labels, Ledger, Line

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gilscope.model.gil import Kind
+from gilscope.model.kinds import Kind
 from gilscope.model.stack import Frame, Stack
 from gilscope.naming.sites import IN_WORDS, SiteNames
 from gilscope.text.printable import printable

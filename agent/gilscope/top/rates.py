@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gilscope.model.gil import Edge, Kind, Observation, Process, ProcessTotals, Tally, ThreadTotals
+from gilscope.model.gil import Edge, Observation, Process, ProcessTotals, Tally, ThreadTotals
+from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
 
 __all__ = ["PairRates", "ProcessRates", "RoleRates", "rates"]

@@ -8,8 +8,9 @@ import pytest
 
 from accuracy.truth import Answer, started
 from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Cause, GilTotals, Kind
+from gilscope.model.gil import GilTotals
 from gilscope.model.histogram import total
+from gilscope.model.kinds import Cause, Kind
 from support.commands.gilscope import gilscope_started
 from support.commands.serve import serving
 from support.interpreters.builds import build

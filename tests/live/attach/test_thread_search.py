@@ -7,7 +7,8 @@ from contextlib import contextmanager
 import pytest
 
 from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Kind, Observation
+from gilscope.model.gil import Observation
+from gilscope.model.kinds import Kind
 from support.tracing.trace import looked_after, observation_of
 
 pytestmark = pytest.mark.live

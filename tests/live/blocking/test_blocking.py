@@ -18,8 +18,9 @@ from gilscope.gil.probes import blame_maps
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.program import Limits, begin_loading
 from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Edge, Kind, Observation, Tally
+from gilscope.model.gil import Edge, Observation, Tally
 from gilscope.model.histogram import total
+from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack, StackState
 from gilscope.process import procfs
 from gilscope.runtimes.cpython.sites.cache import SiteCache

@@ -11,7 +11,8 @@ from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Mode, Observation
+from gilscope.model.gil import Observation
+from gilscope.model.kinds import Mode
 from gilscope.runtimes.cpython.sites.cache import SiteCache
 from support.commands.gilscope import eventually
 from support.interpreters.builds import build

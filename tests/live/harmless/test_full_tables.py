@@ -10,8 +10,8 @@ from gilscope.bpf.probe import Probe
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.program import Limits, begin_loading
 from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Kind
 from gilscope.model.histogram import total
+from gilscope.model.kinds import Kind
 from gilscope.process import procfs
 from gilscope.runtimes.cpython.sites.cache import SiteCache
 from gilscope.runtimes.cpython.thread_roles import RoleReader

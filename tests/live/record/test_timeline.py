@@ -12,7 +12,9 @@ from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.program import Limits, begin_loading
 from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Kind, Mode, Observation, Tally, Timeline
+from gilscope.model.gil import Observation, Tally
+from gilscope.model.kinds import Kind, Mode
+from gilscope.model.timeline import Timeline
 from support.commands.gilscope import eventually
 from support.interpreters.known import ONE_PER_MINOR, Interpreter
 from support.tracing.hold_windows import assert_sound, held_by, tracing

@@ -15,7 +15,8 @@ from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.target import inspect
 from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Mode, Observation, Tally
+from gilscope.model.gil import Observation, Tally
+from gilscope.model.kinds import Mode
 from gilscope.runtimes.cpython.sites.cache import SiteCache
 from support.commands.gilscope import eventually
 from support.commands.serve import Scrape, serving

@@ -16,7 +16,8 @@ from gilscope.gil.tracing import hold_windows as full_mode_module
 from gilscope.gil.tracing import overhead
 from gilscope.gil.tracing.hold_windows import HoldWindows, ObservationPlan
 from gilscope.gil.tracing.process import AttachedProcess
-from gilscope.model.gil import Gil, Mode
+from gilscope.model.gil import Gil
+from gilscope.model.kinds import Mode
 from support.gil.lock_model import COND, OTHER_COND, PID, Process
 
 __all__ = [

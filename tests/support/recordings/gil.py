@@ -4,25 +4,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gilscope.model.gil import (
-    Cause,
     Culprit,
     Edge,
     Gil,
     GilTotals,
     HoldTotals,
-    Kind,
     Observation,
     Process,
     ProcessTotals,
     Recording,
-    Span,
     Tally,
     ThreadTotals,
-    Timeline,
     TracingCost,
 )
 from gilscope.model.histogram import EMPTY, Histogram
+from gilscope.model.kinds import Cause, Kind
 from gilscope.model.stack import Frame, Stack, StackState
+from gilscope.model.timeline import Span, Timeline
 from support.recordings.durations import histogram
 
 __all__ = [

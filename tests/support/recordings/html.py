@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from gilscope.model.gil import Culprit, Edge, Kind, Recording, Tally
+from gilscope.model.gil import Culprit, Edge, Recording, Tally
+from gilscope.model.kinds import Kind
 from gilscope.model.stack import Frame, Stack, StackState
 from support.recordings.gil import CRUNCHING, MS, SERVING, convoy, full_mode, histogram, thread
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import GilTotals, HoldTotals, Mode, Observation, Tally, ThreadTotals
+from gilscope.model.gil import GilTotals, HoldTotals, Observation, Tally, ThreadTotals
+from gilscope.model.kinds import Mode
 from gilscope.runtimes.cpython.sites.cache import SiteCache
 from support.tracing.trace import missed_events
 

@@ -18,7 +18,7 @@ from gilscope.commands.outputs import (
     wants_timeline,
     write_reports,
 )
-from gilscope.model.gil import Timeline
+from gilscope.model.timeline import Timeline
 from gilscope.reports.gil.text import report as text_report
 from support.recordings.gil import with_edges
 

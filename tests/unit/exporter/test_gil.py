@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.model.gil import HoldTotals, Kind, Mode, Tally, TracingCost
+from gilscope.model.gil import HoldTotals, Tally, TracingCost
+from gilscope.model.kinds import Kind, Mode
 from support.recordings.gil import (
     MS,
     PROCESS,

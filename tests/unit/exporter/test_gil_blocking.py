@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from gilscope.exporter.exposition import encode
 from gilscope.exporter.gil import gil_families
-from gilscope.model.gil import Kind, Observation, Tally
+from gilscope.model.gil import Observation, Tally
+from gilscope.model.kinds import Kind
 from gilscope.series.blocking import BlockingSeries
 from support.recordings.gil import MS, PROCESS, observation, stack, with_edges
 from support.reports.scraped import OPEN_METRICS, PLAIN, Scrape, parse

@@ -6,8 +6,8 @@ import pytest
 
 from gilscope.bpf.abi import CStruct
 from gilscope.gil import abi
-from gilscope.model.gil import Cause, Kind
 from gilscope.model.histogram import SLOTS
+from gilscope.model.kinds import Cause, Kind
 from gilscope.model.stack import StackState
 from gilscope.runtimes.cpython import layout
 from support.c_header import compiled_numbers, compiled_struct

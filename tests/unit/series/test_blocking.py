@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.model.gil import Culprit, Edge, Kind, Observation, Tally
+from gilscope.model.gil import Culprit, Edge, Observation, Tally
+from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_STACK, Stack
 from gilscope.series.blocking import BlockingSeries, RecentPair, SlowHolder
 from support.recordings.gil import (

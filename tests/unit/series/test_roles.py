@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from random import Random
 
-from gilscope.model.gil import Kind, Tally, ThreadTotals
+from gilscope.model.gil import Tally, ThreadTotals
+from gilscope.model.kinds import Kind
 from gilscope.series.roles import MOST_ROLES, RoleAccount, RoleFigures, roles_over_time
 from support.recordings.gil import MS, thread
 

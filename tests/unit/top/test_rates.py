@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from gilscope.model.gil import Kind, Observation, ProcessTotals, Tally, ThreadTotals
+from gilscope.model.gil import Observation, ProcessTotals, Tally, ThreadTotals
+from gilscope.model.kinds import Kind
 from gilscope.top.rates import ProcessRates, RoleRates, rates
 from support.recordings.gil import (
     CRUNCHING,

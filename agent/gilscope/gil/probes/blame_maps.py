@@ -9,13 +9,8 @@ from gilscope.bpf.map import Table
 from gilscope.bpf.ringbuf import Ring
 from gilscope.gil.abi import Quota
 from gilscope.gil.probes.quotas import Quotas
-from gilscope.gil.totals.process_totals import (
-    RawEdge,
-    RawProcess,
-    RawStack,
-    Waiting,
-    waiting_since_ns,
-)
+from gilscope.gil.totals.process_totals import waiting_since_ns
+from gilscope.gil.totals.raw import RawEdge, RawProcess, RawStack, Waiting
 from gilscope.model.gil import Record
 
 __all__ = ["BlameTables"]

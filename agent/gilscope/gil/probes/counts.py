@@ -9,7 +9,7 @@ from gilscope.bpf.map import Table
 from gilscope.gil.abi import Loss
 from gilscope.gil.probes.blame_maps import BlameTables
 from gilscope.gil.probes.window import Window
-from gilscope.gil.totals.process_totals import RawProcess, RawTotals
+from gilscope.gil.totals.raw import RawProcess, RawTotals
 
 __all__ = ["CountTables"]
 

@@ -22,7 +22,7 @@ from gilscope.gil.probes.plan import Plan
 from gilscope.gil.probes.program import NEXT_PROGRAMS, begin_loading
 from gilscope.gil.probes.quotas import Quotas
 from gilscope.gil.probes.window import LockReader, Window, WindowKernel, WindowSites
-from gilscope.gil.totals.process_totals import RawTotals
+from gilscope.gil.totals.raw import RawTotals
 from gilscope.runtimes.cpython.sites.model import CallerRule
 
 __all__ = ["SLOW_DROP_NS", "GilProbe", "SlotPool"]

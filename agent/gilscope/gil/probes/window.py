@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from gilscope.bpf.map import Table
 from gilscope.bpf.map_entry import Change
 from gilscope.bpf.uprobes.hooks import Hook, Uprobes
-from gilscope.gil.totals.process_totals import Holding, RawLock
+from gilscope.gil.totals.raw import Holding, RawLock
 from gilscope.model.gil import Record
 
 __all__ = ["NEVER_OPEN", "Coverage", "LockReader", "Window", "WindowKernel", "WindowSites"]

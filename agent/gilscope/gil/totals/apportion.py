@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from typing import Generic, TypeVar
 
-from gilscope.gil.totals.process_totals import RawEdge
+from gilscope.gil.totals.raw import RawEdge
 
 __all__ = ["Apportionment"]
 

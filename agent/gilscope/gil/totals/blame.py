@@ -5,15 +5,10 @@ from dataclasses import replace
 
 from gilscope.gil.abi import RawStackState, StackId
 from gilscope.gil.totals.apportion import Apportionment
-from gilscope.gil.totals.process_totals import (
-    RawEdge,
-    RawProcess,
-    RawStack,
-    Taken,
-    kind_so_far,
-    waiting_since_ns,
-)
-from gilscope.model.gil import Culprit, Edge, Kind, Tally
+from gilscope.gil.totals.process_totals import kind_so_far, waiting_since_ns
+from gilscope.gil.totals.raw import RawEdge, RawProcess, RawStack, Taken
+from gilscope.model.gil import Culprit, Edge, Tally
+from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_FRAME, UNKNOWN_STACK, Frame, Stack, StackState
 from gilscope.naming.roles import FRAMES_FOR_ROLE
 from gilscope.runtimes.cpython.code_objects import CodeReader, is_code

@@ -7,9 +7,12 @@ from functools import cache
 from operator import attrgetter
 
 from gilscope.gil.abi import SPAN_IS_HOLD, Loss
-from gilscope.gil.totals.process_totals import RawProcess, thread_totals
-from gilscope.model.gil import ENDED_INTERPRETER, Gil, Kind, Record, Span, Timeline
+from gilscope.gil.totals.process_totals import thread_totals
+from gilscope.gil.totals.raw import RawProcess
+from gilscope.model.gil import ENDED_INTERPRETER, Gil, Record
+from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
+from gilscope.model.timeline import Span, Timeline
 
 __all__ = ["MOST_SPANS", "Timelines"]
 

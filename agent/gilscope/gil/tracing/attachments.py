@@ -15,7 +15,7 @@ from gilscope.gil.tracing.hold_windows import HoldWindows, ObservationPlan
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.gil.tracing.reader import Readings
 from gilscope.gil.tracing.wakeups import Wakeups
-from gilscope.model.gil import Mode
+from gilscope.model.kinds import Mode
 from gilscope.process import procfs
 from gilscope.process.breakpoints import addresses_of
 from gilscope.process.memory import ProcessMemory

@@ -15,7 +15,8 @@ from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.window import Window, WindowSites
 from gilscope.gil.tracing.overhead import CostAccount
 from gilscope.gil.tracing.process import AttachedProcess
-from gilscope.model.gil import Mode, TracingCost
+from gilscope.model.gil import TracingCost
+from gilscope.model.kinds import Mode
 from gilscope.process import procfs
 from gilscope.process.cpu_time import process_cpu_ns
 

@@ -12,14 +12,13 @@ from gilscope.gil.target import Hookpoint, Target
 from gilscope.gil.totals.blame import Blame
 from gilscope.gil.totals.dead_threads import DeadThreads
 from gilscope.gil.totals.process_totals import (
-    RawLock,
-    RawProcess,
     blamed_ns,
     has_exited,
     process_totals,
     thread_totals,
     unknown_gils,
 )
+from gilscope.gil.totals.raw import RawLock, RawProcess
 from gilscope.model.gil import (
     ENDED_INTERPRETER,
     Gil,

@@ -7,10 +7,10 @@ from functools import partial
 
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.totals.blame import Blame
-from gilscope.gil.totals.process_totals import RawProcess, RawStack, RawTotals
+from gilscope.gil.totals.raw import RawProcess, RawStack, RawTotals
 from gilscope.gil.totals.timeline import Timelines
 from gilscope.gil.tracing.process import AttachedProcess
-from gilscope.model.gil import Timeline
+from gilscope.model.timeline import Timeline
 from gilscope.process.memory_reader import ReadUnanswered
 
 __all__ = ["Readings"]

@@ -14,11 +14,13 @@ from gilscope.gil.probes.libc_method import ReturnSite, hook_for
 from gilscope.gil.probes.notices import Notice
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.target import Target, inspect
-from gilscope.gil.totals.process_totals import RawProcess, RawTotals, has_exited, holders
+from gilscope.gil.totals.process_totals import has_exited, holders
+from gilscope.gil.totals.raw import RawProcess, RawTotals
 from gilscope.gil.tracing.attachments import Attachments
 from gilscope.gil.tracing.hold_windows import CONTENTION, ObservationPlan
 from gilscope.gil.tracing.process import AttachedProcess
-from gilscope.model.gil import Observation, Timeline
+from gilscope.model.gil import Observation
+from gilscope.model.timeline import Timeline
 from gilscope.process.access import while_alive
 from gilscope.process.memory_reader import ReadUnanswered
 from gilscope.process.pidfd import open_pidfd

@@ -11,8 +11,9 @@ from itertools import chain
 from typing import Any
 
 import gilscope
-from gilscope.model.gil import Recording, Span, ThreadTotals, Timeline
+from gilscope.model.gil import Recording, ThreadTotals
 from gilscope.model.stack import Stack
+from gilscope.model.timeline import Span, Timeline
 from gilscope.naming.sites import SiteNames
 from gilscope.reports.gil.flame_levels import levels
 from gilscope.text.printable import printable

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import gilscope
-from gilscope.model.gil import Edge, Kind, Recording
+from gilscope.model.gil import Edge, Recording
+from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
 from gilscope.naming.sites import SiteNames
 from gilscope.reports.gil.flame_levels import ENDS, Level, levels, summed

@@ -1,6 +1,6 @@
 """What reports call the kinds of waits, and what was not counted in full."""
 
-from gilscope.model.gil import Kind
+from gilscope.model.kinds import Kind
 
 __all__ = ["KIND_NAMES", "KIND_WORDS", "LOST_WORDS"]
 

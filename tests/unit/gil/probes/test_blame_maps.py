@@ -13,7 +13,7 @@ from gilscope.gil.abi import Quota
 from gilscope.gil.probes import blame_maps as blame_tables_module
 from gilscope.gil.probes.blame_maps import BlameTables
 from gilscope.gil.probes.quotas import Quotas
-from gilscope.gil.totals.process_totals import RawEdge, RawProcess, RawStack, Waiting
+from gilscope.gil.totals.raw import RawEdge, RawProcess, RawStack, Waiting
 from gilscope.model.gil import Record
 
 _SLOT = 3

@@ -1,7 +1,7 @@
 """What was left out by lot, shared out among what was not."""
 
 from gilscope.gil.totals.apportion import Apportionment
-from gilscope.gil.totals.process_totals import RawEdge
+from gilscope.gil.totals.raw import RawEdge
 
 _Key = tuple[int, str]
 

@@ -8,8 +8,9 @@ import pytest
 
 from gilscope.gil.totals import blame as blame_module
 from gilscope.gil.totals.blame import Blame
-from gilscope.gil.totals.process_totals import RawEdge, RawProcess, RawStack, Taken, Waiting
-from gilscope.model.gil import Culprit, Edge, Kind, Tally
+from gilscope.gil.totals.raw import RawEdge, RawProcess, RawStack, Taken, Waiting
+from gilscope.model.gil import Culprit, Edge, Tally
+from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_STACK, Frame, Stack, StackState
 from gilscope.runtimes.cpython.code_objects import code_pointers
 from gilscope.text.printable import LONGEST_LABEL

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from gilscope.gil.totals.dead_threads import OTHER_ROLES, DeadThreads
-from gilscope.model.gil import Kind, Tally, ThreadTotals
+from gilscope.model.gil import Tally, ThreadTotals
+from gilscope.model.kinds import Kind
 from support.recordings.gil import MS, thread
 
 

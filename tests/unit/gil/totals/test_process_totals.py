@@ -3,16 +3,11 @@
 from typing import Any
 
 from gilscope.gil.abi import Loss
-from gilscope.gil.totals.process_totals import (
-    Holding,
-    RawLock,
-    RawProcess,
-    process_totals,
-    thread_totals,
-    unknown_gils,
-)
-from gilscope.model.gil import Cause, Gil, HoldTotals, Kind, Tally
+from gilscope.gil.totals.process_totals import process_totals, thread_totals, unknown_gils
+from gilscope.gil.totals.raw import Holding, RawLock, RawProcess
+from gilscope.model.gil import Gil, HoldTotals, Tally
 from gilscope.model.histogram import EMPTY, SLOTS, slot_of
+from gilscope.model.kinds import Cause, Kind
 
 _NOW_NS = 1_000_000_000_000
 _MS = 1_000_000

@@ -3,10 +3,12 @@
 from typing import Any
 
 from gilscope.gil.abi import Loss
-from gilscope.gil.totals.process_totals import Holding, RawLock, RawProcess
+from gilscope.gil.totals.raw import Holding, RawLock, RawProcess
 from gilscope.gil.totals.timeline import Timelines
-from gilscope.model.gil import ENDED_INTERPRETER, Gil, Kind, Record, Span, Timeline
+from gilscope.model.gil import ENDED_INTERPRETER, Gil, Record
+from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_STACK, Stack, StackState
+from gilscope.model.timeline import Span, Timeline
 from support.recordings.gil import CRUNCHING, SERVING
 
 _PID = 4711

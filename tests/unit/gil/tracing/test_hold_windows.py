@@ -7,7 +7,8 @@ from gilscope.errors import KernelOrBccMissing
 from gilscope.gil.probes.window import WindowSites
 from gilscope.gil.tracing import hold_windows as full_mode_module
 from gilscope.gil.tracing.hold_windows import CONTENTION, ObservationPlan
-from gilscope.model.gil import Gil, Mode
+from gilscope.model.gil import Gil
+from gilscope.model.kinds import Mode
 from support.gil.hold_windows_setting import (
     AUTO,
     CONTENDED,

@@ -10,11 +10,12 @@ from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.gil.abi import Loss
 from gilscope.gil.probes.window import Window
 from gilscope.gil.target import Hookpoint, Target
-from gilscope.gil.totals.process_totals import Holding, RawLock, RawProcess
+from gilscope.gil.totals.raw import Holding, RawLock, RawProcess
 from gilscope.gil.tracing import process as traced_module
 from gilscope.gil.tracing.process import AttachedProcess
-from gilscope.model.gil import ENDED_INTERPRETER, Gil, Kind, Observation, Tally, TracingCost
+from gilscope.model.gil import ENDED_INTERPRETER, Gil, Observation, Tally, TracingCost
 from gilscope.model.histogram import SLOTS
+from gilscope.model.kinds import Kind
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import DirectReads
 from gilscope.runtimes.cpython.gil_state import LockMemory

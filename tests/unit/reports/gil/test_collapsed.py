@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from gilscope.model.gil import Edge, Kind, Recording, Tally
+from gilscope.model.gil import Edge, Recording, Tally
+from gilscope.model.kinds import Kind
 from gilscope.reports.gil import collapsed
 from support.recordings.gil import CRUNCHING, SERVING, convoy, stack, with_edges
 

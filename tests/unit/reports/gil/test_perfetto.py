@@ -9,7 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from gilscope.model.gil import Gil, Recording, Span, Timeline
+from gilscope.model.gil import Gil, Recording
+from gilscope.model.timeline import Span, Timeline
 from gilscope.reports.gil import perfetto
 from support.recordings.gil import convoy, full_mode, gil, with_timeline
 

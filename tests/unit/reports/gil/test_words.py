@@ -1,7 +1,7 @@
 """What reports call things."""
 
 from gilscope.gil.abi import Loss
-from gilscope.model.gil import Kind
+from gilscope.model.kinds import Kind
 from gilscope.reports.gil.words import KIND_NAMES, KIND_WORDS, LOST_WORDS
 
 # Where one of these occurs, the recording is invalid as a whole and no number is told.

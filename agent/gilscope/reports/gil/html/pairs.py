@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from gilscope.model.gil import Edge, Kind, ProcessTotals, Tally
+from gilscope.model.gil import Edge, ProcessTotals, Tally
+from gilscope.model.kinds import Kind
 from gilscope.naming.sites import SiteNames
 from gilscope.reports.gil.words import KIND_NAMES, KIND_WORDS
 from gilscope.reports.html.markup import EMPTY, figure, share, tag, text, time_lost

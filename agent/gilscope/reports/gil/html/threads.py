@@ -8,13 +8,13 @@ from markupsafe import Markup
 from gilscope.model.gil import (
     ENDED_INTERPRETER,
     Culprit,
-    Kind,
     ProcessTotals,
     Recording,
     Tally,
     ThreadTotals,
 )
 from gilscope.model.histogram import total
+from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
 from gilscope.naming.origins import Origin, origin_of
 from gilscope.naming.sites import IN_WORDS, SiteNames

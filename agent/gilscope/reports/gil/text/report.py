@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from gilscope.model.gil import (
     ENDED_INTERPRETER,
     GilTotals,
-    Kind,
     Observation,
     ProcessTotals,
     Recording,
     Tally,
 )
 from gilscope.model.histogram import Histogram, total
+from gilscope.model.kinds import Kind
 from gilscope.reports.gil.text.blocking import edge_lines
 from gilscope.reports.gil.text.holds import (
     cost_line,

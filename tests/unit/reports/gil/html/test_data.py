@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from gilscope.model.gil import Edge, Kind, Recording, Tally
+from gilscope.model.gil import Edge, Recording, Tally
+from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_STACK, Frame, Stack
 from gilscope.naming.sites import SiteNames
 from gilscope.reports.gil.html.data import report_data

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.model.gil import Edge, Kind, Recording, Tally
+from gilscope.model.gil import Edge, Recording, Tally
+from gilscope.model.kinds import Kind
 from gilscope.model.stack import StackState
 from gilscope.naming.sites import SiteNames, role_of
 from gilscope.reports.gil.html import report as html_report

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from gilscope.model.gil import Edge, Kind, Recording, Tally
+from gilscope.model.gil import Edge, Recording, Tally
+from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_STACK, Frame, Stack, StackState
 from gilscope.reports.gil.text import report as text_report
 from gilscope.reports.gil.text.blocking import edge_lines
