@@ -18,10 +18,9 @@ _WIDTH, _BOX_WIDTH, _BOX_HEIGHT, _FLOOR_HEIGHT = 920, 108, 34, 66
 _STYLE = """\
 rect { fill: #e8eef7; stroke: #42608c; rx: 4; }
 text { font: 13px sans-serif; text-anchor: middle; fill: #1c2733; }
-text.size { font-size: 10px; fill: #566579; }
 path { fill: none; stroke: #42608c; stroke-opacity: 0.35; }
 @media (prefers-color-scheme: dark) {
-  rect { fill: #22304a; stroke: #8fb0e0; } text { fill: #e6edf6; } text.size { fill: #a9b7ca; }
+  rect { fill: #22304a; stroke: #8fb0e0; } text { fill: #e6edf6; }
   path { stroke: #8fb0e0; }
 }"""
 
@@ -92,14 +91,10 @@ def _line(upper: tuple[int, int], lower: tuple[int, int]) -> str:
 
 
 def _box(room: str, x: int, y: int) -> list[str]:
-    modules = [name for name in MODULES if name.partition(".")[0] == room]
-    count = sum(MODULES[name].name != "__init__.py" for name in modules)
     left, top = x - _BOX_WIDTH // 2, y - _BOX_HEIGHT // 2
-    words = "a module" if count == 1 else f"{count} modules"
     return [
         f'<rect x="{left}" y="{top}" width="{_BOX_WIDTH}" height="{_BOX_HEIGHT}"/>',
-        f'<text x="{x}" y="{y - 1}">{room}</text>',
-        f'<text class="size" x="{x}" y="{y + 12}">{words}</text>',
+        f'<text x="{x}" y="{y + 5}">{room}</text>',
     ]
 
 
