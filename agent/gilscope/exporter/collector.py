@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import gilscope
 from gilscope import metrics
 from gilscope.exporter.gil import gil_families
-from gilscope.exporter.samples import NS_PER_S, Series
+from gilscope.exporter.samples import Series
 from gilscope.exporter.source import Logs, Source
 from gilscope.exporter.stm_log import stm_families
 from gilscope.exporter.transactions import stm_live_families
@@ -18,6 +18,7 @@ from gilscope.model.gil import Observation, Refusal
 from gilscope.model.transactions import StmObservation
 from gilscope.series.blocking import DEFAULT_PAIRS, BlockingSeries
 from gilscope.series.conflicts import ConflictSeries
+from gilscope.text.units import NS_PER_S
 
 __all__ = ["AgentCollector", "agent_families"]
 

@@ -12,9 +12,10 @@ from itertools import accumulate
 
 from prometheus_client.exposition import choose_encoder
 
-from gilscope.exporter.samples import NS_PER_S, Labels, Series
+from gilscope.exporter.samples import Labels, Series
 from gilscope.metrics import PROCESS_LABELS, Family
 from gilscope.model.histogram import BOUNDS_NS, Histogram, slot_of
+from gilscope.text.units import NS_PER_S
 
 __all__ = ["encode", "head", "metrics_of", "negotiate"]
 

@@ -7,10 +7,10 @@ from gilscope.metrics import Family
 from gilscope.model.gil import Process
 from gilscope.model.histogram import Histogram
 from gilscope.text.printable import LONGEST_LABEL, label
+from gilscope.text.units import NS_PER_S
 
-__all__ = ["NS_PER_S", "Labels", "Series", "log_label", "process_labels"]
+__all__ = ["Labels", "Series", "log_label", "process_labels"]
 
-NS_PER_S = 1_000_000_000
 
 _MARK: Final = 13
 """Characters that tell logs apart whose names are no labels as they are."""

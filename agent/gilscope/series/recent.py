@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Generic, TypeVar
 
+from gilscope.text.units import NS_PER_S
+
 __all__ = ["WINDOW_NS", "Curve", "History", "Stretch", "Totals"]
 
-_S: Final = 1_000_000_000
-WINDOW_NS: Final = 300 * _S
+WINDOW_NS: Final = 300 * NS_PER_S
 """So far back it reaches."""
-_APART_NS: Final = 4 * _S
+_APART_NS: Final = 4 * NS_PER_S
 """Looks that follow one another more closely are not kept: who scrapes every 5 s is followed."""
-_LATELY_NS: Final = 8 * _S
+_LATELY_NS: Final = 8 * NS_PER_S
 """The figure of now is of the time since the last look that is at least so old."""
 _MOST_LOOKS: Final = WINDOW_NS // _APART_NS + 2
 _MOST_KEYS: Final = 200

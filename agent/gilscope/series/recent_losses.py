@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from gilscope.series.ledger import Line
+from gilscope.text.units import NS_PER_S
 
 __all__ = ["RecentLosses"]
 
-_S: Final = 1_000_000_000
-_LONGEST_NS: Final = 75 * _S
+_LONGEST_NS: Final = 75 * NS_PER_S
 """So much longer than a minute that who scrapes once a minute has a period, too."""
-_SHORTEST_NS: Final = _S
-_APART_NS: Final = 15 * _S
+_SHORTEST_NS: Final = NS_PER_S
+_APART_NS: Final = 15 * NS_PER_S
 """Looks that follow one another more closely are not kept."""
 
 

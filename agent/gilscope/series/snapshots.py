@@ -1,12 +1,9 @@
 """Looks at a process in even distances, few enough to be kept however long it is recorded."""
 
-from typing import Final
-
 from gilscope.model.gil import Observation
+from gilscope.text.units import NS_PER_S
 
 __all__ = ["SnapshotSeries"]
-
-_NS_PER_S: Final = 1_000_000_000
 
 
 class SnapshotSeries:
@@ -15,7 +12,7 @@ class SnapshotSeries:
     def __init__(self, began_ns: int, most: int = 120) -> None:
         """Begin at *began_ns*, and keep at most *most* looks."""
         self._most = most
-        self._interval_ns = _NS_PER_S
+        self._interval_ns = NS_PER_S
         self._due_ns = began_ns + self._interval_ns
         self._kept: list[Observation] = []
 

@@ -1,8 +1,8 @@
 """Times, sizes and shares as people read them."""
 
-__all__ = ["megabytes", "percent", "seconds", "short_duration"]
+__all__ = ["NS_PER_S", "megabytes", "percent", "seconds", "short_duration"]
 
-_NS_PER_S = 1_000_000_000
+NS_PER_S = 1_000_000_000
 _BYTES_PER_MB = 1_000_000
 _UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns"))
 _THREE_DIGITS = 999.5
@@ -12,7 +12,7 @@ _LEAST_PERCENT = 0.01
 
 def seconds(ns: int) -> str:
     """Return *ns* in seconds to the millisecond: ``4.213s``."""
-    return f"{ns / _NS_PER_S:.3f}s"
+    return f"{ns / NS_PER_S:.3f}s"
 
 
 def short_duration(ns: int) -> str:

@@ -1,8 +1,9 @@
 """Figures of the live view: plain numbers whose units stand in the head of their column."""
 
+from gilscope.text.units import NS_PER_S
+
 __all__ = ["a_second", "milliseconds", "percent", "seconds", "share", "small_percent"]
 
-_NS_PER_S = 1_000_000_000
 _NS_PER_MS = 1_000_000
 _MS_PER_S = 1_000
 _PERCENT = 100
@@ -27,7 +28,7 @@ def milliseconds(ns: float) -> str:
 
 def seconds(ns: float) -> str:
     """Return *ns* in seconds: ``12.3``."""
-    return _tenths(ns / _NS_PER_S)
+    return _tenths(ns / NS_PER_S)
 
 
 def percent(part: float) -> str:

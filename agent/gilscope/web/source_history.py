@@ -12,13 +12,13 @@ from gilscope.model.transactions import StmObservation
 from gilscope.series.blocking import BlockingSeries
 from gilscope.series.recent import Curve, History, Totals
 from gilscope.stm_log.sums import FollowedLog
+from gilscope.text.units import NS_PER_S
 
 __all__ = ["SourceHistory"]
 
 _log = logging.getLogger(__name__)
 
-_S = 1_000_000_000
-_UNWATCHED_NS = 10 * _S
+_UNWATCHED_NS = 10 * NS_PER_S
 _BEAT_S = 6.0
 _UNKNOWN = -1
 _MOST_LAG = 0.05
@@ -123,7 +123,7 @@ class SourceHistory:
 
         *beat* is called again and again.
         """
-        while not stopped.wait(min(self._due_ns() / _S, _BEAT_S)):
+        while not stopped.wait(min(self._due_ns() / NS_PER_S, _BEAT_S)):
             beat()
             if self._due_ns() > 0:
                 continue  # somebody has looked meanwhile

@@ -19,10 +19,9 @@ from gilscope.model.gil import (
 )
 from gilscope.model.histogram import Histogram, total
 from gilscope.model.stack import Stack
+from gilscope.text.units import NS_PER_S
 
 __all__ = ["buckets", "render", "report"]
-
-_NS_PER_S = 1_000_000_000
 
 
 def render(recording: Recording) -> str:
@@ -39,7 +38,7 @@ def report(recording: Recording) -> dict[str, Any]:
     return {
         "version": 1,
         "mode": recording.mode,
-        "duration_s": recording.duration_ns / _NS_PER_S,
+        "duration_s": recording.duration_ns / NS_PER_S,
         "process": {
             "pid": process.pid,
             "name": process.name,
@@ -71,7 +70,7 @@ def buckets(histogram: Histogram) -> list[list[float | int | None]]:
     shown: list[list[float | int | None]] = []
     below = 0
     for bound, cumulative in histogram.cumulative():
-        shown.append([bound / _NS_PER_S, cumulative - below])
+        shown.append([bound / NS_PER_S, cumulative - below])
         below = cumulative
     shown.append([None, histogram.count - below])
     return shown
@@ -80,7 +79,7 @@ def buckets(histogram: Histogram) -> list[list[float | int | None]]:
 def _totals(observation: Observation) -> dict[str, Any]:
     threads, cost = observation.totals.threads, observation.totals.cost
     sums: dict[str, Any] = {
-        "wait_s": sum(thread.wait_ns for thread in threads) / _NS_PER_S,
+        "wait_s": sum(thread.wait_ns for thread in threads) / NS_PER_S,
         "waits": sum(thread.waits for thread in threads),
         **_held_by_threads(observation.totals),
         "held_s": _sum_s(gil.held_ns for gil in observation.totals.gils if gil.held_ns is not None),
@@ -101,20 +100,20 @@ def _held_by_threads(totals: ProcessTotals) -> dict[str, Any]:
     if totals.observed_ns is None:
         return {"hold_s": None, "holds": None}
     held = sum((thread.held for thread in totals.threads if thread.held is not None), Tally())
-    return {"hold_s": held.ns / _NS_PER_S, "holds": held.count}
+    return {"hold_s": held.ns / NS_PER_S, "holds": held.count}
 
 
 def _thread(thread: ThreadTotals, process: Process) -> dict[str, Any]:
     return {
         "tid": thread.tid,
         "role": thread.role,
-        "wait_s": thread.wait_ns / _NS_PER_S,
+        "wait_s": thread.wait_ns / NS_PER_S,
         "waits": thread.waits,
         "hold_s": None if thread.held is None else _seconds(thread.held.ns),
         "holds": None if thread.held is None else thread.held.count,
         "forced_switches": thread.forced_switches if process.knows_causes else None,
         "kinds": {
-            kind.value: {"wait_s": tally.ns / _NS_PER_S, "waits": tally.count}
+            kind.value: {"wait_s": tally.ns / NS_PER_S, "waits": tally.count}
             for kind, tally in thread.lost.items()
             if tally.ns or tally.count
         },
@@ -124,10 +123,10 @@ def _thread(thread: ThreadTotals, process: Process) -> dict[str, Any]:
 def _interpreter(gil: GilTotals, process: Process) -> dict[str, Any]:
     return {
         "id": None if gil.gil.interpreter_id == ENDED_INTERPRETER else gil.gil.interpreter_id,
-        "switch_interval_s": gil.interval_ns / _NS_PER_S,
+        "switch_interval_s": gil.interval_ns / NS_PER_S,
         "waits": {
             cause.value: {
-                "wait_s": histogram.sum_ns / _NS_PER_S,
+                "wait_s": histogram.sum_ns / NS_PER_S,
                 "waits": histogram.count,
             }
             for cause, histogram in gil.waits.items()
@@ -144,7 +143,7 @@ def _interpreter(gil: GilTotals, process: Process) -> dict[str, Any]:
 def _edge(edge: Edge) -> dict[str, Any]:
     return {
         "kind": edge.kind.value,
-        "wait_s": edge.lost.ns / _NS_PER_S,
+        "wait_s": edge.lost.ns / NS_PER_S,
         "waits": edge.lost.count,
         "waiter": _frames(edge.waiter),
         "waiter_state": edge.waiter.state.value,
@@ -157,9 +156,9 @@ def _culprit(culprit: Culprit) -> dict[str, Any]:
     return {
         "holder": _frames(culprit.holder),
         "holder_state": culprit.holder.state.value,
-        "drop_latency_s": culprit.drop_latency.ns / _NS_PER_S,
+        "drop_latency_s": culprit.drop_latency.ns / NS_PER_S,
         "requests": culprit.drop_latency.count,
-        "longest_s": culprit.longest_ns / _NS_PER_S,
+        "longest_s": culprit.longest_ns / NS_PER_S,
     }
 
 
@@ -190,7 +189,7 @@ def _sum_s(values_ns: Iterable[int]) -> float | None:
 
 
 def _seconds(ns: int | None) -> float | None:
-    return None if ns is None else ns / _NS_PER_S
+    return None if ns is None else ns / NS_PER_S
 
 
 def _buckets_of(histograms: Iterable[Histogram]) -> list[list[float | int | None]] | None:

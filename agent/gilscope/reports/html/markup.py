@@ -12,7 +12,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from gilscope.text.printable import printable
-from gilscope.text.units import percent, short_duration
+from gilscope.text.units import NS_PER_S, percent, short_duration
 
 __all__ = [
     "EMPTY",
@@ -31,7 +31,6 @@ __all__ = [
 ]
 
 EMPTY = Markup()
-_NS_PER_S = 1_000_000_000
 _LEAST_IN_SECONDS_NS = 1_000_000
 """What is shorter would lose all its digits in seconds with three decimals."""
 _MOST_CHARACTERS = 400
@@ -88,7 +87,7 @@ def time_lost(ns: int) -> str:
     """Return *ns* in seconds to the millisecond, or in a smaller unit if it is shorter."""
     if 0 < ns < _LEAST_IN_SECONDS_NS:
         return duration(ns)
-    return f"{ns / _NS_PER_S:.3f}{_NO_BREAK_SPACE}s"
+    return f"{ns / NS_PER_S:.3f}{_NO_BREAK_SPACE}s"
 
 
 def duration(ns: int) -> str:

@@ -15,11 +15,11 @@ from gilscope.reports.stm_log.html_plots import conflicts_plot, ends_plot, time_
 from gilscope.reports.stm_log.html_table import places_section
 from gilscope.reports.stm_log.words import headline, warnings_of
 from gilscope.stm_log.merge import by_line
+from gilscope.text.units import NS_PER_S
 
 __all__ = ["render"]
 
 _PARTS = Path(__file__).parents[1] / "html"
-_NS_PER_S = 1_000_000_000
 
 
 def render(report: StmReport) -> Markup:
@@ -92,7 +92,7 @@ def _figures(log: StmLog) -> Iterator[Markup]:
         "at any moment, on average",
     )
     if number:
-        per_s = number * _NS_PER_S / max(1, totals.total_ns)
+        per_s = number * NS_PER_S / max(1, totals.total_ns)
         yield large_figure(
             f"{100 * totals.aborts / number:.1f} %",
             "of the transactions aborted",

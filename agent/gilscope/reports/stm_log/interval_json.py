@@ -7,10 +7,9 @@ from gilscope.model.stm_log import StmReport
 from gilscope.reports.stm_log import json as stm_log_json
 from gilscope.stm_log.interval import Interval, LogChange, dearest
 from gilscope.stm_log.sums import LogSums
+from gilscope.text.units import NS_PER_S
 
 __all__ = ["render", "render_report"]
-
-_NS_PER_S = 1_000_000_000
 
 
 def render(seen: Interval, at_s: float, most: int) -> str:
@@ -18,7 +17,7 @@ def render(seen: Interval, at_s: float, most: int) -> str:
     line = {
         "version": 1,
         "at_s": at_s,
-        "interval_s": seen.length_ns / _NS_PER_S,
+        "interval_s": seen.length_ns / NS_PER_S,
         "logs": {change.log.name: _change(change, most) for change in seen.changes},
     }
     return json.dumps(line) + "\n"
@@ -46,16 +45,16 @@ def _sums(sums: LogSums, most: int) -> dict[str, Any]:
         "records": sums.records,
         "commits": sums.commits,
         "aborts": sums.aborts,
-        "committed_s": sums.committed_runs.sum_ns / _NS_PER_S,
-        "aborted_s": sums.aborted_runs.sum_ns / _NS_PER_S,
-        "gc_minor_s": sums.minor_gc_ns / _NS_PER_S,
-        "gc_major_s": sums.major_gc_ns / _NS_PER_S,
-        "waits": {kind: ns / _NS_PER_S for kind, ns in sums.waits_ns.items()},
+        "committed_s": sums.committed_runs.sum_ns / NS_PER_S,
+        "aborted_s": sums.aborted_runs.sum_ns / NS_PER_S,
+        "gc_minor_s": sums.minor_gc_ns / NS_PER_S,
+        "gc_major_s": sums.major_gc_ns / NS_PER_S,
+        "waits": {kind: ns / NS_PER_S for kind, ns in sums.waits_ns.items()},
         "errors": dict(sums.errors),
         "entries": [
             {
-                "lost_s": loss.lost_ns / _NS_PER_S,
-                "paused_s": loss.paused_ns / _NS_PER_S,
+                "lost_s": loss.lost_ns / NS_PER_S,
+                "paused_s": loss.paused_ns / NS_PER_S,
                 "count": loss.count,
                 "kind": kind,
                 "markers": list(markers),

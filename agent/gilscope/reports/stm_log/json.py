@@ -6,10 +6,9 @@ from io import StringIO
 from typing import Any
 
 from gilscope.model.stm_log import Conflict, Gap, LogFile, LogGroup, OverTime, StmLog, StmReport
+from gilscope.text.units import NS_PER_S
 
 __all__ = ["render", "report"]
-
-_NS_PER_S = 1_000_000_000
 
 
 def render(stm: StmReport) -> str:
@@ -67,8 +66,8 @@ def _log(log: StmLog, cut_tail_bytes: int | None) -> dict[str, Any]:
         "counts": dict(log.counts),
         "with_marker": dict(log.with_marker),
         "threads": log.threads,
-        "begin_s": log.first_ns / _NS_PER_S,
-        "span_s": log.span_ns / _NS_PER_S,
+        "begin_s": log.first_ns / NS_PER_S,
+        "span_s": log.span_ns / NS_PER_S,
         "cut_tail_bytes": cut_tail_bytes,
         "backward_timestamps": log.backward_timestamps,
         "semantics": log.semantics,
@@ -85,7 +84,7 @@ def _totals(log: StmLog) -> dict[str, Any]:
     is_corrected = not log.is_original and log.semantics != "S0"
     late = is_corrected or log.semantics == "S2"
     sums: dict[str, Any] = {
-        "total_time_s": totals.total_ns / _NS_PER_S,
+        "total_time_s": totals.total_ns / NS_PER_S,
         "contentions": sum(conflict.count for conflict in log.conflicts),
         "cpu_time_s": _seconds(totals.cpu_ns, is_corrected or log.semantics != "S2"),
         "committed_s": _seconds(totals.committed_ns, late),
@@ -104,20 +103,20 @@ def _totals(log: StmLog) -> dict[str, Any]:
         "unlogged_commits": totals.unlogged_commits if is_corrected else None,
     }
     waits = {
-        kind: {"wait_s": ns / _NS_PER_S, "waits": number}
+        kind: {"wait_s": ns / NS_PER_S, "waits": number}
         for kind, (ns, number) in totals.waits.items()
     }
     return {**sums, "waits": waits if is_corrected else None}
 
 
 def _seconds(ns: int, is_measured: bool) -> float | None:  # noqa: FBT001 - said where it is called
-    return ns / _NS_PER_S if is_measured else None
+    return ns / NS_PER_S if is_measured else None
 
 
 def _entry(conflict: Conflict) -> dict[str, Any]:
     return {
-        "lost_s": conflict.lost_ns / _NS_PER_S,
-        "paused_s": conflict.paused_ns / _NS_PER_S,
+        "lost_s": conflict.lost_ns / NS_PER_S,
+        "paused_s": conflict.paused_ns / NS_PER_S,
         "count": conflict.count,
         "kind": conflict.kind,
         "markers": list(conflict.markers),
@@ -131,7 +130,7 @@ def _over_time(line: OverTime) -> dict[str, Any]:
     while used and not line.counts[used - 1]:
         used -= 1
     return {
-        "begin_s": line.begin_ns / _NS_PER_S,
-        "step_s": line.step_ns / _NS_PER_S,
+        "begin_s": line.begin_ns / NS_PER_S,
+        "step_s": line.step_ns / NS_PER_S,
         "counts": list(line.counts[:used]),
     }

@@ -11,10 +11,10 @@ from gilscope.stm_log.markers import position_of
 from gilscope.stm_log.reader import time_line_cells
 from gilscope.stm_log.time_bins import cells_of
 from gilscope.text.printable import printable
+from gilscope.text.units import NS_PER_S
 
 __all__ = ["render"]
 
-_NS_PER_S = 1_000_000_000
 _MOST_ENTRIES = {"S0": 14, "S1": 15, "S2": 15}
 _MOST_ENTRIES_SINCE_2015_09 = 5
 _TABLES_BEFORE_2015_09 = {"C7", "A11", "B12", "C13"}
@@ -49,9 +49,9 @@ def _early_head(log: StmLog) -> Iterator[str]:
     totals = log.totals
     if log.semantics != "S0":
         yield ""
-    yield f"Total real time:  {totals.total_ns / _NS_PER_S:16.3f}s"
+    yield f"Total real time:  {totals.total_ns / NS_PER_S:16.3f}s"
     yield (
-        f"Total CPU time in STM mode:  {totals.cpu_ns / _NS_PER_S:5.3f}s "
+        f"Total CPU time in STM mode:  {totals.cpu_ns / NS_PER_S:5.3f}s "
         f"({old_percent(totals.cpu_ns, totals.total_ns).strip()})"
     )
 
@@ -69,14 +69,14 @@ def _head(log: StmLog) -> Iterator[str]:
         ("                 and ", totals.major_gc_ns, "major GC collections"),
     ):
         if label.startswith("CPU"):
-            yield f"Total real time:     {totals.total_ns / _NS_PER_S:9.3f}s"
+            yield f"Total real time:     {totals.total_ns / NS_PER_S:9.3f}s"
         share = old_percent(time_ns, totals.total_ns)
-        yield f"{label:21}{time_ns / _NS_PER_S:9.3f}s ({share}) {words}"
+        yield f"{label:21}{time_ns / NS_PER_S:9.3f}s ({share}) {words}"
     if log.events_table in _TABLES_BEFORE_NUMBERS:
         return
     number = totals.commits + totals.aborts
     # By the time spent in transactions, not by the time that has passed.
-    per_s = number * _NS_PER_S / sum_ns if sum_ns else 0.0
+    per_s = number * NS_PER_S / sum_ns if sum_ns else 0.0
     yield (
         f"Total number of transactions:{number:7d} "
         f"committed: {old_percent(totals.commits, number)} "
@@ -87,8 +87,8 @@ def _head(log: StmLog) -> Iterator[str]:
 
 def _entry(conflict: Conflict, sources: Mapping[tuple[str, int], str]) -> Iterator[str]:
     yield (
-        f"{conflict.lost_ns / _NS_PER_S:.3f}s lost in aborts, "
-        f"{conflict.paused_ns / _NS_PER_S:.3f}s paused ({conflict.count}x {conflict.kind})"
+        f"{conflict.lost_ns / NS_PER_S:.3f}s lost in aborts, "
+        f"{conflict.paused_ns / NS_PER_S:.3f}s paused ({conflict.count}x {conflict.kind})"
     )
     for marker in conflict.markers or ("",):
         yield f"  {printable(marker)}"

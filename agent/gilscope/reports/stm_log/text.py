@@ -11,14 +11,13 @@ from gilscope.stm_log.merge import by_line
 from gilscope.stm_log.time_bins import cells_of
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
-from gilscope.text.units import seconds
+from gilscope.text.units import NS_PER_S, seconds
 
 __all__ = ["MOST_ENTRIES", "render"]
 
 MOST_ENTRIES = 10
 _CELLS = 60
 _WIDTH = 100
-_NS_PER_S = 1_000_000_000
 
 
 def render(report: StmReport, *, colour: bool = False) -> str:
@@ -111,7 +110,7 @@ def _numbers(totals: LogTotals) -> Iterator[str]:
         f"aborted: {old_percent(totals.aborts, number)}"
     )
     if totals.total_ns:
-        per_s = number * _NS_PER_S / totals.total_ns
+        per_s = number * NS_PER_S / totals.total_ns
         yield f"{'per second of real time:':>29}{per_s:7.0f}"
     if totals.unexplained:
         yield (

@@ -6,10 +6,9 @@ from typing import Any
 from gilscope.model.histogram import Histogram
 from gilscope.model.transactions import StmObservation, StmRecording, StmThread
 from gilscope.reports.gil.json import buckets
+from gilscope.text.units import NS_PER_S
 
 __all__ = ["render", "report"]
-
-_NS_PER_S = 1_000_000_000
 
 
 def render(recording: StmRecording) -> str:
@@ -25,7 +24,7 @@ def report(recording: StmRecording) -> dict[str, Any]:
     waits = totals.waits
     return {
         "version": 1,
-        "duration_s": recording.duration_ns / _NS_PER_S,
+        "duration_s": recording.duration_ns / NS_PER_S,
         "process": {
             "pid": process.pid,
             "name": process.name,
@@ -45,7 +44,7 @@ def report(recording: StmRecording) -> dict[str, Any]:
         "waits": None
         if waits is None
         else {
-            kind: {"wait_s": tally.ns / _NS_PER_S, "waits": tally.count}
+            kind: {"wait_s": tally.ns / NS_PER_S, "waits": tally.count}
             for kind, tally in waits.items()
         },
         "inevitable": dict(totals.inevitable),
@@ -69,7 +68,7 @@ def _totals(observation: StmObservation) -> dict[str, Any]:
         "cancels": totals.cancels,
         "conflicts": totals.conflicts,
         "traps": totals.traps,
-        "overhead_s": None if cost is None else cost.overhead_ns / _NS_PER_S,
+        "overhead_s": None if cost is None else cost.overhead_ns / NS_PER_S,
         "overhead_ratio": None if cost is None else cost.recent_ratio,
         "lost_events": dict(totals.lost_events),
     }
@@ -80,9 +79,9 @@ def _thread(thread: StmThread, *, has_times: bool, has_aborts: bool) -> dict[str
         "tid": thread.tid,
         "name": thread.name,
         "commits": thread.committed.count,
-        "committed_s": thread.committed.ns / _NS_PER_S if has_times else None,
+        "committed_s": thread.committed.ns / NS_PER_S if has_times else None,
         "aborts": thread.aborted.count if has_aborts else None,
-        "abort_cost_s": thread.aborted.ns / _NS_PER_S if has_aborts else None,
+        "abort_cost_s": thread.aborted.ns / NS_PER_S if has_aborts else None,
     }
 
 
@@ -91,4 +90,4 @@ def _buckets(histogram: Histogram | None) -> list[list[float | int | None]] | No
 
 
 def _sum_s(histogram: Histogram | None) -> float | None:
-    return None if histogram is None else histogram.sum_ns / _NS_PER_S
+    return None if histogram is None else histogram.sum_ns / NS_PER_S

@@ -11,13 +11,12 @@ from gilscope.reports.transactions.words import LOST_WORDS, limits_of
 from gilscope.text.ansi import Paint
 from gilscope.text.histogram import bars
 from gilscope.text.printable import printable
-from gilscope.text.units import percent, seconds, short_duration
+from gilscope.text.units import NS_PER_S, percent, seconds, short_duration
 
 __all__ = ["render"]
 
 _MOST_REASONS = 20
 _MOST_THREADS = 20
-_NS_PER_S = 1_000_000_000
 
 
 def render(recording: StmRecording, *, colour: bool = False) -> str:
@@ -60,7 +59,7 @@ def _lines(recording: StmRecording, paint: Paint) -> Iterator[str]:
 
 
 def _sums(totals: StmTotals, duration_ns: int, paint: Paint) -> Iterator[str]:
-    rate = totals.commits * _NS_PER_S / max(1, duration_ns)
+    rate = totals.commits * NS_PER_S / max(1, duration_ns)
     words = paint.bold(f"{totals.commits} transactions were committed")
     mean = ""
     if totals.committed is not None and totals.committed.count:

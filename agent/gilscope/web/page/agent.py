@@ -8,11 +8,10 @@ from markupsafe import Markup, escape
 from gilscope.model.agent import AgentState, TableState
 from gilscope.model.gil import Observation
 from gilscope.reports.html.markup import joined, tag
-from gilscope.text.units import megabytes, percent, short_duration
+from gilscope.text.units import NS_PER_S, megabytes, percent, short_duration
 
 __all__ = ["SelfPortrait", "agent_section"]
 
-_NS_PER_S = 1_000_000_000
 _SITE_WORDS = {"full": "hold", "stepped": "hold, single-stepped", "contention": "wait"}
 _MANY = 0.8
 """From this fill on a table deserves a warning."""
@@ -48,7 +47,7 @@ def _facts(
     core, looking = state.cpu_ns / running_ns, state.sampling_cpu_ns / max(1, state.cpu_ns)
     yield "CPU", f"{percent(core)} of a core on average, {percent(looking)} of it to look at locks"
     if state.trap_costs_ns:
-        rate = state.traps * _NS_PER_S / running_ns
+        rate = state.traps * NS_PER_S / running_ns
         yield "traps", f"{_count(rate)} a second on average, {state.traps} in all"
         yield "cost of a trap", _trap_costs(state)
         yield "maps", _maps(state.tables)

@@ -7,7 +7,7 @@ from markupsafe import Markup
 from gilscope.model.gil import Observation, Process
 from gilscope.reports.html.markup import tag, text
 from gilscope.series.blocking import Lately
-from gilscope.text.units import percent, short_duration
+from gilscope.text.units import NS_PER_S, percent, short_duration
 from gilscope.web.page.table import table
 
 __all__ = ["MOST_PAIRS", "blame_section"]
@@ -15,7 +15,6 @@ __all__ = ["MOST_PAIRS", "blame_section"]
 MOST_PAIRS = 5
 _MOST_PROCESSES = 20
 
-_NS_PER_S = 1_000_000_000
 _S_PER_MINUTE = 60
 _UNTIL_MINUTES = 120
 _UNTIL_HOURS = 120 * _S_PER_MINUTE
@@ -91,11 +90,11 @@ def _loss(ns: int, lost: Lately) -> tuple[str, str]:
 
 
 def _per_second(ns: int, lost: Lately) -> int:
-    return ns * _NS_PER_S // max(1, lost.period_ns)
+    return ns * NS_PER_S // max(1, lost.period_ns)
 
 
 def _period(lost: Lately) -> str:
-    length = _length(lost.period_ns // _NS_PER_S)
+    length = _length(lost.period_ns // NS_PER_S)
     return f"in the {length} since it is traced" if lost.is_all else f"in the last {length}"
 
 

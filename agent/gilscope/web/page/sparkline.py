@@ -7,12 +7,11 @@ from markupsafe import Markup, escape
 
 from gilscope.reports.html.markup import EMPTY, tag
 from gilscope.series.recent import WINDOW_NS, Curve
-from gilscope.text.units import percent
+from gilscope.text.units import NS_PER_S, percent
 
 __all__ = ["held_cell", "lost_cell"]
 
-_NS_PER_S = 1_000_000_000
-_WIDTH = WINDOW_NS // _NS_PER_S
+_WIDTH = WINDOW_NS // NS_PER_S
 """A unit is a second."""
 _HEIGHT = 24
 
@@ -69,8 +68,8 @@ def _points(steps: list[_Step], full: float) -> Iterator[str]:
     """Yield the outline of what is below the curve."""
     at_x = None
     for step in steps:
-        begin_x = max(0, _WIDTH - step.began_ns // _NS_PER_S)
-        end_x = max(0, _WIDTH - step.ended_ns // _NS_PER_S)
+        begin_x = max(0, _WIDTH - step.began_ns // NS_PER_S)
+        end_x = max(0, _WIDTH - step.ended_ns // NS_PER_S)
         if begin_x != at_x:
             yield f"{'' if at_x is None else f'V{_HEIGHT}Z'}M{begin_x} {_HEIGHT}"
         yield f"V{_HEIGHT - round(_HEIGHT * step.value / full)}H{end_x}"
