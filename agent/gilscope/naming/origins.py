@@ -3,12 +3,11 @@
 from enum import IntEnum
 
 from gilscope.model.stack import Frame
-from gilscope.naming.paths import is_standard_library
+from gilscope.naming.paths import is_installed, is_standard_library
 from gilscope.naming.roles import is_threading
 
 __all__ = ["Origin", "origin_of"]
 
-_PACKAGE_FOLDERS = ("/site-packages/", "/dist-packages/")
 _BOOTSTRAP_FUNCTIONS = {"_bootstrap", "_bootstrap_inner", "run"}
 
 
@@ -28,6 +27,6 @@ def origin_of(frame: Frame) -> Origin:
     is_standard = is_standard_library(file) or file.startswith("<frozen ")
     if is_threading(frame) and frame.function.rpartition(".")[2] in _BOOTSTRAP_FUNCTIONS:
         return Origin.BOOTSTRAP
-    if is_standard or is_threading(frame) or any(folder in file for folder in _PACKAGE_FOLDERS):
+    if is_standard or is_threading(frame) or is_installed(file):
         return Origin.LIBRARY
     return Origin.APPLICATION

@@ -2,7 +2,7 @@
 
 import re
 
-__all__ = ["is_standard_library", "short_path"]
+__all__ = ["is_installed", "is_standard_library", "short_path"]
 
 # The last such directory counts: an environment may live below another one. `python311.zip` is how
 # a zipped standard library looks, `python3/dist-packages` is Debian's own.
@@ -10,9 +10,14 @@ _PACKAGES = re.compile(r".*/(?:site|dist)-packages/")
 _STANDARD_LIBRARY = re.compile(r".*/lib(?:64)?/(?:python3\.\d+t?/|python3\d+\.zip/)")
 
 
+def is_installed(path: str) -> bool:
+    """Return whether *path* is a module of a library that was installed."""
+    return _PACKAGES.match(path) is not None
+
+
 def is_standard_library(path: str) -> bool:
     """Return whether *path* is a module that comes with Python itself."""
-    return _STANDARD_LIBRARY.match(path) is not None and _PACKAGES.match(path) is None
+    return _STANDARD_LIBRARY.match(path) is not None and not is_installed(path)
 
 
 def short_path(path: str) -> str:

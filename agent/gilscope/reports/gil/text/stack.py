@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from gilscope.model.stack import Frame, Stack, StackState
-from gilscope.naming.paths import is_standard_library
+from gilscope.naming.roles import is_threading
 from gilscope.naming.sites import IN_WORDS
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
@@ -67,7 +67,7 @@ def _other_lines(frame: Frame, others: Iterable[Stack], paint: Paint) -> Iterato
 
 
 def _callers(stack: Stack, paint: Paint) -> Iterator[str]:
-    callers = [frame for frame in stack.frames[1:] if not _is_threading(frame)]
+    callers = [frame for frame in stack.frames[1:] if not is_threading(frame)]
     is_cut = stack.state is StackState.CUT
     # Those next to the place say what it is about, the outermost one which thread it is.
     left_out = max(0, len(callers) - _MOST_CALLERS)
@@ -86,7 +86,3 @@ def _callers(stack: Stack, paint: Paint) -> Iterator[str]:
 def _called_from(frames: Sequence[Frame], paint: Paint) -> Iterator[str]:
     for frame in frames:
         yield paint.dim(f"  called from {_frame_line(frame)}")
-
-
-def _is_threading(frame: Frame) -> bool:
-    return frame.file.endswith("/threading.py") and is_standard_library(frame.file)
