@@ -82,7 +82,7 @@ bench-stm: setup ## Measure how fast STM logs are read, and followed
 	@$(python) bench/stm_follow.py
 
 abi: setup ## Make the headers of the probes again that say what user space is told
-	@PYTHONPATH=agent $(python) probes/abi.py
+	@PYTHONPATH=agent $(python) probes/write_headers.py
 
 docs: setup ## Make the pages again that are made from code
 	@$(python) -m gilscope.reports.metric_table >docs/metrics.md

@@ -20,7 +20,7 @@
 
 #include "gil/maps.bpf.h"
 
-#include "gil/records.bpf.h"
+#include "gil/steps.bpf.h"
 
 #include "gil/timeline.bpf.h"
 

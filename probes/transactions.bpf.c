@@ -20,7 +20,7 @@
 
 #include "transactions/maps.bpf.h"
 
-#include "transactions/records.bpf.h"
+#include "transactions/steps.bpf.h"
 
 #include "transactions/rpython.bpf.h"
 

@@ -18,7 +18,7 @@ from gilscope.model.diagnosis import Status
 from gilscope.model.gil import Recording, Refusal
 from gilscope.model.kinds import Cause, Kind
 from gilscope.model.stack import StackState
-from gilscope.naming.sites import IN_WORDS
+from gilscope.naming.places import IN_WORDS
 from gilscope.reports.gil import json as json_report
 from gilscope.reports.gil.text import report as text_report
 from gilscope.series.blocking import BlockingSeries

@@ -7,7 +7,9 @@ budget is in full mode all the time; any other one in windows, for which its pur
 within the budget, and so is that of any longer time up to then. Two things can only be paid back
 afterwards, before the next window: the first window, and that a process turns busy while a window
 is being closed. What the contention probes cost above the budget is not made up for: they are
-never off. Where 20 s do not bring in the price of one short window, they become up to 2 minutes.
+never off. A window that has used up what it was given is ended by the probes themselves, in
+`probes/gil/holds.bpf.h`: whoever looked from outside would be late. Where 20 s do not bring in the
+price of one short window, they become up to 2 minutes.
 
 **Why windows tell the truth.** When the next window may open is drawn by lot and by the clock
 alone: half to one and a half times the mean pause, so that whatever repeats itself in the process

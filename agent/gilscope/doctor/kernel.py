@@ -3,6 +3,7 @@
 import errno
 from collections.abc import Mapping
 
+from gilscope.arch.registry import ARCHITECTURES, architecture_named
 from gilscope.doctor.causes import cause_of, was_refused
 from gilscope.doctor.machine import Machine
 from gilscope.doctor.remedies import allow_system_calls, newer_kernel
@@ -39,13 +40,14 @@ def judge_release(machine: Machine) -> Check:
 
 def judge_architecture(machine: Machine) -> Check:
     """Return whether gilscope knows the instructions of this processor."""
-    if machine.architecture == "x86_64":
-        return Check("architecture", Status.OK, "x86_64")
+    if architecture_named(machine.architecture) is not None:
+        return Check("architecture", Status.OK, machine.architecture)
+    known = " and ".join(each.name for each in ARCHITECTURES)
     return Check(
         "architecture",
         Status.MISSING,
-        f"{machine.architecture}; gilscope knows the code and the system calls of x86_64 only",
-        "Run it on an x86_64 machine",
+        f"{machine.architecture}; gilscope knows the code and the system calls of {known} only",
+        f"Run it on a machine with {known}",
         KernelOrBccMissing.exit_code,
     )
 

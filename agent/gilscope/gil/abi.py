@@ -5,7 +5,7 @@
 
 from typing import Final
 
-from gilscope.bpf.abi import CEnum, CStruct, Member, Row, SharedEnum, constants, header
+from gilscope.bpf.c_header import CEnum, CStruct, Member, Row, SharedEnum, constants, header
 from gilscope.model.histogram import SLOTS
 from gilscope.model.kinds import Cause, Kind
 from gilscope.model.numbered import Numbered

@@ -9,7 +9,7 @@ from typing import Final
 from gilscope.model.gil import Culprit, Edge, Observation, ProcessTotals, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
-from gilscope.naming.sites import SiteNames
+from gilscope.naming.places import SiteNames
 from gilscope.series.ledger import Labels, Ledger, Line
 from gilscope.series.recent_losses import RecentLosses
 from gilscope.series.roles import RoleAccount, RoleFigures

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gilscope.model.gil import Tally
-from gilscope.naming.sites import SiteNames
+from gilscope.naming.places import SiteNames
 from gilscope.series.ledger import Labels, Ledger
 from gilscope.series.top_series import TopSeries
 from gilscope.stm_log.markers import describe, position_of

@@ -10,7 +10,7 @@ from textual.widgets import Static
 
 from gilscope.model.gil import Refusal
 from gilscope.model.stack import Frame
-from gilscope.naming.sites import SiteNames
+from gilscope.naming.places import SiteNames
 from gilscope.text.printable import printable
 from gilscope.top.blocking_table import (
     Ends,

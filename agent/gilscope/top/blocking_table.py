@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Frame, Stack
-from gilscope.naming.sites import IN_WORDS, SiteNames
+from gilscope.naming.places import IN_WORDS, SiteNames
 from gilscope.text.printable import printable
 from gilscope.top.figures import a_second, seconds, share
 from gilscope.top.layout import BLANK, Line, Row, Span, Tone, fit, fit_site, left, right

@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Footer, Input, Static
 
 from gilscope.model.gil import Refusal
-from gilscope.naming.sites import SiteNames
+from gilscope.naming.places import SiteNames
 from gilscope.top.blocking_pane import PairsPane, ReadSources
 from gilscope.top.header import Settings, totals_line, view_line
 from gilscope.top.help_text import HELP

@@ -24,8 +24,8 @@ from gilscope.transactions.probe import StmProbe
 from gilscope.transactions.target import StmTarget, inspect_stm
 from gilscope.transactions.totals import RawStm, busiest_first, thread_of, totals_of
 from gilscope.transactions.window import StmWindow
+from gilscope.transactions.window_policy import StmWindows
 from gilscope.transactions.window_thread import WindowThread
-from gilscope.transactions.windows import StmWindows
 
 __all__ = ["StmTracer"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gilscope.cli import main
-from gilscope.stm_log.follow.file import FollowedFile
+from gilscope.stm_log.follow.followed_file import FollowedFile
 from gilscope.stm_log.follow.follower import Follower
 from support.stm_log.program import played_log
 from support.stm_log.reading import log_of

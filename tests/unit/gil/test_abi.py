@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.bpf.abi import CStruct
+from gilscope.bpf.c_header import CStruct
 from gilscope.gil import abi
 from gilscope.model.histogram import SLOTS
 from gilscope.model.kinds import Cause, Kind

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from gilscope.model.gil import Tally
-from gilscope.naming.sites import SiteNames
+from gilscope.naming.places import SiteNames
 from gilscope.top.blocking_table import details, frames, heading, pair_ends, rows, when_empty
 from gilscope.top.rates import rates
 from support.recordings.gil import MATCHING, MS, SERVING, convoy, with_edges

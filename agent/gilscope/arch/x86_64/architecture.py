@@ -1,6 +1,5 @@
 """x86-64 as one value."""
 
-from types import MappingProxyType
 from typing import Final
 
 from gilscope.arch.base import Architecture, PthreadLayout, Registers
@@ -9,6 +8,7 @@ from gilscope.arch.x86_64.branches import LOOKAHEAD, distance_to_jump
 from gilscope.arch.x86_64.dummy import DUMMY
 from gilscope.arch.x86_64.emulation import STRAIGHT_LINE, distance_to_emulated, is_emulated
 from gilscope.arch.x86_64.length import LONGEST_INSTRUCTION, instruction_length
+from gilscope.arch.x86_64.system_calls import SYSTEM_CALLS
 
 __all__ = ["X86_64"]
 
@@ -16,21 +16,7 @@ X86_64: Final = Architecture(
     name="x86_64",
     elf_machine=62,  # EM_X86_64
     elf_name="x86-64",
-    system_calls=MappingProxyType(
-        {  # arch/x86/entry/syscalls/syscall_64.tbl
-            "pread64": 17,
-            "setgroups": 116,
-            "fstatfs": 138,
-            "clock_gettime": 228,
-            "perf_event_open": 298,
-            "process_vm_readv": 310,
-            "sched_setattr": 314,
-            "sched_getattr": 315,
-            "bpf": 321,
-            "statx": 332,
-            "openat2": 437,
-        }
-    ),
+    system_calls=SYSTEM_CALLS,
     # sysdeps/x86/nptl/bits/pthreadtypes-arch.h; struct pthread (nptl/descr.h) is a thread control
     # block whose third word points to itself (sysdeps/x86_64/nptl/tls.h), then the kernel's number.
     # The same since glibc 2.4.

@@ -7,7 +7,7 @@ because they add up without rounding.
 """
 
 from gilscope.model.gil import Recording
-from gilscope.naming.sites import SiteNames
+from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.flame_levels import ENDS, Level, levels, summed
 from gilscope.text.printable import printable
 

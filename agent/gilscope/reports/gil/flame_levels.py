@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from gilscope.model.gil import Edge
 from gilscope.model.stack import Frame, Stack, StackState
-from gilscope.naming.sites import IN_WORDS
+from gilscope.naming.places import IN_WORDS
 
 __all__ = ["ENDS", "Level", "levels", "summed"]
 

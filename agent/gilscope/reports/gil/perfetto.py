@@ -14,7 +14,7 @@ import gilscope
 from gilscope.model.gil import Recording, ThreadTotals
 from gilscope.model.stack import Stack
 from gilscope.model.timeline import Span, Timeline
-from gilscope.naming.sites import SiteNames
+from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.flame_levels import levels
 from gilscope.text.printable import printable
 

@@ -12,7 +12,7 @@ import gilscope
 from gilscope.model.gil import Edge, Recording
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
-from gilscope.naming.sites import SiteNames
+from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.flame_levels import ENDS, Level, levels, summed
 from gilscope.text.printable import printable
 from gilscope.text.units import seconds

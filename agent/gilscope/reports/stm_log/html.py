@@ -19,12 +19,12 @@ from gilscope.text.units import NS_PER_S
 
 __all__ = ["render"]
 
-_PARTS = Path(__file__).parents[1] / "html"
+_HERE = Path(__file__)
 
 
 def render(report: StmReport) -> Markup:
     """Return the page; it loads nothing, and no script may run in it."""
-    style = asset(_PARTS / "report.css") + asset(_PARTS / "stm_log.css")
+    style = asset(_HERE.parents[1] / "html" / "report.css") + asset(_HERE.with_suffix(".css"))
     names = ", ".join(group.summary.name for group in report.groups)
     title = Markup("STM report: ") + text(names)
     return joined((*head(title, style), *_body(report), END), "\n")

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gilscope.model.stm_log import LogFile
-from gilscope.stm_log.follow.file import PIECE_BYTES, FollowedFile, Identity
+from gilscope.stm_log.follow.followed_file import PIECE_BYTES, FollowedFile, Identity
 from gilscope.stm_log.follow.log_groups import Family, FileState, LogGroups
 from gilscope.stm_log.follow.patterns import folders_of, paths_of
-from gilscope.stm_log.follow.rotation import Step
+from gilscope.stm_log.follow.rewritten import Step
 from gilscope.stm_log.follow.watcher import Notice
 from gilscope.stm_log.log_file import NoLogFileError, open_log_file
 from gilscope.stm_log.sums import FollowedLog

@@ -1,18 +1,19 @@
 """Keeps the books of followed logs: one for a process and its forks, over all of their runs."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from gilscope.stm_log.follow.rotation import family_of
 from gilscope.stm_log.sums import FollowedLog, LogSums, bounded
 from gilscope.text.printable import printable
 
-__all__ = ["MOST_LOGS", "Family", "FileState", "LogGroups"]
+__all__ = ["MOST_LOGS", "Family", "FileState", "LogGroups", "family_of"]
 
 MOST_LOGS = 100
 """That are told apart; what comes later is added up under one name."""
 
+_FORK = re.compile(r"(.+)\.fork\d+", re.DOTALL)
 _OTHER = "other"
 _MOST_PLACES = 4096
 """Of logs that have ended, in each family."""
@@ -79,3 +80,9 @@ class LogGroups:
     def all(self) -> tuple[Family, ...]:
         """Return them."""
         return tuple(self._by_name.values())
+
+
+def family_of(name: str) -> str:
+    """Return the name of the log of the process that has written *name*, or forked its writer."""
+    found = _FORK.fullmatch(name)
+    return found[1] if found else name

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from gilscope.stm_log.follow.file import FollowedFile, Identity
+from gilscope.stm_log.follow.followed_file import FollowedFile, Identity
 from gilscope.stm_log.follow.inotify import Inotify
 
 __all__ = ["Change", "Notice"]

@@ -6,7 +6,7 @@ from typing import Any
 from gilscope.model.gil import ProcessTotals
 from gilscope.model.stack import Frame, Stack, StackState
 from gilscope.naming.origins import origin_of
-from gilscope.naming.sites import IN_WORDS, SiteNames
+from gilscope.naming.places import IN_WORDS, SiteNames
 from gilscope.reports.gil.html.pairs import Pair
 from gilscope.reports.html.markup import clean
 

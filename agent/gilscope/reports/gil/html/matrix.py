@@ -8,7 +8,7 @@ from markupsafe import Markup, escape
 
 from gilscope.model.gil import Edge
 from gilscope.model.stack import Stack
-from gilscope.naming.sites import IN_WORDS, SiteNames, role_of
+from gilscope.naming.places import IN_WORDS, SiteNames, role_of
 from gilscope.reports.html.markup import clean, joined, shade, tag, text, time_lost
 
 __all__ = ["OTHERS", "Matrix", "matrix_of", "matrix_section"]

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from gilscope.model.gil import Edge, ProcessTotals, Tally
 from gilscope.model.kinds import Kind
-from gilscope.naming.sites import SiteNames
+from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.words import KIND_NAMES, KIND_WORDS
 from gilscope.reports.html.markup import EMPTY, figure, share, tag, text, time_lost
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from gilscope.model.gil import Recording
-from gilscope.naming.sites import SiteNames
+from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.html.data import report_data
 from gilscope.reports.gil.html.flames import flames_section
 from gilscope.reports.gil.html.matrix import matrix_section
@@ -23,12 +23,13 @@ from gilscope.reports.html.markup import asset, embedded_json, joined, tag, text
 
 __all__ = ["render"]
 
-_PARTS = Path(__file__).parents[2] / "html"
+_STYLE = Path(__file__).parents[2] / "html" / "report.css"
+_SCRIPT = Path(__file__).with_suffix(".js")
 
 
 def render(recording: Recording) -> Markup:
     """Return the page; it loads nothing, and runs no script but its own."""
-    style, script = asset(_PARTS / "report.css"), asset(_PARTS / "report.js")
+    style, script = asset(_STYLE), asset(_SCRIPT)
     process = recording.observation.process
     title = Markup("GIL report: {}, pid {}").format(text(process.name), process.pid)
     return joined((*head(title, style, script), *_body(recording, script), END), "\n")

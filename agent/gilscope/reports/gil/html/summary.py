@@ -8,7 +8,7 @@ from markupsafe import Markup
 import gilscope
 from gilscope.model.gil import HoldTotals, ProcessTotals, Recording
 from gilscope.model.histogram import total
-from gilscope.naming.sites import IN_WORDS
+from gilscope.naming.places import IN_WORDS
 from gilscope.reports.gil.html.pairs import Pair, known_ns, lost_ns
 from gilscope.reports.gil.text.holds import cost_line, held_share
 from gilscope.reports.gil.words import KIND_NAMES, LOST_WORDS

@@ -17,7 +17,7 @@ from gilscope.model.histogram import total
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
 from gilscope.naming.origins import Origin, origin_of
-from gilscope.naming.sites import IN_WORDS, SiteNames
+from gilscope.naming.places import IN_WORDS, SiteNames
 from gilscope.reports.gil.text.holds import held_share
 from gilscope.reports.gil.words import KIND_NAMES
 from gilscope.reports.html.markup import figure, joined, share, tag, text, time_lost

@@ -3,8 +3,8 @@
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from gilscope.model.stack import Frame, Stack, StackState
+from gilscope.naming.places import IN_WORDS
 from gilscope.naming.roles import is_threading
-from gilscope.naming.sites import IN_WORDS
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 

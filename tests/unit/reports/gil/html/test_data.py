@@ -5,7 +5,7 @@ from dataclasses import replace
 from gilscope.model.gil import Edge, Recording, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_STACK, Frame, Stack
-from gilscope.naming.sites import SiteNames
+from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.html.data import report_data
 from gilscope.reports.gil.html.pairs import pairs_of
 from support.recordings.gil import MS, with_edges

@@ -7,7 +7,7 @@ import pytest
 from gilscope.model.gil import Edge, Recording, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import StackState
-from gilscope.naming.sites import SiteNames, role_of
+from gilscope.naming.places import SiteNames, role_of
 from gilscope.reports.gil.html import report as html_report
 from gilscope.reports.gil.html.matrix import OTHERS, matrix_of
 from gilscope.reports.gil.html.pairs import known_ns, lost_ns, pairs_of

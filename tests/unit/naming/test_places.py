@@ -3,7 +3,7 @@
 import pytest
 
 from gilscope.model.stack import UNKNOWN_FRAME, UNKNOWN_STACK, Frame, Stack, StackState
-from gilscope.naming.sites import SiteNames, role_of
+from gilscope.naming.places import SiteNames, role_of
 
 _LIBRARY = "/usr/lib/python3.11"
 _THREADING = f"{_LIBRARY}/threading.py"

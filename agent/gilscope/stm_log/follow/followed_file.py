@@ -4,7 +4,7 @@ import os
 import time
 
 from gilscope.model.stm_log import LogFile
-from gilscope.stm_log.follow.rotation import BEGINNING_BYTES, Step, next_step
+from gilscope.stm_log.follow.rewritten import BEGINNING_BYTES, Step, next_step
 from gilscope.stm_log.reader import LogReader, is_log
 from gilscope.stm_log.sums import LogSums, sums_of
 

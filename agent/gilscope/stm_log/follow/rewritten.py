@@ -1,16 +1,13 @@
 """Decides what to do about a log that has changed: read on, begin anew, or wait."""
 
-import re
 from enum import Enum
 
 from gilscope.stm_log.reader import is_log
 
-__all__ = ["BEGINNING_BYTES", "Step", "family_of", "next_step"]
+__all__ = ["BEGINNING_BYTES", "Step", "next_step"]
 
 BEGINNING_BYTES = 64
 """So many tell one log from another: its header, and the first record with its time in ns."""
-
-_FORK = re.compile(r"(.+)\.fork\d+", re.DOTALL)
 
 
 class Step(Enum):
@@ -43,9 +40,3 @@ def next_step(position: int, known: bytes, size: int, beginning: bytes) -> Step:
     if is_log(beginning):
         return Step.BEGIN
     return Step.REWIND
-
-
-def family_of(name: str) -> str:
-    """Return the name of the log of the process that has written *name*, or forked its writer."""
-    found = _FORK.fullmatch(name)
-    return found[1] if found else name

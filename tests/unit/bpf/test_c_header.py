@@ -2,7 +2,7 @@
 
 import pytest
 
-from gilscope.bpf.abi import CEnum, CStruct, Member, SharedEnum, constants, header
+from gilscope.bpf.c_header import CEnum, CStruct, Member, SharedEnum, constants, header
 
 
 class _Colour(SharedEnum):

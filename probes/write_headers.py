@@ -1,6 +1,6 @@
 """Writes the headers that say to the probes what user space is told by gilscope.
 
-PYTHONPATH=agent .venv/bin/python probes/abi.py
+PYTHONPATH=agent .venv/bin/python probes/write_headers.py
 """
 # ruff: noqa: INP001 - a script
 

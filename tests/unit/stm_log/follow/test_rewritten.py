@@ -2,7 +2,7 @@
 
 import pytest
 
-from gilscope.stm_log.follow.rotation import BEGINNING_BYTES, Step, family_of, next_step
+from gilscope.stm_log.follow.rewritten import BEGINNING_BYTES, Step, next_step
 from support.stm_log.program import played_log
 
 _LOG = played_log("E16", 100, seed=1).content
@@ -68,20 +68,3 @@ def test_beginning_that_is_known_in_part_is_enough() -> None:
     A log may have been read when it had no record yet.
     """
     assert Step.READ is next_step(_HEADER, _LOG[:_HEADER], 500, _beginning(_LOG))
-
-
-@pytest.mark.parametrize(
-    ("name", "family"),
-    [
-        ("app.log", "app.log"),
-        ("app.log.fork12", "app.log"),
-        ("app.log.fork12.fork13", "app.log.fork12"),
-        ("app.log.forks", "app.log.forks"),
-        (".fork1", ".fork1"),
-    ],
-)
-def test_forks_belong_to_the_log_of_their_process(name: str, family: str) -> None:
-    """
-    The name that PyPy-STM gives to the log of a fork says of which one.
-    """
-    assert family == family_of(name)

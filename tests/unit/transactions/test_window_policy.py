@@ -19,11 +19,11 @@ from gilscope.process.files.mapped_file import MappedFile
 from gilscope.process.files.regular_file import HeldFile
 from gilscope.process.procfs import Mapping
 from gilscope.runtimes.stm.sites import StmSites
-from gilscope.transactions import windows as windows_module
+from gilscope.transactions import window_policy as windows_module
 from gilscope.transactions.plan import StmPlan
 from gilscope.transactions.target import StmTarget
 from gilscope.transactions.window import StmWindow, TrapPrices
-from gilscope.transactions.windows import StmWindows
+from gilscope.transactions.window_policy import StmWindows
 from support.recordings.transactions import stm_observation
 
 _MS = 1_000_000
