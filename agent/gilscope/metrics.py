@@ -118,7 +118,7 @@ GIL_BLOCKED = _of_process(
     "counter",
     "Time that threads at one place (waiter) were kept waiting for the GIL by a thread at another "
     "(holder); a wait in flight counts as soon as its kind is known, after a switch interval at "
-    "most. The dearest pairs have series of their own, which begin at 0 when a pair gets them; "
+    "most. The costliest pairs have series of their own, which begin at 0 when a pair gets them; "
     "what else was lost is under other.",
     "Tells which lines of code are in each other's way. The rate is the number of threads that "
     "wait at any moment. All series of a process add up to what its threads have lost.",
@@ -269,8 +269,8 @@ STM_CONFLICTS = Family(
     "gilscope_stm_conflicts_total",
     "counter",
     "Conflicts by kind and place; of kinds that are only counted where they waited, the waits. The "
-    "dearest places have series of their own, which begin at 0 when a place gets them; the others "
-    "are under other.",
+    "costliest places have series of their own, which begin at 0 when a place gets them; the "
+    "others are under other.",
     "How often two transactions get in each other's way.",
     ("log", "kind", "site", "other_site"),
 )

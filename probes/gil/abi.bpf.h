@@ -72,10 +72,10 @@ enum stack_state {
 
 // Ids of stacks; those that were read have the highest bit set.
 enum stack_id {
-    STACK_NONE = 0,      // nobody has looked yet
+    STACK_NONE = 0,      // not sampled yet
     STACK_UNKNOWN = 1,   // it could not be read, or nobody can tell whose it is
     STACK_NO_PYTHON = 2, // the thread runs no Python code
-    STACK_UNSAMPLED = 3, // of a wait that was left out by lot
+    STACK_UNSAMPLED = 3, // of a wait that was left out by random sampling
 };
 
 // What the programs jump to, by its number in `next_program`.

@@ -2,16 +2,16 @@
 //
 // Blame: which stack kept which stack waiting, and for how long.
 //
-//   slice = the part of a wait from one look at the holder to the next, or to the wait's end
+//   slice = the part of a wait from one sample of the holder to the next, or to the wait's end
 //   edge  = what the slices of one waiter's stack behind one holder's stack add up to
 //
-// The holder is looked at when a wait begins, at each time-out of it, and whenever the lock has
+// The holder is sampled when a wait begins, at each time-out of it, and whenever the lock has
 // changed hands meanwhile: the GIL's mutex is held there, so `last_holder` is who holds it. The
-// part of a wait before the first look is that holder's too. A wait that ends without any look,
+// part of a wait before the first sample is that holder's too. A wait that ends without any sample,
 // because the lock was free again by then, is put down to who had taken it last.
 //
-// Whoever holds the lock needs that mutex to let go of it, and all who wait would look, one after
-// the other. So a look is good for all of them for an eighth of a switch interval.
+// Whoever holds the lock needs that mutex to release it, and all who wait would sample, one after
+// the other. So a sample is good for all of them for an eighth of a switch interval.
 //
 // Where that costs more than it may, the stacks of a share of the waits are read only, drawn by lot
 // when a wait begins; the others are put down to STACK_UNSAMPLED, from beginning to end, and user
@@ -20,7 +20,7 @@
 // The edges of a process add up to the time that its threads have lost. What is not known is put
 // down to STACK_UNKNOWN.
 
-#define LOOKS_PER_INTERVAL 8
+#define SAMPLES_PER_INTERVAL 8
 
 static __always_inline struct settings *current_settings(void)
 {
@@ -195,17 +195,17 @@ static __always_inline struct blame *begin_blame(const struct target *target,
     return blame;
 }
 
-// Asks for a look at who holds the lock, unless that has just been done.
+// Asks for a sample of who holds the lock, unless that has just been done.
 static __always_inline void want_holder(const struct thread *thread, struct blame *blame,
                                         const struct gil_state *state, u64 now, u32 has_mutex)
 {
     if (blame->holder && state->last_holder == blame->holder_tstate &&
         state->switch_number == blame->switch_number &&
-        now - blame->looked_ns < thread->interval_ns / 2)
+        now - blame->sampled_ns < thread->interval_ns / 2)
         return;
     blame->holder_tstate = state->last_holder;
     blame->switch_number = state->switch_number;
-    blame->looked_ns = now;
+    blame->sampled_ns = now;
     blame->has_mutex = has_mutex;
     blame->wants_holder = 1;
 }
@@ -234,24 +234,24 @@ static __always_inline int wants_stack(const struct blame *blame)
     return !blame->waiter || blame->wants_holder;
 }
 
-// The look at the holder that another thread has just taken, 0 if there is none that will do.
-static __always_inline u64 shared_look(const struct gil *gil, const struct blame *blame)
+// The sample of the holder that another thread has just taken, 0 if there is none that will do.
+static __always_inline u64 shared_sample(const struct gil *gil, const struct blame *blame)
 {
-    if (!blame->has_mutex || gil->looked_tstate != blame->holder_tstate ||
-        gil->looked_switch_number != blame->switch_number ||
-        blame->looked_ns - gil->looked_ns > gil->interval_ns / LOOKS_PER_INTERVAL)
+    if (!blame->has_mutex || gil->sampled_tstate != blame->holder_tstate ||
+        gil->sampled_switch_number != blame->switch_number ||
+        blame->sampled_ns - gil->sampled_ns > gil->interval_ns / SAMPLES_PER_INTERVAL)
         return STACK_NONE;
-    return gil->looked_stack;
+    return gil->sampled_stack;
 }
 
-static __always_inline void share_look(struct gil *gil, const struct blame *blame)
+static __always_inline void share_sample(struct gil *gil, const struct blame *blame)
 {
     if (!blame->has_mutex)
         return;
-    gil->looked_tstate = blame->holder_tstate;
-    gil->looked_switch_number = blame->switch_number;
-    gil->looked_ns = blame->looked_ns;
-    gil->looked_stack = blame->found;
+    gil->sampled_tstate = blame->holder_tstate;
+    gil->sampled_switch_number = blame->switch_number;
+    gil->sampled_ns = blame->sampled_ns;
+    gil->sampled_stack = blame->found;
 }
 
 // A thread that has waited is about to take the lock at *key*, whose mutex it holds.
@@ -292,35 +292,35 @@ static __always_inline void end_blame(const struct thread *thread, const struct 
     send_wait(thread, tid, started_ns, ended_ns, kind, blame->waiter, blame->first_holder);
 }
 
-static __always_inline void note_culprit(u32 tgid, u64 holder, u64 ns)
+static __always_inline void note_slow_drop(u32 tgid, u64 holder, u64 ns)
 {
     struct settings *common = current_settings();
 
     if (!common || ns < common->slow_drop_ns)
         return;
-    struct culprit_key key = {
+    struct slow_drop_key key = {
         .holder = holder ? holder : STACK_UNKNOWN,
         .tgid = tgid,
         .generation = common->generation,
     };
-    struct culprit *culprit = culprits.lookup(&key);
+    struct slow_drop *slow_drop = slow_drops.lookup(&key);
 
-    if (!culprit) {
-        struct culprit zero = {};
+    if (!slow_drop) {
+        struct slow_drop zero = {};
         if (!is_within_quota(tgid, QUOTA_CULPRITS, MAX_EDGES_OF_PROCESS)) {
             lose(tgid, LOST_QUOTA);
             return;
         }
-        if (!culprits.insert(&key, &zero))
+        if (!slow_drops.insert(&key, &zero))
             use_quota(tgid, QUOTA_CULPRITS, 1);
-        culprit = culprits.lookup(&key);
-        if (!culprit) {
+        slow_drop = slow_drops.lookup(&key);
+        if (!slow_drop) {
             lose(tgid, LOST_EDGE);
             return;
         }
     }
-    __sync_fetch_and_add(&culprit->drop_latency_ns, ns);
-    __sync_fetch_and_add(&culprit->requests, 1);
-    if (ns > culprit->longest_ns)
-        culprit->longest_ns = ns;
+    __sync_fetch_and_add(&slow_drop->drop_latency_ns, ns);
+    __sync_fetch_and_add(&slow_drop->requests, 1);
+    if (ns > slow_drop->longest_ns)
+        slow_drop->longest_ns = ns;
 }

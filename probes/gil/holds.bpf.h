@@ -12,7 +12,7 @@
 //
 // This is the path that code without any contention runs through, so it is as short as it can be:
 // records lie in arrays and are found by the slot that comes with the probe; only the thread that
-// lets go is looked up in a table. What can be worked out later is left to user space.
+// releases is looked up in a table. What can be worked out later is left to user space.
 
 // The slot of the traced process: a number that goes with the probe where the kernel knows such
 // (bpf_get_attach_cookie, for links since Linux 6.6), or else what the process is remembered by.
@@ -165,7 +165,7 @@ int on_acquire(struct pt_regs *ctx)
     return 0;
 }
 
-// call pthread_cond_signal(cond) where the GIL is let go: `locked` is 0, the mutex still held
+// call pthread_cond_signal(cond) where the GIL is released: `locked` is 0, the mutex still held
 int on_release(struct pt_regs *ctx)
 {
     u64 now = now_ns();

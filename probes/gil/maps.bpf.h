@@ -35,7 +35,7 @@ BPF_ARRAY(empty_histogram, struct histogram, 1);
 // The stacks that user space has been sent; one that falls out is sent again.
 BPF_TABLE("lru_hash", struct stack_key, u8, sent_stacks, MAX_STACKS);
 BPF_F_TABLE("hash", struct edge_key, struct edge, edges, MAX_EDGES, TABLE_FLAGS);
-BPF_F_TABLE("hash", struct culprit_key, struct culprit, culprits, MAX_EDGES, TABLE_FLAGS);
+BPF_F_TABLE("hash", struct slow_drop_key, struct slow_drop, slow_drops, MAX_EDGES, TABLE_FLAGS);
 BPF_ARRAY(settings, struct settings, 1);
 BPF_PROG_ARRAY(next_program, NEXT_PROGRAMS);
 // struct stack

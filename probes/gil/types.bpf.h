@@ -55,11 +55,11 @@ struct gil {
     u64 drop_requests;
     u64 taken_ns; // the last time that a thread took it which had waited,
     u64 taker;    // and the stack that it stood in
-    // The last look at its holder that was taken with its mutex held: all who wait share it.
-    u64 looked_ns;
-    u64 looked_tstate;
-    u64 looked_switch_number;
-    u64 looked_stack;
+    // The last sample of its holder that was taken with its mutex held: all who wait share it.
+    u64 sampled_ns;
+    u64 sampled_tstate;
+    u64 sampled_switch_number;
+    u64 sampled_stack;
 };
 
 // A drop request that has not been answered yet. Whoever deletes it has answered it.
@@ -98,17 +98,17 @@ struct python {
     u32 attachment; // what an earlier one of the same number has been sent does not count
 };
 
-// What keeps a thread waiting, slice by slice: one lasts from one look at the holder to the next.
+// What keeps a thread waiting, slice by slice: one lasts from one sample of the holder to the next.
 // Written by the thread itself alone.
 struct blame {
     u64 version_end;
     u64 wait_started_ns; // the wait that all this is about
     u64 slice_began_ns;
     u64 waiter;        // stacks
-    u64 holder;        // STACK_NONE: nobody has looked yet
+    u64 holder;        // STACK_NONE: not sampled yet
     u64 holder_tstate; // whose stack that is,
     u64 switch_number; // as of when,
-    u64 looked_ns;
+    u64 sampled_ns;
     u64 first_holder; // the stack that the wait was begun behind
     // Slices of a wait that has not shown yet whether it is a convoy.
     u64 slice_holders[MAX_SLICES];
@@ -121,7 +121,7 @@ struct blame {
     u32 tgid;
     u32 cause;
     u32 is_new_holder; // no slice of this wait has been put down to it yet
-    u32 wants_holder;  // holder_tstate is to be looked at
+    u32 wants_holder;  // holder_tstate is to be sampled
     u32 ends_wait;     // and then the wait is over
     u32 has_searched;  // for `tstate`, just now
     u32 searches;      // runs of the program that have come before in this search
@@ -144,7 +144,7 @@ struct blame {
     u32 here;
     u32 there;
     u32 common;
-    u32 has_mutex; // of the lock, while it looks at the holder
+    u32 has_mutex; // of the lock, while it samples the holder
     u64 found;     // the stack that was read last
     u64 walking_since_ns;
     u8 frame[MAX_FRAME_SIZE];
@@ -170,13 +170,13 @@ struct edge {
     u64 stretches; // how often a wait came to be this holder's
 };
 
-struct culprit_key {
+struct slow_drop_key {
     u64 holder;
     u32 tgid;
     u32 generation;
 };
 
-struct culprit {
+struct slow_drop {
     u64 drop_latency_ns;
     u64 requests;
     u64 longest_ns;
@@ -184,8 +184,8 @@ struct culprit {
 
 // What user space tells all programs.
 struct settings {
-    u64 slow_drop_ns; // a holder that takes longer to let go when asked is noted
-    u32 generation;   // of edges and culprits; what an older one holds can be taken away
+    u64 slow_drop_ns; // a holder that takes longer to drop it when asked is noted
+    u32 generation;   // of edges and slow_drops; what an older one holds can be taken away
     u32 padding;
 };
 
@@ -231,7 +231,7 @@ struct lock {
     u64 version_end;   // a copy runs upwards, so what is written last has to be read first
     u64 cond;          // 0: not known yet
     u64 held_since_ns; // 0: not held, or by a hold that does not count
-    u64 released_ns;   // the last time that it was seen to be let go, or to be free
+    u64 released_ns;   // the last time that it was seen to be released, or to be free
     u64 held_ns;       // finished holds, as far as they lie in windows
     u64 hold_sum_ns;   // whole durations of the finished holds that began in a window
     u64 hold_slots[HISTOGRAM_SLOTS];

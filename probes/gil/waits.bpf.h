@@ -71,7 +71,7 @@ static __always_inline void answer_drop_request(struct gil_key *key, u64 switch_
 
     if (drop_requests.delete(key) == 0) {
         observe(key, DROP_LATENCY, ns);
-        note_culprit(key->tgid, holder, ns);
+        note_slow_drop(key->tgid, holder, ns);
     }
 }
 
@@ -315,7 +315,7 @@ int on_wait_return(struct pt_regs *ctx)
     }
     if (result != TIMED_OUT)
         return 0;
-    // The holder is looked at now: as soon as it has been asked to let go, which comes next, it
+    // The holder is sampled now: as soon as it has been asked to drop it, which comes next, it
     // wants the lock's mutex, and must not find it taken.
     struct blame *blame = blame_holder(target, thread, tid, &state, now);
 
@@ -385,7 +385,7 @@ int on_forced_take(struct pt_regs *ctx)
     struct blame *blame = blames.lookup(&tid);
 
     if (blame && blame->wait_started_ns == thread->forced_drop_ns && !blame->waiter) {
-        blame->looked_ns = now;
+        blame->sampled_ns = now;
         blame->ends_wait = 1;
         next_program.call(ctx, WALK_STACK);
     }

@@ -19,9 +19,9 @@ static __always_inline int is_holders(const struct blame *blame)
     return blame->waiter != STACK_NONE;
 }
 
-// The lock at whose holder this looks, 0 if it does not.
-static __always_inline struct gil *looked_at_gil(const struct blame *blame,
-                                                 const struct thread *thread)
+// The lock whose holder this samples, 0 if none.
+static __always_inline struct gil *sampled_gil(const struct blame *blame,
+                                               const struct thread *thread)
 {
     struct gil_key key = {.cond = thread->cond, .tgid = thread->tgid};
 
@@ -74,8 +74,8 @@ int walk_stack(struct pt_regs *ctx)
     if (!blame->walking_since_ns)
         blame->walking_since_ns = now;
     u64 tstate = blame->holder_tstate, frame = 0;
-    struct gil *gil = looked_at_gil(blame, thread);
-    u64 shared = gil ? shared_look(gil, blame) : STACK_NONE;
+    struct gil *gil = sampled_gil(blame, thread);
+    u64 shared = gil ? shared_sample(gil, blame) : STACK_NONE;
 
     if (shared) {
         blame->found = shared;
@@ -100,7 +100,7 @@ int walk_stack(struct pt_regs *ctx)
     if (python)
         lose(tgid, LOST_STACK_UNKNOWN);
     if (gil)
-        share_look(gil, blame);
+        share_sample(gil, blame);
     next_program.call(ctx, USE_STACK);
     return 0;
 }
@@ -125,10 +125,10 @@ int read_stack(struct pt_regs *ctx)
     if (!will_do)
         next_program.call(ctx, READ_STACK);
     blame->found = walked_stack(blame, python);
-    struct gil *gil = looked_at_gil(blame, thread);
+    struct gil *gil = sampled_gil(blame, thread);
 
     if (gil)
-        share_look(gil, blame);
+        share_sample(gil, blame);
     next_program.call(ctx, USE_STACK);
     return 0;
 }
@@ -157,7 +157,7 @@ static __always_inline void take_holder(const struct thread *thread, struct blam
     BEGIN_CHANGE(blame);
     if (blame->holder != blame->found) {
         if (blame->holder)
-            end_slice(thread, blame, blame->looked_ns);
+            end_slice(thread, blame, blame->sampled_ns);
         else
             blame->first_holder = blame->found;
         blame->holder = blame->found;
@@ -195,7 +195,7 @@ int use_stack(struct pt_regs *ctx)
 
         blame->ends_wait = 0;
         if (started_ns)
-            end_wait_in_program(ctx, thread, started_ns, blame->looked_ns, AFTER_PREEMPTION);
+            end_wait_in_program(ctx, thread, started_ns, blame->sampled_ns, AFTER_PREEMPTION);
     }
     return 0;
 }

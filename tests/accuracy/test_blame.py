@@ -165,32 +165,32 @@ def test_deep_stack_is_cut_at_its_outer_end(stage: Stage) -> None:
     assert 25 == [frame.function for frame in whole.frames].count("dive")
 
 
-def test_code_that_does_not_let_go_is_a_culprit(stage: Stage) -> None:
+def test_code_that_does_not_let_go_is_a_slow_drop(stage: Stage) -> None:
     """
     A call of C that goes on for 45 ms after it was asked is named, twice, with that time.
     """
     workload = stage.played(_HOLDERS)
     (truth,) = workload.truth["c_call"]
-    (culprit,) = [
-        each for each in workload.observation.totals.culprits if each.holder == truth.holder
+    (slow_drop,) = [
+        each for each in workload.observation.totals.slow_drops if each.holder == truth.holder
     ]
     # A busy machine wakes the waiter later than it wanted, and so it asks later.
     latest_ns = truth.lost.ns - 2 * _ASKED_AFTER_NS
     latencies_ns = range(int(latest_ns * _ASKED_LATE), latest_ns + _DROP_SLACK_NS)
 
-    assert 2 == culprit.drop_latency.count
-    assert culprit.drop_latency.ns in latencies_ns
-    assert culprit.drop_latency.ns / 2 <= culprit.longest_ns <= latest_ns
+    assert 2 == slow_drop.drop_latency.count
+    assert slow_drop.drop_latency.ns in latencies_ns
+    assert slow_drop.drop_latency.ns / 2 <= slow_drop.longest_ns <= latest_ns
 
 
-def test_code_that_lets_go_soon_enough_is_no_culprit(stage: Stage) -> None:
+def test_code_that_lets_go_soon_enough_is_no_slow_drop(stage: Stage) -> None:
     """
     Where every wait is over within 8 ms, nobody has taken long to answer.
     """
     workload = stage.played(_HOLDERS)
     answered = {edge.holder for edge in workload.truth["expression"]}
 
-    assert not answered & {each.holder for each in workload.observation.totals.culprits}
+    assert not answered & {each.holder for each in workload.observation.totals.slow_drops}
 
 
 def test_code_that_is_gone_is_never_given_another_name(stage: Stage) -> None:

@@ -39,13 +39,13 @@ def test_report_names_both_ends_of_every_wait(name: str, mode: str) -> None:
     report = json.loads(outcome.output)
     theirs = [each for each in report["edges"] if _frames(truth.waiter) == each["waiter"]]
     (edge,) = [each for each in theirs if _frames(truth.holder) == each["holder"]]
-    (culprit,) = report["culprits"]
+    (slow_drop,) = report["slow_drops"]
 
     assert 0 == outcome.exit_code
     assert_consistent(report)
     assert "GIL_CONVOY" == edge["kind"]
-    assert edge["holder"] == culprit["holder"]
-    assert 2 == truth.lost.count == edge["waits"] == culprit["requests"]
+    assert edge["holder"] == slow_drop["holder"]
+    assert 2 == truth.lost.count == edge["waits"] == slow_drop["requests"]
     assert edge["wait_s"] == pytest.approx(_seconds(truth), rel=0.01)
     # The main thread may be in the way for an instant, when it lets the two begin.
     assert sum(each["wait_s"] for each in theirs) == pytest.approx(_seconds(truth), rel=0.01)

@@ -60,7 +60,7 @@ def _two_interpreters(recording: Recording) -> Recording:
 
 def _with_edges(recording: Recording) -> Recording:
     seen, model = recording.observation, with_edges().observation
-    totals = replace(seen.totals, edges=model.totals.edges, culprits=model.totals.culprits)
+    totals = replace(seen.totals, edges=model.totals.edges, slow_drops=model.totals.slow_drops)
     return replace(recording, observation=replace(seen, totals=totals))
 
 

@@ -1,7 +1,7 @@
 """Decides when full mode is on in one process, so that tracing keeps within a budget.
 
-The budget fills a purse and every trap empties it. A process whose full mode costs less than the
-budget is in full mode all the time; any other one in windows, for which its purse saves up.
+The budget fills a bucket and every trap empties it. A process whose full mode costs less than the
+budget is in full mode all the time; any other one in windows, for which its bucket saves up.
 
 **What is promised.** Whenever full mode costs something, the estimated cost of the last 20 s is
 within the budget, and so is that of any longer time up to then. Two things can only be paid back
@@ -13,7 +13,7 @@ price of one short window, they become up to 2 minutes.
 
 **Why windows tell the truth.** When the next window may open is drawn by lot and by the clock
 alone: half to one and a half times the mean pause, so that whatever repeats itself in the process
-is met at every phase, whatever its period. At that moment the purse, which knows sums over
+is met at every phase, whatever its period. At that moment the bucket, which knows sums over
 seconds only, decides whether it can pay. If not, the lot is drawn again; to open as soon as there
 is enough would prefer the moments at which the process works. How long a window lasts is set when
 it opens, from what windows have cost before, with a lot of its own.
@@ -24,7 +24,7 @@ random keep their rate under any rule for stopping; those that come in bursts do
 allowance is well above what a window is expected to cost, and ends few but the first one that
 meets a process turned busy. A window that was found to be cheap goes on, which prefers quiet
 times, but only after several cheap ones in a row. One that goes on and turns dear gets an end
-that lies as far off as the purse reaches.
+that lies as far off as the bucket reaches.
 
 All that does no harm to what changes within a second or two. Of busy and quiet times that take
 turns more slowly, windows cover a smaller part of the busy ones. So what windows have seen is to
@@ -49,7 +49,7 @@ _PAUSE_NS: Final = 4 * _S
 agent itself CPU time, so that it must not happen too often in many processes."""
 _LONGEST_PAUSE_NS: Final = 12 * _S
 """The same where there is hardly a chance: many others share the room for windows, or the
-contention probes cost more than the budget. Later, what a purse has got before would be too old to
+contention probes cost more than the budget. Later, what a bucket has got before would be too old to
 be spent."""
 _JITTER: Final = (0.5, 1.5)
 """The pause by its mean. As wide as the mean, it makes all phases of such a period equally likely
@@ -57,7 +57,7 @@ in one step; shorter periods are met evenly anyway, longer ones after some steps
 _LONGEST_NS: Final = STRETCH_NS // 2
 """The longest one with an end: longer ones would be paid with what is too old to be spent."""
 _PART_SPENT: Final = (0.4, 0.7)
-"""What a window is planned to cost by what the purse holds; the rest is there for surprises."""
+"""What a window is planned to cost by what the bucket holds; the rest is there for surprises."""
 _MARGIN: Final = 1.25
 """Allowance of the shortest window by its expected cost."""
 _LEAST_ALLOWANCE_NS: Final = _MS
@@ -98,7 +98,7 @@ class Governor:
         ask the less often."""
         self._budget = budget
         self._random = random
-        self._purse: TokenBucket | None = None
+        self._bucket: TokenBucket | None = None
         self._price = WindowPrice()
         self._due_ns = 0
         self._least_ns = random.uniform(*LEAST_NS)
@@ -124,25 +124,25 @@ class Governor:
         *is_open* says whether the window that was granted last is still open: not so when it has
         used up its allowance, or could not be opened.
         """
-        if self._purse is None:
-            self._purse = TokenBucket(self._budget, usage)
+        if self._bucket is None:
+            self._bucket = TokenBucket(self._budget, usage)
             self._judged_ns = usage.at_ns
             self._draw_due(usage, _S)
             return None
-        self._purse.update(usage)
-        self._judge(usage, self._purse)
+        self._bucket.update(usage)
+        self._judge(usage, self._bucket)
         if self._window is not None and not is_open:
             if usage.window_cost_ns > self._window.seen.window_cost_ns:
-                self._price.learn(self._window.seen, usage, self._purse.base_rate)
+                self._price.learn(self._window.seen, usage, self._bucket.base_rate)
             self._close(usage)
         if self._window is not None:
-            return self._go_on(usage, self._purse, self._window)
+            return self._go_on(usage, self._bucket, self._window)
         if usage.at_ns < self._due_ns:
             return None
         if is_open:  # it was told to close long ago
             self._draw_due(usage, _PAUSE_NS)
             return None
-        return self._open(usage, self._purse)
+        return self._open(usage, self._bucket)
 
     def begin_open(self, usage: Usage) -> Grant:
         """Return the leave for a window that is open from the very beginning, on credit.
@@ -150,80 +150,80 @@ class Governor:
         For what is to be seen all the time unless that turns out to cost too much. To be called
         instead of the first `step`, with a window that is being opened.
         """
-        self._purse = purse = TokenBucket(self._budget, usage)
+        self._bucket = bucket = TokenBucket(self._budget, usage)
         self._judged_ns = usage.at_ns
         self._window = _Window(usage, None, credit_ns=_FIRST_NS)
         self._due_ns = usage.at_ns + _LOOK_NS[1]
-        return Grant(int(purse.held_ns) + _FIRST_NS, None)
+        return Grant(int(bucket.held_ns) + _FIRST_NS, None)
 
     def postpone(self, usage: Usage) -> None:
         """Keep the books, and want no window before the next lot: there is no room for one.
 
         None must be open.
         """
-        if self._purse is None:
+        if self._bucket is None:
             self.step(usage, is_open=False)
             return
-        self._purse.update(usage)
-        self._judge(usage, self._purse)
+        self._bucket.update(usage)
+        self._judge(usage, self._bucket)
         self._window = None
         mean_ns = int(_PAUSE_NS * self.processes_per_window)
         self._draw_due(usage, min(mean_ns, _LONGEST_PAUSE_NS))
 
-    def _judge(self, usage: Usage, purse: TokenBucket) -> None:
+    def _judge(self, usage: Usage, bucket: TokenBucket) -> None:
         # Both ways only after a minute, so that what goes up and down is not told each time.
-        if (purse.earning < 0) == self._is_over_budget:
+        if (bucket.earning < 0) == self._is_over_budget:
             self._judged_ns = usage.at_ns
         elif usage.at_ns - self._judged_ns >= _JUDGED_AFTER_NS:
             self._is_over_budget = not self._is_over_budget
 
-    def _open(self, usage: Usage, purse: TokenBucket) -> Grant | None:
+    def _open(self, usage: Usage, bucket: TokenBucket) -> Grant | None:
         if self._ended is not None and self._price.is_known:
-            self._price.learn_closing(self._ended, usage, purse.base_rate)
+            self._price.learn_closing(self._ended, usage, bucket.base_rate)
             self._ended = None
         if self._price.is_known:
-            need_ns = _MARGIN * self._price.rate(purse.base_rate) * self._least_ns
-            need_ns = max(need_ns, _LEAST_ALLOWANCE_NS) + self._reserve_ns(purse)
-            window = _Window(usage, self._end_ns(usage, purse, self._least_ns))
+            need_ns = _MARGIN * self._price.rate(bucket.base_rate) * self._least_ns
+            need_ns = max(need_ns, _LEAST_ALLOWANCE_NS) + self._reserve_ns(bucket)
+            window = _Window(usage, self._end_ns(usage, bucket, self._least_ns))
         else:
             need_ns = 0.0  # not even that is there if the contention probes alone are too dear
             window = _Window(usage, usage.at_ns + _FIRST_NS, credit_ns=_FIRST_NS)
-        purse.save_for(need_ns)
-        if purse.held_ns < need_ns:
-            is_hopeless = purse.earning < 0
+        bucket.save_for(need_ns)
+        if bucket.held_ns < need_ns:
+            is_hopeless = bucket.earning < 0
             self._draw_due(usage, _LONGEST_PAUSE_NS if is_hopeless else _PAUSE_NS)
             return None
         self._least_ns = self._random.uniform(*LEAST_NS)
         self._window = window
-        return self._grant(usage, purse, window)
+        return self._grant(usage, bucket, window)
 
-    def _go_on(self, usage: Usage, purse: TokenBucket, window: "_Window") -> Grant | None:
+    def _go_on(self, usage: Usage, bucket: TokenBucket, window: "_Window") -> Grant | None:
         is_over = window.until_ns is not None and usage.at_ns >= window.until_ns
         if is_over or usage.at_ns >= window.seen.at_ns + _LEARN_NS:
-            self._price.learn(window.seen, usage, purse.base_rate)
+            self._price.learn(window.seen, usage, bucket.base_rate)
             window.seen = usage
             window.credit_ns = 0
             if is_over or window.until_ns is None:
-                window.until_ns = self._end_ns(usage, purse, _LEARN_NS)
+                window.until_ns = self._end_ns(usage, bucket, _LEARN_NS)
         if is_over and window.until_ns is not None:
             self._close(usage)
             return None
-        return self._grant(usage, purse, window)
+        return self._grant(usage, bucket, window)
 
-    def _grant(self, usage: Usage, purse: TokenBucket, window: "_Window") -> Grant | None:
-        allowance_ns = int(purse.held_ns + window.credit_ns - self._reserve_ns(purse))
+    def _grant(self, usage: Usage, bucket: TokenBucket, window: "_Window") -> Grant | None:
+        allowance_ns = int(bucket.held_ns + window.credit_ns - self._reserve_ns(bucket))
         if allowance_ns <= 0:
             self._close(usage)
             return None
-        self._due_ns = usage.at_ns + self._look_again_in_ns(purse, allowance_ns)
+        self._due_ns = usage.at_ns + self._look_again_in_ns(bucket, allowance_ns)
         if window.until_ns is not None:
             self._due_ns = min(self._due_ns, window.until_ns)
         return Grant(allowance_ns, window.until_ns)
 
-    def _look_again_in_ns(self, purse: TokenBucket, allowance_ns: int) -> int:
+    def _look_again_in_ns(self, bucket: TokenBucket, allowance_ns: int) -> int:
         # Income must renew the allowance before the window has used it up.
         soonest_ns, latest_ns = _LOOK_NS
-        cost_ns = latest_ns * self._price.rate(purse.base_rate)
+        cost_ns = latest_ns * self._price.rate(bucket.base_rate)
         if cost_ns <= _PART_USED * allowance_ns:
             return latest_ns
         return max(soonest_ns, int(latest_ns * _PART_USED * allowance_ns / cost_ns))
@@ -236,20 +236,20 @@ class Governor:
     def _draw_due(self, usage: Usage, mean_ns: int) -> None:
         self._due_ns = usage.at_ns + int(mean_ns * self._random.uniform(*_JITTER))
 
-    def _end_ns(self, usage: Usage, purse: TokenBucket, least_ns: float) -> int | None:
+    def _end_ns(self, usage: Usage, bucket: TokenBucket, least_ns: float) -> int | None:
         """Return when a window must end, be it open or not; None: it costs less than comes in."""
-        loss = self._price.rate(purse.base_rate) - purse.earning
+        loss = self._price.rate(bucket.base_rate) - bucket.earning
         if loss <= 0:
             return None
         part = self._random.uniform(*_PART_SPENT)
-        reserve_ns = self._reserve_ns(purse)
-        length_ns = min(_LONGEST_NS, (part * purse.held_ns - reserve_ns) / loss)
+        reserve_ns = self._reserve_ns(bucket)
+        length_ns = min(_LONGEST_NS, (part * bucket.held_ns - reserve_ns) / loss)
         # Meanwhile some of what is held gets too old.
-        length_ns = min(length_ns, (part * purse.held_after(length_ns) - reserve_ns) / loss)
+        length_ns = min(length_ns, (part * bucket.held_after(length_ns) - reserve_ns) / loss)
         return usage.at_ns + int(max(least_ns, length_ns))
 
-    def _reserve_ns(self, purse: TokenBucket) -> float:
-        return self._price.closing_cost_ns(purse.base_rate)
+    def _reserve_ns(self, bucket: TokenBucket) -> float:
+        return self._price.closing_cost_ns(bucket.base_rate)
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from gilscope.budget.trap_costs import TrapCosts
 
-__all__ = ["Crowd", "Prices"]
+__all__ = ["Prices", "Sharing"]
 
 
 _COLD_CACHES = 1.15
@@ -18,7 +18,7 @@ saturated HTTP server with 4000 contended waits a second."""
 
 
 @dataclass(frozen=True, slots=True)
-class Crowd:
+class Sharing:
     """How many processes are probed at the same places of one file."""
 
     targets: int
@@ -32,12 +32,12 @@ class Prices:
     costs: TrapCosts
     is_stepped: bool
 
-    def full_ns(self, crowd: Crowd) -> float:
+    def full_ns(self, sharing: Sharing) -> float:
         """Return the cost of a trap at an acquire or release site."""
         alone_ns = self.costs.stepped_ns if self.is_stepped else self.costs.full_ns
-        return _COLD_CACHES * (alone_ns + self.costs.sharing_ns * max(0, crowd.windows - 1))
+        return _COLD_CACHES * (alone_ns + self.costs.sharing_ns * max(0, sharing.windows - 1))
 
-    def contention_ns(self, crowd: Crowd) -> float:
+    def contention_ns(self, sharing: Sharing) -> float:
         """Return the cost of a trap on the contended path."""
         alone_ns = self.costs.stepped_ns if self.is_stepped else self.costs.contention_ns
-        return _WHILE_OTHERS_WAIT * (alone_ns + self.costs.sharing_ns * max(0, crowd.targets - 1))
+        return _WHILE_OTHERS_WAIT * (alone_ns + self.costs.sharing_ns * max(0, sharing.targets - 1))

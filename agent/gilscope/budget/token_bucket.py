@@ -13,7 +13,7 @@ STRETCH_NS: Final = 20 * _S
 idle night buys no burst; and it brings in three windows even in the busiest process."""
 _LONGEST_STRETCH_NS: Final = 120 * _S
 _SAVED_OVER_NEED: Final = 1.2
-"""Income of a stretch over the dearest thing that it has to pay for."""
+"""Income of a stretch over the costliest thing that it has to pay for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Usage:
 
 @dataclass(slots=True)
 class _Moment:
-    """The sums of a purse at some moment."""
+    """The sums of a bucket at some moment."""
 
     at_ns: int
     own_ns: int
@@ -103,7 +103,7 @@ class TokenBucket:
         return self._balance_ns - max([self._mark_ns, *old])
 
     def save_for(self, need_ns: float) -> None:
-        """Let the purse hold *need_ns*, if a stretch that is not all too long brings that in."""
+        """Let the bucket hold *need_ns*, if a stretch that is not all too long brings that in."""
         if self.earning > 0:
             wanted_ns = min(_SAVED_OVER_NEED * need_ns / self.earning, _LONGEST_STRETCH_NS)
             self._stretch_ns = max(STRETCH_NS, wanted_ns)
@@ -116,7 +116,7 @@ class TokenBucket:
         self._balance_ns = self._budget.share * self._now.base_ns - (
             usage.cost_ns - self._spent_before_ns
         )
-        self._forgive(last)
+        self._write_off(last)
         # The balance at the end of a moment is in its peak too. So what came in while nobody looked
         # for longer than a stretch is never held: there is no saying when it did.
         self._recent[-1].peak_ns = max(self._recent[-1].peak_ns, self._balance_ns)
@@ -138,16 +138,16 @@ class TokenBucket:
         least_ns = self._budget.least_cores * (at_ns - since.at_ns)
         return max(self._now.base_ns, since.base_ns + max(own_ns - since.own_ns, least_ns))
 
-    def _forgive(self, last: _Moment) -> None:
+    def _write_off(self, last: _Moment) -> None:
         # Nobody can switch the contention probes off. When they take more than comes in, windows
         # wait until that is over and about a stretch more, not for as long as it has gone on.
         earned_ns = self._budget.share * (self._now.base_ns - last.base_ns)
         earned_ns -= self._now.contention_ns - last.contention_ns
         most_owed_ns = self._budget.share * (self._now.base_ns - self._start.base_ns)
         if earned_ns < 0 and self.held_ns < -most_owed_ns:
-            forgiven_ns = min(-earned_ns, -most_owed_ns - self.held_ns)
-            self._spent_before_ns += forgiven_ns
-            self._balance_ns += forgiven_ns
+            written_off_ns = min(-earned_ns, -most_owed_ns - self.held_ns)
+            self._spent_before_ns += written_off_ns
+            self._balance_ns += written_off_ns
 
 
 def _own_and_contention_ns(usage: Usage) -> tuple[int, int]:

@@ -19,7 +19,7 @@ __all__ = [
     "Output",
     "add_format_options",
     "chosen_outputs",
-    "wants_looks",
+    "wants_snapshots",
     "wants_timeline",
     "write_rendered",
     "write_reports",
@@ -92,7 +92,7 @@ def wants_timeline(outputs: Sequence[Output]) -> bool:
     return any(output.form in _TIMELINES for output in outputs)
 
 
-def wants_looks(outputs: Sequence[Output]) -> bool:
+def wants_snapshots(outputs: Sequence[Output]) -> bool:
     """Return whether one of *outputs* shows how the sums have grown."""
     return any(output.form in _HISTORIES for output in outputs)
 

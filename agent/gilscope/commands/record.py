@@ -20,7 +20,7 @@ from gilscope.commands.outputs import (
     Output,
     add_format_options,
     chosen_outputs,
-    wants_looks,
+    wants_snapshots,
     wants_timeline,
     write_reports,
 )
@@ -221,8 +221,8 @@ def _record(
             f"(CPython {process.python}). Ctrl-C to end.",
             file=sys.stderr,
         )
-        looks = SnapshotSeries(began_ns) if wants_looks(arguments.outputs or ()) else None
-        observation = _observe_until_end(tracer, began_ns, arguments.duration, stopped, looks)
+        snapshots = SnapshotSeries(began_ns) if wants_snapshots(arguments.outputs or ()) else None
+        observation = _observe_until_end(tracer, began_ns, arguments.duration, stopped, snapshots)
         stopped.allow(_REPORT_S)
         at_ns = observation.totals.at_ns
         return Recording(
@@ -234,7 +234,7 @@ def _record(
             timeline=tracer.timeline(pid),
             ended_ns=time.time_ns() - (time.monotonic_ns() - at_ns),
             host=platform.node(),
-            looks=() if looks is None else looks.kept,
+            snapshots=() if snapshots is None else snapshots.kept,
         )
 
 
@@ -242,8 +242,8 @@ def _frames(totals: ProcessTotals) -> Iterator[Frame]:
     for edge in totals.edges:
         yield from edge.waiter.frames
         yield from edge.holder.frames
-    for culprit in totals.culprits:
-        yield from culprit.holder.frames
+    for slow_drop in totals.slow_drops:
+        yield from slow_drop.holder.frames
 
 
 def _observe_until_end(
@@ -251,7 +251,7 @@ def _observe_until_end(
     began_ns: int,
     duration_s: float | None,
     stopped: ending.Told,
-    looks: SnapshotSeries | None,
+    snapshots: SnapshotSeries | None,
 ) -> Observation:
     deadline_ns = None if duration_s is None else began_ns + int(duration_s * 1e9)
     while not stopped.is_set and tracer.pids:
@@ -262,7 +262,7 @@ def _observe_until_end(
                 break
         tracer.wait(left_s)
         tracer.tick()
-        if looks is not None and looks.is_due(time.monotonic_ns()):
+        if snapshots is not None and snapshots.is_due(time.monotonic_ns()):
             for seen in tracer.observe():
-                looks.add(seen)
+                snapshots.add(seen)
     return tracer.observe(is_final=True)[-1]

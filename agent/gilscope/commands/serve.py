@@ -249,7 +249,7 @@ def _serve(
 
 def _tick(tracer: Tracer, transactions: StmTracer, discovery: Discovery) -> None:
     transactions.tick()
-    discovery.heed(tracer.tick())
+    discovery.note_executed(tracer.tick())
 
 
 def _noted(choice: Choice, note: Callable[[], None]) -> Choice:

@@ -222,7 +222,7 @@ def _in_background(tracer: Tracer, discovery: Discovery) -> Iterator[None]:
 def _look_after(tracer: Tracer, discovery: Discovery, stopped: threading.Event) -> None:
     while not stopped.is_set():
         tracer.wait(_TICK_S)
-        if not _attempt(lambda: discovery.heed(tracer.tick())):
+        if not _attempt(lambda: discovery.note_executed(tracer.tick())):
             stopped.wait(_TICK_S)  # what is due may stay due for ever
 
 

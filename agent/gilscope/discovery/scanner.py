@@ -80,7 +80,7 @@ class Kinship:
         return True
 
     def forget_dead(self, alive: set[int]) -> None:
-        """Let the numbers of processes that have ended be those of strangers."""
+        """Let the numbers of processes that have ended be those of others."""
         self._wanted &= alive
 
 
@@ -199,10 +199,10 @@ class Discovery:
 
     def tick(self) -> None:
         """Look after the traced processes, and for new ones. To be called a few times a second."""
-        self.heed(self._tracer.tick())
+        self.note_executed(self._tracer.tick())
         self.look()
 
-    def heed(self, executed: Iterable[int]) -> None:
+    def note_executed(self, executed: Iterable[int]) -> None:
         """Let `look` have a look at the processes *executed*, which run a new program.
 
         To be called a few times a second, by the thread that looks after the traced processes: it

@@ -116,7 +116,7 @@ def judge_holds(found: Found) -> Check:
         return Check(
             name,
             Status.WARNING,
-            "seen in full and auto mode, at the dearest cost of a trap: its calls go through slots "
+            "seen in full and auto mode, at the highest cost of a trap: its calls go through slots "
             "in memory, which the kernel has to single-step",
         )
     return Check(name, Status.OK, "seen in full and auto mode; the kernel emulates its calls")

@@ -1,6 +1,6 @@
 """Where functions begin and end, and how to step to their callers: the .eh_frame section.
 
-Our own, because all of it is read of each new file, which may be a stranger's. The 10,221
+Our own, because all of it is read of each new file, which may be anybody's. The 10,221
 entries of a CPython 3.11 take 0.04 s and 7 MB beside the file; pyelftools takes 0.95 s and 38 MB.
 A hostile table of a million entries is refused after 3 s and 48 MB; there it takes 43 s and
 764 MB. Tests hold what is read against pyelftools.

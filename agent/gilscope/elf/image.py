@@ -1,6 +1,6 @@
 """Facts from the image of an ELF64 file: its sections, segments, symbols and dependencies.
 
-Our own, because files are strangers': what one may cost is bounded, which in pyelftools it is not.
+Our own, because files are not ours: what one may cost is bounded, which in pyelftools it is not.
 A file with two hundred tables of a million notes is refused after 3 s; there one table takes 11 s.
 Of a CPython 3.11 of 7 MB, all that is asked for takes 0.015 s and 6 MB, there 0.06 s and 5 MB, and
 0.01 s less to import. Tests hold what is read against pyelftools.

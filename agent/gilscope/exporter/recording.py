@@ -76,7 +76,7 @@ def _times_ms(recording: Recording) -> Mapping[int, Observation]:
     last_ns = recording.observation.totals.at_ns
     times = {
         (recording.ended_ns - (last_ns - look.totals.at_ns)) // _NS_PER_MS: look
-        for look in recording.looks
+        for look in recording.snapshots
     }
     return {at_ms: look for at_ms, look in times.items() if began_ms < at_ms < ended_ms}
 

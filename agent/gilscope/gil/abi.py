@@ -75,7 +75,7 @@ class Loss(Numbered):
     INVALID_INTERVAL = "invalid_interval", 16
     """A wait for a lock with an impossible switch interval: the probes are in the wrong place."""
     INVALID_HOLDER = "invalid_holder", 17
-    """A lock taken while another thread held it, or let go by one that did not hold it."""
+    """A lock taken while another thread held it, or released by one that did not hold it."""
     PROBES_GONE = "probes_gone", 18
     """The probes had gone from the code of the process; what they had counted was given up, and
     they were put in once more. It is the agent that notices."""
@@ -118,10 +118,10 @@ class RawStackState(SharedEnum):
 class StackId(SharedEnum):
     """Ids of stacks; those that were read have the highest bit set."""
 
-    NONE = 0, "nobody has looked yet"
+    NONE = 0, "not sampled yet"
     UNKNOWN = 1, "it could not be read, or nobody can tell whose it is"
     NO_PYTHON = 2, "the thread runs no Python code"
-    UNSAMPLED = 3, "of a wait that was left out by lot"
+    UNSAMPLED = 3, "of a wait that was left out by random sampling"
 
 
 class NextProgram(SharedEnum):

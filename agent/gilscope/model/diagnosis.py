@@ -47,7 +47,7 @@ class TrapCost:
     """What a traced process pays each time that it runs into a probe."""
 
     full_ns: float
-    """Where the GIL is taken or let go, which traps in full mode and in windows only."""
+    """Where the GIL is acquired or released, which traps in full mode and in windows only."""
     contention_ns: float
     """On the way to a wait and back."""
     stepped_ns: float

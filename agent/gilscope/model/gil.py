@@ -11,7 +11,6 @@ from gilscope.model.timeline import Timeline
 
 __all__ = [
     "ENDED_INTERPRETER",
-    "Culprit",
     "Edge",
     "Gil",
     "GilTotals",
@@ -22,6 +21,7 @@ __all__ = [
     "Record",
     "Recording",
     "Refusal",
+    "SlowDrop",
     "Tally",
     "ThreadTotals",
     "TracingCost",
@@ -69,8 +69,8 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Culprit:
-    """A place where a thread did not let go of the GIL although it had been asked to."""
+class SlowDrop:
+    """A place where a thread did not release the GIL although it had been asked to."""
 
     holder: Stack
     """Where it stood soon after it had been asked."""
@@ -175,11 +175,11 @@ class ProcessTotals:
     lost_events: Mapping[str, int]
     """By reason; only reasons that have occurred."""
     edges: tuple[Edge, ...] = ()
-    """Who kept whom waiting, the dearest first."""
-    culprits: tuple[Culprit, ...] = ()
-    """Who did not let go when asked, the dearest first."""
+    """Who kept whom waiting, the costliest first."""
+    slow_drops: tuple[SlowDrop, ...] = ()
+    """Who did not drop it when asked, the costliest first."""
     has_stacks: bool = True
-    """Whether stacks are read; if not, there are neither edges nor culprits."""
+    """Whether stacks are read; if not, there are neither edges nor slow_drops."""
     observed_ns: int | None = None
     """Time that windows of full mode have covered; None: the mode has none."""
     cost: TracingCost | None = None
@@ -233,7 +233,7 @@ class Recording:
     """When it ended, since the epoch, by the host's clock."""
     host: str = ""
     """The name of the host, as it calls itself."""
-    looks: tuple[Observation, ...] = ()
+    snapshots: tuple[Observation, ...] = ()
     """Observations before the last one, in the order of time; none where they were not asked
     for."""
 

@@ -32,7 +32,8 @@ class StackState(Enum):
     UNKNOWN = "unknown"
     """It could not be read, or nobody can tell whose it would have been."""
     UNSAMPLED = "unsampled"
-    """It was not read: its wait was left out by lot, to keep within an overhead budget."""
+    """It was not read: its wait was left out by random sampling, to keep within an overhead
+    budget."""
 
 
 @dataclass(frozen=True, slots=True)

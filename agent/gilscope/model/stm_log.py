@@ -127,7 +127,7 @@ class StmLog:
     backward_timestamps: int
     totals: LogTotals
     conflicts: tuple[Conflict, ...]
-    """The dearest first."""
+    """The costliest first."""
     commits_over_time: OverTime
     aborts_over_time: OverTime
 

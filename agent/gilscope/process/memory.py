@@ -24,7 +24,7 @@ class ProcessMemory:
     """The address space that the process has at the moment of opening.
 
     Reads are bound to that address space: after the process exits or executes another program
-    every one fails, so nothing is ever read from a stranger that got the same pid.
+    every one fails, so nothing is ever read from another process that got the same pid.
     """
 
     _range = (0, _HIGHEST_ADDRESS)

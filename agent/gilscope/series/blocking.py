@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gilscope.model.gil import Culprit, Edge, Observation, ProcessTotals, Tally
+from gilscope.model.gil import Edge, Observation, ProcessTotals, SlowDrop, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
 from gilscope.naming.places import SiteNames
@@ -66,9 +66,9 @@ class Lately:
     """Whether the period is all the time for which the process is traced."""
     lost_ns: int
     pairs: tuple[RecentPair, ...]
-    """The dearest first; only those that have lost anything."""
+    """The costliest first; only those that have lost anything."""
     slow_holders: tuple[SlowHolder, ...]
-    """The dearest first, of all the time for which the process is traced."""
+    """The costliest first, of all the time for which the process is traced."""
 
 
 class BlockingAccount:
@@ -87,7 +87,7 @@ class BlockingAccount:
         self._roles = RoleAccount()
         self._limit = limit
         self._recent = RecentLosses(seen.since_ns)
-        self._totals = replace(seen.totals, edges=(), culprits=())
+        self._totals = replace(seen.totals, edges=(), slow_drops=())
 
     def enter(self, totals: ProcessTotals) -> None:
         """Take over *totals*, which are not older than what was entered before."""
@@ -97,7 +97,7 @@ class BlockingAccount:
         self._roles.enter(totals.threads)
         # An edge that has not changed is the same object: an idle process costs next to nothing.
         # Otherwise lists beat generators, for there may be hundreds in each of many processes.
-        edges, culprits = totals.edges, totals.culprits
+        edges, slow_drops = totals.edges, totals.slow_drops
         if set(map(id, edges)) != set(map(id, before.edges)):
             self._pairs.update(
                 [(id(edge.waiter), id(edge.holder), id(edge.kind)) for edge in edges],
@@ -105,14 +105,14 @@ class BlockingAccount:
                 edges,
                 self._pair,
             )
-        if set(map(id, culprits)) != set(map(id, before.culprits)):
+        if set(map(id, slow_drops)) != set(map(id, before.slow_drops)):
             self._holders.update(
-                [id(culprit.holder) for culprit in culprits],
-                [culprit.drop_latency for culprit in culprits],
-                culprits,
+                [id(slow_drop.holder) for slow_drop in slow_drops],
+                [slow_drop.drop_latency for slow_drop in slow_drops],
+                slow_drops,
                 self._holder,
             )
-        self._recent.look(totals.at_ns, self._pairs.lines)
+        self._recent.sample(totals.at_ns, self._pairs.lines)
 
     def blame(self) -> BlameSeries:
         """Return what the series show now."""
@@ -138,24 +138,24 @@ class BlockingAccount:
         at_ns, lines = self._totals.at_ns, self._pairs.lines
         since_ns = self._recent.since_ns(at_ns)
         lost_ns = self._recent.lost_ns(at_ns, lines)
-        dearest = sorted(zip(lost_ns, lines, strict=True), key=lambda lost: -lost[0])
+        costliest = sorted(zip(lost_ns, lines, strict=True), key=lambda lost: -lost[0])
         return Lately(
             period_ns=at_ns - since_ns,
             is_all=since_ns == self.since_ns,
             lost_ns=sum(lost_ns),
-            pairs=tuple(_recent_pair(line, ns) for ns, line in dearest[:most] if ns > 0),
+            pairs=tuple(_recent_pair(line, ns) for ns, line in costliest[:most] if ns > 0),
             slow_holders=self._slow_holders()[:most],
         )
 
     def _slow_holders(self) -> tuple[SlowHolder, ...]:
         longest_ns: dict[str, int] = {}
-        for culprit in self._totals.culprits:
-            name = self._name(culprit.holder)
-            longest_ns[name] = max(longest_ns.get(name, 0), culprit.longest_ns)
-        dearest = sorted(self._holders.lines, key=lambda line: -line.ns)
+        for slow_drop in self._totals.slow_drops:
+            name = self._name(slow_drop.holder)
+            longest_ns[name] = max(longest_ns.get(name, 0), slow_drop.longest_ns)
+        costliest = sorted(self._holders.lines, key=lambda line: -line.ns)
         return tuple(
             SlowHolder(name, Tally(line.ns, line.count), longest_ns.get(name, 0))
-            for line in dearest
+            for line in costliest
             for name in line.place.names
             if line.count
         )
@@ -163,8 +163,8 @@ class BlockingAccount:
     def _pair(self, edge: Edge) -> tuple[Labels, Labels]:
         return (self._name(edge.waiter), self._name(edge.holder)), (edge.kind.value,)
 
-    def _holder(self, culprit: Culprit) -> tuple[Labels, Labels]:
-        return (self._name(culprit.holder),), ()
+    def _holder(self, slow_drop: SlowDrop) -> tuple[Labels, Labels]:
+        return (self._name(slow_drop.holder),), ()
 
     def _name(self, stack: Stack) -> str:
         # Names come from the traced program, which may hold anything.

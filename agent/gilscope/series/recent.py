@@ -1,4 +1,4 @@
-"""Remembers what was lost in the last minutes, from looks that come whenever somebody asks."""
+"""Remembers what was lost in the last minutes, from samples that come whenever somebody asks."""
 
 import threading
 from array import array
@@ -14,10 +14,10 @@ __all__ = ["WINDOW_NS", "Curve", "History", "Stretch", "Totals"]
 WINDOW_NS: Final = 300 * NS_PER_S
 """So far back it reaches."""
 _APART_NS: Final = 4 * NS_PER_S
-"""Looks that follow one another more closely are not kept: who scrapes every 5 s is followed."""
+"""Samples that follow one another more closely are not kept: who scrapes every 5 s is followed."""
 _LATELY_NS: Final = 8 * NS_PER_S
-"""The figure of now is of the time since the last look that is at least so old."""
-_MOST_LOOKS: Final = WINDOW_NS // _APART_NS + 2
+"""The figure of now is of the time since the last sample that is at least so old."""
+_MOST_SAMPLES: Final = WINDOW_NS // _APART_NS + 2
 _MOST_KEYS: Final = 200
 """Each takes 2 KB."""
 _UNKNOWN: Final = -1
@@ -38,7 +38,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The time between two looks, as ages: how long before the last look it began and ended."""
+    """The time between two samples, as ages: how long before the last sample it began and ended."""
 
     began_ns: int
     ended_ns: int
@@ -52,87 +52,89 @@ class Curve:
     """The last minutes of one process or log."""
 
     lost: float | None
-    """In the last ten seconds or so, as in `Stretch`; None: there was one look only."""
+    """In the last ten seconds or so, as in `Stretch`; None: there was one sample only."""
     held: float | None
     stretches: tuple[Stretch, ...]
     """The oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Sample:
     at_ns: int
     lost_ns: int
     held_ns: int
 
 
-class _Looks:
+class _Kept:
     """Those at one process or log, as numbers."""
 
     def __init__(self) -> None:
         self._numbers = array("q")
 
-    def add(self, look: _Look) -> None:
-        self._numbers.extend((look.at_ns, look.lost_ns, look.held_ns))
-        del self._numbers[: -3 * _MOST_LOOKS]
+    def add(self, sample: _Sample) -> None:
+        self._numbers.extend((sample.at_ns, sample.lost_ns, sample.held_ns))
+        del self._numbers[: -3 * _MOST_SAMPLES]
 
-    def since(self, at_ns: int) -> list[_Look]:
+    def since(self, at_ns: int) -> list[_Sample]:
         numbers = iter(self._numbers)
-        looks = (_Look(*each) for each in zip(numbers, numbers, numbers, strict=True))
-        return [look for look in looks if look.at_ns >= at_ns]
+        samples = (_Sample(*each) for each in zip(numbers, numbers, numbers, strict=True))
+        return [sample for sample in samples if sample.at_ns >= at_ns]
 
 
 class History(Generic[Key]):
     """The last minutes of at most 200 processes or logs. Its methods may be called by threads."""
 
     def __init__(self) -> None:
-        self._looks: dict[Key, _Looks] = {}
+        self._samples: dict[Key, _Kept] = {}
         self._turn = threading.Lock()
         self._at_ns: int | None = None
 
     def enter(self, at_ns: int, totals: Mapping[Key, Totals]) -> None:
         """Keep what everybody has come to at *at_ns*; who is not in *totals* any more is forgotten.
 
-        A look that follows the last one closely, or is older, is left out.
+        A sample that follows the last one closely, or is older, is left out.
         """
         with self._turn:
             if self._at_ns is not None and at_ns - self._at_ns < _APART_NS:
                 return
             self._at_ns = at_ns
-            self._looks = {key: looks for key, looks in self._looks.items() if key in totals}
+            self._samples = {
+                key: samples for key, samples in self._samples.items() if key in totals
+            }
             for key, now in totals.items():
-                looks = self._looks.get(key)
-                if looks is None:
-                    if len(self._looks) >= _MOST_KEYS:
+                samples = self._samples.get(key)
+                if samples is None:
+                    if len(self._samples) >= _MOST_KEYS:
                         continue
-                    looks = self._looks[key] = _Looks()
+                    samples = self._samples[key] = _Kept()
                     if 0 <= now.since_ns < at_ns:
-                        looks.add(_Look(now.since_ns, 0, 0))
-                looks.add(_look(at_ns, now))
+                        samples.add(_Sample(now.since_ns, 0, 0))
+                samples.add(_sample(at_ns, now))
 
     def curve(self, key: Key, at_ns: int, now: Totals) -> Curve:
         """Return the last minutes of *key*, which has come to *now* at *at_ns*."""
         with self._turn:
-            kept = self._looks.get(key)
-            looks = [] if kept is None else kept.since(at_ns - WINDOW_NS)
-        looks = [look for look in looks if look.at_ns < at_ns] or _beginning(at_ns, now)
-        looks.append(_look(at_ns, now))
-        stretches = tuple(_stretch(*ends, at_ns) for ends in pairwise(looks))
+            kept = self._samples.get(key)
+            samples = [] if kept is None else kept.since(at_ns - WINDOW_NS)
+        samples = [sample for sample in samples if sample.at_ns < at_ns] or _beginning(at_ns, now)
+        samples.append(_sample(at_ns, now))
+        stretches = tuple(_stretch(*ends, at_ns) for ends in pairwise(samples))
         if not stretches:
             return Curve(None, None, ())
-        old = [look for look in looks if look.at_ns <= at_ns - _LATELY_NS] or looks[:1]
-        lately = _stretch(old[-1], looks[-1], at_ns)
+        old = [sample for sample in samples if sample.at_ns <= at_ns - _LATELY_NS] or samples[:1]
+        lately = _stretch(old[-1], samples[-1], at_ns)
         return Curve(lately.lost, lately.held, stretches)
 
 
-def _beginning(at_ns: int, now: Totals) -> list[_Look]:
-    return [_Look(now.since_ns, 0, 0)] if 0 <= now.since_ns < at_ns else []
+def _beginning(at_ns: int, now: Totals) -> list[_Sample]:
+    return [_Sample(now.since_ns, 0, 0)] if 0 <= now.since_ns < at_ns else []
 
 
-def _look(at_ns: int, now: Totals) -> _Look:
-    return _Look(at_ns, now.lost_ns, _UNKNOWN if now.held_ns is None else now.held_ns)
+def _sample(at_ns: int, now: Totals) -> _Sample:
+    return _Sample(at_ns, now.lost_ns, _UNKNOWN if now.held_ns is None else now.held_ns)
 
 
-def _stretch(before: _Look, after: _Look, now_ns: int) -> Stretch:
+def _stretch(before: _Sample, after: _Sample, now_ns: int) -> Stretch:
     length_ns = after.at_ns - before.at_ns
     held = None
     if _UNKNOWN not in (before.held_ns, after.held_ns):

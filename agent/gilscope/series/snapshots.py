@@ -10,7 +10,7 @@ class SnapshotSeries:
     """Looks that are a second apart at first, and twice as far whenever there are too many."""
 
     def __init__(self, began_ns: int, most: int = 120) -> None:
-        """Begin at *began_ns*, and keep at most *most* looks."""
+        """Begin at *began_ns*, and keep at most *most* snapshots."""
         self._most = most
         self._interval_ns = NS_PER_S
         self._due_ns = began_ns + self._interval_ns

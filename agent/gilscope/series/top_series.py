@@ -1,6 +1,6 @@
 """Decides which places get time series of their own, and what each series shows.
 
-However many places a process has, it has a bounded number of series: the dearest ones get their
+However many places a process has, it has a bounded number of series: the costliest ones get their
 own, for good, and all others share one for each kind. What a place has lost before it got its own
 stays in the shared one. So a series begins at zero, none ever runs back, and all of them together
 are what has been lost altogether.
@@ -114,7 +114,7 @@ class TopSeries:
             self._chosen |= self._first
 
     def _choose(self, places: Iterable[Place], since: "_Mark") -> None:
-        """Give free slots to the dearest of *places*, which have just lost something."""
+        """Give free slots to the costliest of *places*, which have just lost something."""
         free = self._limit - len(self._chosen)
         least_ns = max(_LEAST_NS, _LEAST_SHARE * (self._totals.ns - since.ns))
         lately_ns = {
@@ -170,7 +170,7 @@ def shown_over_time(
 ) -> tuple[tuple[Shown, ...], ...]:
     """Return what the series of *totals* show at each of *times*; the shared ones first.
 
-    Nobody has seen them before, and so the *limit* places that are the dearest in the end, which
+    Nobody has seen them before, and so the *limit* places that are the costliest in the end, which
     have *width* names, have series of their own from the beginning.
     """
     chosen = set(sorted(totals.places.values(), key=lambda place: -place.ns)[:limit])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gilscope.stm_log.sums import FollowedLog, LogSums, Loss, Place
 
-__all__ = ["Interval", "LogChange", "dearest", "interval"]
+__all__ = ["Interval", "LogChange", "costliest", "interval"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,6 @@ def interval(before: Iterable[FollowedLog], now: Iterable[FollowedLog], length_n
     return Interval(length_ns, tuple(changes))
 
 
-def dearest(sums: LogSums, most: int) -> Sequence[tuple[Place, Loss]]:
+def costliest(sums: LogSums, most: int) -> Sequence[tuple[Place, Loss]]:
     """Return the places that have cost most, *most* of them at the most."""
     return sorted(sums.losses.items(), key=lambda item: (-item[1].ns, item[0]))[:most]

@@ -119,12 +119,12 @@ def sums_of(file: LogFile) -> LogSums:
 
 
 def bounded(sums: LogSums, most: int) -> LogSums:
-    """Return *sums* with *most* places, the dearest; the others are added up by kind."""
+    """Return *sums* with *most* places, the costliest; the others are added up by kind."""
     if len(sums.losses) <= most:
         return sums
-    dearest = sorted(sums.losses.items(), key=lambda item: -item[1].ns)
-    losses = dict(dearest[:most])
-    for (kind, _, _), loss in dearest[most:]:
+    costliest = sorted(sums.losses.items(), key=lambda item: -item[1].ns)
+    losses = dict(costliest[:most])
+    for (kind, _, _), loss in costliest[most:]:
         rest = (kind, (), True)
         losses[rest] = losses.get(rest, _NOTHING) + loss
     return replace(sums, losses=losses)

@@ -14,7 +14,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from gilscope.top.blocking_pane import ReadSources
 from gilscope.top.header import Settings
 from gilscope.top.main_screen import MainScreen
-from gilscope.top.snapshot import NOTHING, Source, look
+from gilscope.top.snapshot import NOTHING, Source, take_snapshot
 from gilscope.top.terminal_driver import TerminalDriver
 
 __all__ = ["TopApp"]
@@ -53,7 +53,7 @@ class TopApp(App[None]):
         self._main = MainScreen(settings, read_sources, count_problems)
 
     def on_mount(self) -> None:
-        """Begin to look."""
+        """Begin to take snapshots."""
         self._event_loop = asyncio.get_running_loop()
         self.push_screen(self._main)
         self.run_worker(self._watch())
@@ -78,7 +78,7 @@ class TopApp(App[None]):
         while True:
             try:
                 # Reading the kernel's tables takes its time, and keys are answered meanwhile.
-                seen = await asyncio.to_thread(look, self._source, seen)
+                seen = await asyncio.to_thread(take_snapshot, self._source, seen)
             except Exception:  # noqa: BLE001 - the next look may well succeed
                 _log.exception("could not look at the traced processes this time")
             self._main.show(seen)

@@ -31,7 +31,7 @@ class Ends:
     """Its site, or in words why there is none."""
     holder: str
     pairs: tuple[PairRates, ...]
-    """The dearest first."""
+    """The costliest first."""
 
     @property
     def key(self) -> tuple[Kind, str, str]:
@@ -50,7 +50,7 @@ class Ends:
 
 
 def pair_ends(pairs: Iterable[PairRates], names: SiteNames) -> list[Ends]:
-    """Return *pairs* by the places that they end in, the dearest of the interval first."""
+    """Return *pairs* by the places that they end in, the costliest of the interval first."""
     found: dict[tuple[Kind, str, str], list[PairRates]] = {}
     for pair in pairs:
         ends = (pair.kind, names.innermost(pair.waiter), names.innermost(pair.holder))
@@ -103,16 +103,16 @@ def frames(ends: Ends) -> tuple[Frame, ...]:
 def details(
     ends: Ends, elapsed_ns: int, names: SiteNames, sources: Sources, width: int
 ) -> list[Line]:
-    """Return the two stacks of the dearest of *ends*, in lines of *width* cells."""
-    dearest = ends.pairs[0]
+    """Return the two stacks of the costliest of *ends*, in lines of *width* cells."""
+    costliest = ends.pairs[0]
     return [
         *_sum(ends, elapsed_ns),
         BLANK,
         (Span("waiting", Tone.BOLD),),
-        *_stack_lines(dearest.waiter, names, sources, width),
+        *_stack_lines(costliest.waiter, names, sources, width),
         BLANK,
         (Span("held by", Tone.BOLD),),
-        *_stack_lines(dearest.holder, names, sources, width),
+        *_stack_lines(costliest.holder, names, sources, width),
         *_others(ends),
     ]
 

@@ -6,7 +6,7 @@ from gilscope.text.printable import printable
 from gilscope.text.units import megabytes, percent
 from gilscope.top.columns import Order
 from gilscope.top.layout import Line, Span, Tone
-from gilscope.top.snapshot import Look
+from gilscope.top.snapshot import Snapshot
 
 __all__ = ["Settings", "totals_line", "view_line"]
 
@@ -37,26 +37,26 @@ def view_line(settings: Settings) -> Line:
     return tuple(spans)
 
 
-def totals_line(look: Look, problems: int = 0) -> Line:
+def totals_line(snapshot: Snapshot, problems: int = 0) -> Line:
     """Return how many processes are in which state, what was lost, and what the agent uses.
 
     *problems* are those that its log tells of.
     """
-    if look.agent is None:
+    if snapshot.agent is None:
         return (Span("looking for processes", Tone.DIM),)
-    invalid = sum(1 for seen in look.processes if seen.invalid)
-    ended = sum(1 for seen in look.processes if seen.ended and not seen.invalid)
-    lost = sum(seen.lost_events for seen in look.processes)
-    spans = [Span(f"{len(look.processes) - invalid - ended} traced")]
+    invalid = sum(1 for seen in snapshot.processes if seen.invalid)
+    ended = sum(1 for seen in snapshot.processes if seen.ended and not seen.invalid)
+    lost = sum(seen.lost_events for seen in snapshot.processes)
+    spans = [Span(f"{len(snapshot.processes) - invalid - ended} traced")]
     spans += [Span(f", {ended} ended")] if ended else []
     spans += [Span(f", {invalid} not reported", Tone.BAD)] if invalid else []
-    spans += [Span(f", {len(look.refusals)} refused", Tone.BAD)] if look.refusals else []
+    spans += [Span(f", {len(snapshot.refusals)} refused", Tone.BAD)] if snapshot.refusals else []
     spans += (
         [Span(f"  {_count(problems, 'problem')}, told at the end", Tone.BAD)] if problems else []
     )
     spans.append(Span(f"  {_count(lost, 'event')} lost", Tone.BAD if lost else Tone.PLAIN))
-    used = "" if look.cpu_share is None else f"{percent(look.cpu_share)} CPU, "
-    spans.append(Span(f"  agent: {used}{megabytes(look.agent.private_bytes)}"))
+    used = "" if snapshot.cpu_share is None else f"{percent(snapshot.cpu_share)} CPU, "
+    spans.append(Span(f"  agent: {used}{megabytes(snapshot.agent.private_bytes)}"))
     return tuple(spans)
 
 

@@ -14,7 +14,7 @@ Keys
   p           pause what is shown; tracing goes on
   q, ctrl+c   end
 
-Upper table: processes, in the time between two looks
+Upper table: processes, in the time between two snapshots
   lost        time that threads lost waiting for the GIL, in ms a second:
               1000 is one thread that waits all the time
   convoy      part of it that was lost in convoys: by threads that came back
@@ -32,7 +32,7 @@ An empty cell: not known, or there is none.
 Red: a tenth of a thread or more is lost, most of it in convoys.
 
 Lower table: who keeps whom waiting in the selected process
-  lost        in the time between two looks; in all: since it is traced
+  lost        in the time between two snapshots; in all: since it is traced
   kind        GIL_CONVOY, GIL_BLOCKING_CALL (came back from a blocking call,
               shorter), GIL_PREEMPTION (was made to yield), GIL_UNKNOWN
   first line  where the thread stood that had to wait

@@ -18,7 +18,7 @@ from gilscope.top.process_table import RowKey, heading, matches, rows
 from gilscope.top.rates import ProcessRates
 from gilscope.top.rows_widget import Rows
 from gilscope.top.screens import SteadyScreen, TextScreen, text_of
-from gilscope.top.snapshot import NOTHING, Look
+from gilscope.top.snapshot import NOTHING, Snapshot
 
 __all__ = ["MainScreen"]
 
@@ -58,7 +58,7 @@ class MainScreen(SteadyScreen):
         super().__init__()
         self._settings = settings
         self._count_problems = count_problems
-        self._look = NOTHING
+        self._snapshot = NOTHING
         self._latest = NOTHING
         """Newer than what is shown, while that is paused."""
         self._unlike_others: set[_Identity] = set()
@@ -89,12 +89,12 @@ class MainScreen(SteadyScreen):
         """Fit the tables to the new width."""
         self.call_after_refresh(self._draw)
 
-    def show(self, look: Look) -> None:
-        """Show *look*, unless what is shown is paused."""
-        self._latest = look
+    def show(self, snapshot: Snapshot) -> None:
+        """Show *snapshot*, unless what is shown is paused."""
+        self._latest = snapshot
         if not self._settings.is_paused:
-            self._look = look
-            alive = {_identity(process) for process in look.processes}
+            self._snapshot = snapshot
+            alive = {_identity(process) for process in snapshot.processes}
             self._names = {who: self._names.get(who, SiteNames()) for who in alive}
             self._unlike_others &= alive
         self._draw()
@@ -175,13 +175,13 @@ class MainScreen(SteadyScreen):
         self._draw()
 
     def _draw(self) -> None:
-        settings, look = self._settings, self._look
+        settings, snapshot = self._settings, self._snapshot
         width = self.size.width - 1  # beside the scroll bar
         self._view.update(text_of(view_line(settings)), layout=False)
-        self._totals.update(text_of(totals_line(look, self._count_problems())), layout=False)
+        self._totals.update(text_of(totals_line(snapshot, self._count_problems())), layout=False)
         self._head.update(text_of(*heading(width, settings.order)), layout=False)
-        shown = [seen for seen in look.processes if matches(seen, settings.words)]
-        refused = [seen for seen in look.refusals if matches(seen, settings.words)]
+        shown = [seen for seen in snapshot.processes if matches(seen, settings.words)]
+        refused = [seen for seen in snapshot.refusals if matches(seen, settings.words)]
         self._table.show(rows(settings.order.sorted(shown), refused, width, self._shows_roles))
         self._draw_pairs()
 
@@ -200,9 +200,11 @@ class MainScreen(SteadyScreen):
         if not isinstance(key, RowKey):
             return None
         if key.since_ns is None:
-            return next((seen for seen in self._look.refusals if seen.pid == key.pid), None)
+            return next((seen for seen in self._snapshot.refusals if seen.pid == key.pid), None)
         identity = (key.pid, key.since_ns)
-        return next((seen for seen in self._look.processes if _identity(seen) == identity), None)
+        return next(
+            (seen for seen in self._snapshot.processes if _identity(seen) == identity), None
+        )
 
 
 def _identity(process: ProcessRates) -> _Identity:

@@ -1,4 +1,4 @@
-"""What happened between two looks at the traced processes."""
+"""What happened between two snapshots of the traced processes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -57,9 +57,9 @@ class ProcessRates:
     elapsed_ns: int
     """Length of the interval; 0: it ended before, or nothing has passed yet."""
     roles: tuple[RoleRates, ...] = ()
-    """The dearest first."""
+    """The costliest first."""
     pairs: tuple[PairRates, ...] = ()
-    """The dearest of the interval first, then those of all the time."""
+    """The costliest of the interval first, then those of all the time."""
     held_ns: int | None = None
     """Time that its GILs were held, added up; None: not known."""
     observed_ns: int | None = None
@@ -136,7 +136,7 @@ def _roles(before: Sequence[ThreadTotals], now: Sequence[ThreadTotals]) -> tuple
         _role_rates(role, earlier.get(role, ()), threads)
         for role, threads in _by_role((thread.role, thread) for thread in now).items()
     )
-    # A role of the past, without threads and without losses, is of no interest to those who look.
+    # A role of the past, without threads and without losses, is of no interest to anybody.
     shown = [role for role in found if role.threads or role.lost_ns]
     return tuple(sorted(shown, key=lambda role: (-role.lost_ns, role.role)))
 

@@ -1,4 +1,4 @@
-"""What one look at the traced processes has found."""
+"""What one snapshot of the traced processes has found."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from gilscope.model.agent import AgentState
 from gilscope.model.gil import Observation, Refusal
 from gilscope.top.rates import ProcessRates, rates
 
-__all__ = ["NOTHING", "Look", "Source", "look"]
+__all__ = ["NOTHING", "Snapshot", "Source", "take_snapshot"]
 
 
 class Source(Protocol):
@@ -25,8 +25,8 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """The traced processes at one instant, and what they have done since the look before."""
+class Snapshot:
+    """The traced processes at one instant, and what they have done since the snapshot before."""
 
     observations: Sequence[Observation] = ()
     processes: tuple[ProcessRates, ...] = ()
@@ -37,16 +37,16 @@ class Look:
     """CPU time of the agent by the time that has passed; None: none has."""
 
 
-NOTHING = Look()
+NOTHING = Snapshot()
 
 
-def look(source: Source, before: Look) -> Look:
+def take_snapshot(source: Source, before: Snapshot) -> Snapshot:
     """Return what *source* says now, compared with *before*; raises what *source* raises."""
     observations = source.observe()
     agent = source.agent_state()
     running_ns = agent.running_ns - (before.agent.running_ns if before.agent else 0)
     cpu_ns = agent.cpu_ns - (before.agent.cpu_ns if before.agent else 0)
-    return Look(
+    return Snapshot(
         observations=observations,
         processes=rates(before.observations, observations),
         refusals=source.refusals(),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 
 from gilscope.budget.governor import Governor
-from gilscope.budget.prices import Crowd, Prices
+from gilscope.budget.prices import Prices, Sharing
 from gilscope.errors import GilscopeError
 from gilscope.model.gil import TracingCost
 from gilscope.process.files.mapped_file import MappedFile
@@ -197,9 +197,9 @@ class StmWindows:
 
     def _prices(self, place: object) -> TrapPrices:
         sharing = len(self._open_in[place])
-        crowd = Crowd(sharing, sharing)
+        all_of_them = Sharing(sharing, sharing)
         costs = self._plan.costs
         return TrapPrices(
-            round(Prices(costs, is_stepped=False).full_ns(crowd)),
-            round(Prices(costs, is_stepped=True).full_ns(crowd)),
+            round(Prices(costs, is_stepped=False).full_ns(all_of_them)),
+            round(Prices(costs, is_stepped=True).full_ns(all_of_them)),
         )

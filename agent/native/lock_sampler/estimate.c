@@ -1,6 +1,6 @@
 #include "estimate.h"
 
-// After this long without a look the agent must have been stopped; nobody knows what happened.
+// After this long without a sample the agent must have been stopped; nobody knows what happened.
 #define LONGEST_GAP_NS 3000000000
 
 // Looks over which the share is averaged, about. Fewer would let the rate follow the lock so
@@ -28,9 +28,10 @@ void held_estimate_begin(struct held_estimate *estimate, int64_t at_ns, int64_t 
     };
 }
 
-bool held_estimate_wants_look(struct held_estimate *estimate, int64_t at_ns, int64_t observed_ns)
+bool held_estimate_wants_sample(struct held_estimate *estimate, int64_t at_ns, int64_t observed_ns)
 {
-    // A window that has ended before a look was told of it seems to have covered less than before.
+    // A window that has ended before a sample was told of it seems to have covered less than
+    // before.
     estimate->observed_ns =
         larger(estimate->observed_ns, observed_ns - estimate->observed_at_begin_ns);
     if (undecided_ns(estimate, at_ns) > 0)
@@ -49,7 +50,7 @@ void held_estimate_credit(struct held_estimate *estimate, int64_t at_ns, bool is
         estimate->unobserved_ns += decided_ns;
         return;
     }
-    estimate->looks++;
+    estimate->samples++;
     estimate->share += ((is_locked ? 1 : 0) - estimate->share) / SMOOTHING;
     estimate->sampled_ns += decided_ns;
     if (is_locked)

@@ -13,17 +13,18 @@ struct sampler_object {
 
 static PyObject *new_sampler(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"seed", "locked_offset", "cpu_share", "enough_looks", NULL};
+    static char *names[] = {"seed", "locked_offset", "cpu_share", "enough_samples", NULL};
     unsigned long long seed;
     long locked_offset;
-    double cpu_share, enough_looks = INFINITY;
+    double cpu_share, enough_samples = INFINITY;
 
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "Kld|d", names, &seed, &locked_offset,
-                                     &cpu_share, &enough_looks))
+                                     &cpu_share, &enough_samples))
         return NULL;
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     struct sampler_object *self = (struct sampler_object *)allocate(type, 0);
-    if (self && !lock_sampler_init(&self->sampler, seed, locked_offset, cpu_share, enough_looks)) {
+    if (self &&
+        !lock_sampler_init(&self->sampler, seed, locked_offset, cpu_share, enough_samples)) {
         Py_DECREF(self);
         return PyErr_NoMemory();
     }
@@ -101,7 +102,7 @@ static PyObject *drop(struct sampler_object *self, PyObject *args)
     return Py_NewRef(Py_None);
 }
 
-static PyObject *look_at(struct sampler_object *self, PyObject *args)
+static PyObject *sample_process(struct sampler_object *self, PyObject *args)
 {
     long long at_ns;
     int pid;
@@ -111,7 +112,7 @@ static PyObject *look_at(struct sampler_object *self, PyObject *args)
     // Reading memory may take long where the process is changing its mappings.
     Py_BEGIN_ALLOW_THREADS;
     pthread_mutex_lock(&self->sampler.mutex);
-    lock_sampler_look(&self->sampler, pid, at_ns);
+    lock_sampler_sample(&self->sampler, pid, at_ns);
     pthread_mutex_unlock(&self->sampler.mutex);
     Py_END_ALLOW_THREADS;
     return Py_NewRef(Py_None);
@@ -135,7 +136,7 @@ static PyObject *figures(struct sampler_object *self, PyObject *args)
         return NULL;
     }
     return Py_BuildValue("LLLL", (long long)estimate.held_ns, (long long)estimate.sampled_ns,
-                         (long long)estimate.unobserved_ns, (long long)estimate.looks);
+                         (long long)estimate.unobserved_ns, (long long)estimate.samples);
 }
 
 static PyObject *next_gap_ns(struct sampler_object *self, PyObject *Py_UNUSED(ignored))
@@ -200,14 +201,14 @@ static PyObject *mean_gap_ns(PyObject *Py_UNUSED(module), PyObject *args)
 }
 
 static PyMethodDef sampler_methods[] = {
-    {"add", (PyCFunction)add, METH_VARARGS, "Look at a lock from now on."},
+    {"add", (PyCFunction)add, METH_VARARGS, "Sample a lock from now on."},
     {"cover", (PyCFunction)cover, METH_VARARGS, "Say what windows have covered of a process."},
     {"drop", (PyCFunction)drop, METH_VARARGS, "Forget the locks of a process."},
-    {"look", (PyCFunction)look_at, METH_VARARGS, "Look at the locks of a process now."},
+    {"sample", (PyCFunction)sample_process, METH_VARARGS, "Sample the locks of a process now."},
     {"figures", (PyCFunction)figures, METH_VARARGS, "Return what is known of a lock."},
     {"reading", (PyCFunction)reading, METH_NOARGS, "Return whose memory is read, and which read."},
     {"next_gap_ns", (PyCFunction)next_gap_ns, METH_NOARGS, "Draw how long to sleep."},
-    {"run", (PyCFunction)run, METH_NOARGS, "Look at everything until it is closed."},
+    {"run", (PyCFunction)run, METH_NOARGS, "Sample everything until it is closed."},
     {"close", (PyCFunction)close_sampler, METH_NOARGS, "End the run."},
     {0},
 };
@@ -219,7 +220,7 @@ static PyGetSetDef sampler_attributes[] = {
 };
 
 static PyType_Slot sampler_slots[] = {
-    {Py_tp_doc, "Looks at locks at random times."},
+    {Py_tp_doc, "Samples locks at random times."},
     {Py_tp_new, new_sampler},
     {Py_tp_dealloc, dealloc_sampler},
     {Py_tp_methods, sampler_methods},

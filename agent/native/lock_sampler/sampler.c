@@ -26,7 +26,7 @@ static int64_t read_clock(clockid_t clock)
 }
 
 bool lock_sampler_init(struct lock_sampler *sampler, uint64_t seed, long locked_offset,
-                       double cpu_share, double enough_looks)
+                       double cpu_share, double enough_samples)
 {
     pthread_condattr_t clock;
 
@@ -34,7 +34,7 @@ bool lock_sampler_init(struct lock_sampler *sampler, uint64_t seed, long locked_
         .random = seed,
         .locked_offset = locked_offset,
         .cpu_share = cpu_share,
-        .enough_looks = enough_looks,
+        .enough_samples = enough_samples,
     };
     if (pthread_mutex_init(&sampler->mutex, NULL))
         return false;
@@ -157,7 +157,7 @@ static struct held_read *wanted_reads(struct lock_sampler *sampler, int pid, int
         if (pid && lock->pid != pid)
             continue;
         lock->is_covered =
-            !held_estimate_wants_look(&lock->estimate, at_ns, observed_ns(lock, at_ns));
+            !held_estimate_wants_sample(&lock->estimate, at_ns, observed_ns(lock, at_ns));
         if (lock->is_covered)
             continue;
         lock->memory->users++;
@@ -187,14 +187,14 @@ static void credit(struct lock_sampler *sampler, struct held_read *reads, size_t
         struct held_lock *lock = lock_sampler_find(sampler, read->pid, read->cond);
         // Meanwhile a later look may have been credited, or a window have covered the time.
         if (read->is_done && lock && lock->memory == read->memory &&
-            held_estimate_wants_look(&lock->estimate, at_ns, observed_ns(lock, at_ns)))
+            held_estimate_wants_sample(&lock->estimate, at_ns, observed_ns(lock, at_ns)))
             held_estimate_credit(&lock->estimate, at_ns, read->locked == 1);
         let_go(read->memory);
     }
     free(reads);
 }
 
-void lock_sampler_look(struct lock_sampler *sampler, int pid, int64_t at_ns)
+void lock_sampler_sample(struct lock_sampler *sampler, int pid, int64_t at_ns)
 {
     size_t count;
     struct held_read *reads = wanted_reads(sampler, pid, at_ns, &count);
@@ -258,7 +258,7 @@ double lock_sampler_mean_gap_ns(const struct lock_sampler *sampler)
         if (!lock->is_covered)
             variance = larger(variance, share * (1 - share));
     }
-    double enough_gap_ns = NS_PER_S / (sampler->enough_looks * larger(variance, 1e-9));
+    double enough_gap_ns = NS_PER_S / (sampler->enough_samples * larger(variance, 1e-9));
     return larger(held_mean_gap_ns(sampler->cost_ns, sampler->cpu_share),
                   bounded_gap_ns(enough_gap_ns));
 }
@@ -276,7 +276,7 @@ static void pay(struct lock_sampler *sampler)
     double cost_ns = (double)(cpu_ns - sampler->cpu_ns);
 
     sampler->cpu_ns = cpu_ns;
-    // The first one, with the start of the thread in it, is the dearest.
+    // The first one, with the start of the thread in it, is the costliest.
     sampler->cost_ns += (cost_ns - sampler->cost_ns) / (sampler->cost_ns > 0 ? SMOOTHING : 1);
 }
 

@@ -19,7 +19,7 @@ struct held_coverage {
 // The memory of a process, with a descriptor of its own: it is read while nothing is guarded.
 struct held_memory {
     struct remote remote;
-    // Locks and looks that have it.
+    // Locks and samples that have it.
     int users;
 };
 
@@ -30,7 +30,7 @@ struct held_lock {
     uint64_t cond;
     struct held_coverage coverage;
     struct held_estimate estimate;
-    // Whether windows have left nothing to be decided by the last look, which was left out then.
+    // Whether windows have left nothing to be decided by the last sample, which was left out then.
     bool is_covered;
 };
 
@@ -59,9 +59,9 @@ struct lock_sampler {
     long locked_offset;
     // Of one core.
     double cpu_share;
-    // So many looks a second are enough for each unit of share (1 - share), the variance of a look;
-    // infinity: never enough.
-    double enough_looks;
+    // So many samples a second are enough for each unit of share (1 - share), the variance of a
+    // sample; infinity: never enough.
+    double enough_samples;
     // Of a wake-up, in CPU time, smoothed.
     double cost_ns;
     // What the thread has used.
@@ -73,7 +73,7 @@ struct lock_sampler {
 
 // False: there is no memory for it.
 bool lock_sampler_init(struct lock_sampler *sampler, uint64_t seed, long locked_offset,
-                       double cpu_share, double enough_looks);
+                       double cpu_share, double enough_samples);
 void lock_sampler_free(struct lock_sampler *sampler);
 
 // The functions below want the mutex to be held.
@@ -89,10 +89,10 @@ void lock_sampler_cover(struct lock_sampler *sampler, int pid, struct held_cover
 void lock_sampler_drop(struct lock_sampler *sampler, int pid);
 
 // Looks at the locks of one process at `at_ns`, which is now. Lets go of the mutex while it reads.
-void lock_sampler_look(struct lock_sampler *sampler, int pid, int64_t at_ns);
+void lock_sampler_sample(struct lock_sampler *sampler, int pid, int64_t at_ns);
 
 // How far apart wake-ups are in the mean: as far as the CPU time wants that they take, or farther
-// where that is enough for the lock that needs most looks, of those that need any.
+// where that is enough for the lock that needs most samples, of those that need any.
 double lock_sampler_mean_gap_ns(const struct lock_sampler *sampler);
 
 // Draws how long to sleep: half to one and a half times the mean, all equally likely.

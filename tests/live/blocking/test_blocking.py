@@ -315,7 +315,7 @@ def test_full_ring_of_stacks_is_made_up_for(tmp_path: Path) -> None:
     assert _lost_by_kind(observation) == _blamed_by_kind(observation)
 
 
-def test_holder_that_lets_go_soon_enough_is_no_culprit(tmp_path: Path) -> None:
+def test_holder_that_lets_go_soon_enough_is_no_slow_drop(tmp_path: Path) -> None:
     """
     Only who takes longer than the threshold is noted, though all requests are counted.
     """
@@ -331,7 +331,7 @@ def test_holder_that_lets_go_soon_enough_is_no_culprit(tmp_path: Path) -> None:
 
     assert truth.drop_requests > 0
     assert truth.drop_requests <= sum(gil.drop_latency.slots)
-    assert () == observation.totals.culprits
+    assert () == observation.totals.slow_drops
 
 
 @pytest.mark.parametrize("name", ["pyenv-3.8", "pyenv-3.10", "pyenv-3.13"])

@@ -26,7 +26,7 @@ _NOT_MEASURED = {"hold_s", "holds"}
 _KEYS = {
     "": {
         *("version", "mode", "duration_s", "process", "totals", "histograms", "threads"),
-        *("interpreters", "edges", "culprits"),
+        *("interpreters", "edges", "slow_drops", "culprits"),
     },
     "process": {
         *("pid", "name", "python", "build_id", "gil", "method", "valid", "invalid_reason"),
@@ -46,6 +46,7 @@ _KEYS = {
     "edges": {
         *("kind", "wait_s", "waits", "waiter", "waiter_state", "holder", "holder_state"),
     },
+    "slow_drops": {"holder", "holder_state", "drop_latency_s", "requests", "longest_s"},
     "culprits": {"holder", "holder_state", "drop_latency_s", "requests", "longest_s"},
 }
 

@@ -75,17 +75,17 @@ def test_both_ends_and_who_does_not_let_go_are_the_known_ones(tmp_path: Path) ->
     assert truth.waiter.total.wait_ns / 1e9 == pytest.approx(
         sum(edge["wait_s"] for edge in edges.values()), rel=0.02
     )
-    (culprit,) = [
-        culprit
-        for culprit in report["culprits"]
-        if [frame["function"] for frame in culprit["holder"][:1]] == ["hold"]
+    (slow_drop,) = [
+        slow_drop
+        for slow_drop in report["slow_drops"]
+        if [frame["function"] for frame in slow_drop["holder"][:1]] == ["hold"]
     ]
-    assert "whole" == culprit["holder_state"]
+    assert "whole" == slow_drop["holder_state"]
     # A round of 27.5 ms is asked for after 5 ms.
-    assert culprit["longest_s"] >= 0.0225
+    assert slow_drop["longest_s"] >= 0.0225
     if truth.is_exact:
         assert {_CONVOY: 7, _CALL: 16} == {kind: edge["waits"] for kind, edge in edges.items()}
-        assert 7 == culprit["requests"]
+        assert 7 == slow_drop["requests"]
 
 
 # Two threads that are in each other's way until standard input ends.

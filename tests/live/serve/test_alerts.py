@@ -81,7 +81,7 @@ def test_convoy_is_notified_and_so_is_its_end(monitored: _Monitored) -> None:
     assert re.fullmatch(
         rf"quotes_before\.py \(pid {monitored.pid} at 127\.0\.0\.1:\d+\): [\d.]+ times a second a "
         r"thread comes back from a blocking call and waits for the GIL for a switch interval or "
-        r"longer\. The dearest pair of places: answer \(quotes_before\.py:3[12]\) waits for "
+        r"longer\. The costliest pair of places: answer \(quotes_before\.py:3[12]\) waits for "
         r"(compute_price|refresh_prices) \(quotes_before\.py:\d+\), [\d.]+m?s a second\.",
         firing["annotations"]["description"],
     )

@@ -60,7 +60,7 @@ def _full() -> Fixed:
     """Return a source with something of every kind."""
     seen = full_mode().observation
     edges = with_edges().observation.totals
-    lossy = replace(seen.totals, edges=edges.edges, culprits=edges.culprits)
+    lossy = replace(seen.totals, edges=edges.edges, slow_drops=edges.slow_drops)
     return Fixed(
         [
             replace(seen, totals=lossy),

@@ -272,7 +272,7 @@ def _started_as(pid: int, program: Path) -> Iterator[None]:
 
 def test_another_process_with_the_same_number_is_not_traced(tmp_path: Path) -> None:
     """
-    The first one ends, and its number is used again, before the tracer looks: it saw an end.
+    The first one ends, and its number is used again, before the tracer snapshots: it saw an end.
     """
     program_file = built(tmp_path, "itm", ITM["shared"])
     tracer = StmTracer()

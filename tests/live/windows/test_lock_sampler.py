@@ -1,7 +1,7 @@
 """Held time estimated from outside, against a process that says when it held the GIL.
 
-The statistical bound is 4.5 standard deviations of looks that are independent of each other, which
-is more than these are: a correct implementation fails less than once in 100000 runs.
+The statistical bound is 4.5 standard deviations of samples that are independent of each other,
+which is more than these are: a correct implementation fails less than once in 100000 runs.
 """
 
 import math
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.live
 _PYTHON = "/usr/bin/python3.11"
 _MS = 1_000_000
 _SECONDS = 6.0
-# More than the agent takes, so that there are 100 looks a second however dear they are.
+# More than the agent takes, so that there are 100 samples a second however dear they are.
 _CPU_SHARE = 0.1
 _DEVIATIONS = 4.5
 # Root of the mean square over the mean: 1.04 by the jitter, the rest where a window has cut gaps
@@ -156,13 +156,13 @@ def test_share_is_what_the_process_says(made: type[_Windows]) -> None:
         with windows.told(sampler, [target.pid for target in targets]):
             answers = [target.workload.answer() for target in targets]
         for target, begin_ns, answer in zip(targets, from_ns, answers, strict=True):
-            sampler.look(target.pid)
+            sampler.sample(target.pid)
             until_ns = time.monotonic_ns()
-            held_ns, sampled_ns, unobserved_ns, looks = sampler.figures(target.pid, target.cond)
+            held_ns, sampled_ns, unobserved_ns, samples = sampler.figures(target.pid, target.cond)
             true_ns = _held_outside_ns(answer, begin_ns, until_ns, windows)
             outside_ns = windows.outside(begin_ns, until_ns)
             share = true_ns / outside_ns
-            deviation = _GAPS_VARY * math.sqrt(share * (1 - share) / looks)
+            deviation = _GAPS_VARY * math.sqrt(share * (1 - share) / samples)
 
             # All the time outside of windows is decided about, up to this look at it.
             assert 0 <= outside_ns - sampled_ns - unobserved_ns < 100 * _MS
@@ -173,7 +173,7 @@ def test_share_is_what_the_process_says(made: type[_Windows]) -> None:
 
 def test_lock_that_is_always_or_never_held() -> None:
     """
-    A hold of many seconds counts in full, to the last look; a lock that nobody takes not at all.
+    A hold of many seconds counts in full, to the last sample; a lock that nobody takes not at all.
     """
     with (
         _target("--held-ms", "1e6", "--free-ms", "0") as held,
@@ -184,9 +184,9 @@ def test_lock_that_is_always_or_never_held() -> None:
         eventually(held.is_locked)
         for target in (held, idle):
             sampler.add(target.pid, target.cond, target.memory)
-        eventually(lambda: sampler.figures(idle.pid, idle.cond).looks >= 20)
+        eventually(lambda: sampler.figures(idle.pid, idle.cond).samples >= 20)
         for target in (held, idle):
-            sampler.look(target.pid)
+            sampler.sample(target.pid)
 
         assert held.is_locked()
         assert 0 < sampler.figures(held.pid, held.cond).held_ns
@@ -214,13 +214,13 @@ def test_process_that_ends_while_it_holds_the_lock() -> None:
         eventually(held.is_locked)
         for target in (held, idle):
             sampler.add(target.pid, target.cond, target.memory)
-        eventually(lambda: sampler.figures(held.pid, held.cond).looks >= 3)
+        eventually(lambda: sampler.figures(held.pid, held.cond).samples >= 3)
         os.kill(held.pid, signal.SIGKILL)
         os.waitid(os.P_PID, held.pid, os.WEXITED | os.WNOWAIT)
-        sampler.look(held.pid)
+        sampler.sample(held.pid)
         held_ns = sampler.figures(held.pid, held.cond).held_ns
-        looks = sampler.figures(idle.pid, idle.cond).looks
-        eventually(lambda: sampler.figures(idle.pid, idle.cond).looks >= looks + 3)
-        sampler.look(held.pid)
+        samples = sampler.figures(idle.pid, idle.cond).samples
+        eventually(lambda: sampler.figures(idle.pid, idle.cond).samples >= samples + 3)
+        sampler.sample(held.pid)
 
         assert 0 < held_ns == sampler.figures(held.pid, held.cond).held_ns

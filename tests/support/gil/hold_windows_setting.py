@@ -117,7 +117,7 @@ class _Probe:
 
 
 def target(inode: int = 2, build_id: str = "") -> SimpleNamespace:
-    """Return a target as far as full mode looks at one; *inode* is that of its file."""
+    """Return a target as far as full mode samples at one; *inode* is that of its file."""
     file = SimpleNamespace(identity=(1, inode))
     return SimpleNamespace(
         acquires=("T",),

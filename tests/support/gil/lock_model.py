@@ -171,7 +171,7 @@ class Process:
         self.is_readable = True
         self.has_named_threads = True
         self.on_look: Callable[[], None] | None = None
-        """Happens once, just before somebody looks at a lock in its memory."""
+        """Happens once, just before somebody samples at a lock in its memory."""
         self.on_write: Callable[[], None] | None = None
         """Happens once, just before the window is changed."""
         self.notices = 0

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gilscope.model.gil import (
-    Culprit,
     Edge,
     Gil,
     GilTotals,
@@ -13,6 +12,7 @@ from gilscope.model.gil import (
     Process,
     ProcessTotals,
     Recording,
+    SlowDrop,
     Tally,
     ThreadTotals,
     TracingCost,
@@ -128,7 +128,7 @@ MATCHING = stack(
 
 
 def with_edges() -> Recording:
-    """Return `convoy` with both ends of every wait, a culprit, and a few source lines.
+    """Return `convoy` with both ends of every wait, a slow_drop, and a few source lines.
 
     It has every state of a stack. The edges' times add up to those of the threads.
     """
@@ -145,11 +145,11 @@ def with_edges() -> Recording:
         Edge(Kind.CONVOY, SERVING, unknown, Tally(50 * MS, 5)),
         Edge(Kind.BLOCKING_CALL, SERVING, CRUNCHING, Tally(30 * MS, 25)),
     )
-    culprits = (
-        Culprit(MATCHING, Tally(260 * MS, 12), longest_ns=41 * MS),
-        Culprit(no_python, Tally(30 * MS, 1), longest_ns=30 * MS),
+    slow_drops = (
+        SlowDrop(MATCHING, Tally(260 * MS, 12), longest_ns=41 * MS),
+        SlowDrop(no_python, Tally(30 * MS, 1), longest_ns=30 * MS),
     )
-    totals = replace(seen.totals, edges=edges, culprits=culprits)
+    totals = replace(seen.totals, edges=edges, slow_drops=slow_drops)
     sources = {
         ("/srv/app.py", 13): "os.read(fd, 1)",
         ("/srv/app.py", 4): "total += sum(range(20000))",

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gilscope.model.gil import Culprit, Edge, Recording, Tally
+from gilscope.model.gil import Edge, Recording, SlowDrop, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Frame, Stack, StackState
 from support.recordings.gil import CRUNCHING, MS, SERVING, convoy, full_mode, histogram, thread
@@ -76,8 +76,8 @@ def large() -> Recording:
         lost_ns = 9_000 * MS // (number + 1) + 137_911 * (number % 13)
         lost = Tally(lost_ns, 1 + lost_ns // (7 * MS))
         edges.append(Edge(kinds[number % 3], waiter, holder, lost))
-    culprits = tuple(
-        Culprit(_deep(number + 2, 6, number), Tally((900 - 200 * number) * MS, 31), 48 * MS)
+    slow_drops = tuple(
+        SlowDrop(_deep(number + 2, 6, number), Tally((900 - 200 * number) * MS, 31), 48 * MS)
         for number in range(3)
     )
     roles = [f"{life.function} ({life.file.rpartition('/')[2]}:88)" for life in _LIVES[:4]]
@@ -104,7 +104,7 @@ def large() -> Recording:
         threads=threads,
         gils=(lock,),
         edges=tuple(edges),
-        culprits=culprits,
+        slow_drops=slow_drops,
         observed_ns=60_000 * MS,
     )
     files = {frame.file for edge in edges for frame in (*edge.waiter.frames, *edge.holder.frames)}
@@ -152,7 +152,7 @@ def hostile(name: str = EVIL) -> Recording:
         seen.totals,
         threads=tuple(replace(one, role=name) for one in seen.totals.threads),
         edges=edges,
-        culprits=(Culprit(Stack((frame, frame)), Tally(MS, 1), MS),),
+        slow_drops=(SlowDrop(Stack((frame, frame)), Tally(MS, 1), MS),),
         lost_events={name: 1},
     )
     process = replace(seen.process, name=name, python=name, build_id=name)

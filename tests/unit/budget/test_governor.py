@@ -180,7 +180,7 @@ def test_the_first_window_is_a_small_probe() -> None:
 
 def test_a_process_that_turns_busy_is_stopped_by_the_allowance() -> None:
     """
-    The allowance is never more than the purse holds: the income of 20 s, and no idle night's.
+    The allowance is never more than the bucket holds: the income of 20 s, and no idle night's.
     """
     loads = [(3600 * S, Load(cores=1, pairs=0)), (60 * S, _TIGHT)]
 
@@ -224,7 +224,7 @@ def test_windows_meet_every_phase_of_whatever_repeats_itself(late_ms: int) -> No
 
 def test_pauses_are_drawn_by_lot() -> None:
     """
-    No two are the same: half to one and a half times 4 s, and more where the purse is empty.
+    No two are the same: half to one and a half times 4 s, and more where the bucket is empty.
     """
     windows = _simulate(Load(cores=1, pairs=100_000), 3600, agent=Agent(late_ns=0)).windows
 
@@ -353,28 +353,28 @@ def test_the_allowance_leaves_what_the_closing_costs() -> None:
     """
     A window took 90 % of a core, and 45 ms of that came after its end.
     """
-    governor, purse = _governor(), TokenBucket(Budget(0.01), Usage(0, 0, 0, 0))
+    governor, bucket = _governor(), TokenBucket(Budget(0.01), Usage(0, 0, 0, 0))
     governor.step(Usage(0, 0, 0, 0), is_open=False)
     opened, ended = Usage(2 * S, S, 0, 0), Usage(2 * S + 20 * MS, S, 18 * MS, 18 * MS)
-    purse.update(opened)
+    bucket.update(opened)
     assert governor.step(opened, is_open=False) is not None
-    purse.update(ended)
+    bucket.update(ended)
     assert governor.step(ended, is_open=True) is None
 
     for at_s in range(3, 60):
         usage = Usage(at_s * S, at_s * S, 63 * MS, 63 * MS)
-        purse.update(usage)
+        bucket.update(usage)
         grant = governor.step(usage, is_open=False)
         if grant is not None:
             break
 
     assert grant is not None
-    assert 45 * MS == pytest.approx(purse.held_ns - grant.allowance_ns, abs=1)
+    assert 45 * MS == pytest.approx(bucket.held_ns - grant.allowance_ns, abs=1)
 
 
 def test_the_allowance_is_renewed_while_a_window_goes_on() -> None:
     """
-    It is what the purse holds now, whatever was spent before.
+    It is what the bucket holds now, whatever was spent before.
     """
     governor = _governor()
     governor.step(Usage(0, 0, 0, 0), is_open=False)
@@ -437,7 +437,7 @@ def test_a_window_that_there_is_no_room_for_waits_for_the_next_lot() -> None:
 @pytest.mark.parametrize(("processes", "mean_s"), [(1, 4), (2, 8), (3, 12), (30, 12)])
 def test_where_many_share_the_room_each_asks_the_less_often(processes: int, mean_s: int) -> None:
     """
-    All of them together ask as often as one would, but a purse must not forget what it has got.
+    All of them together ask as often as one would, but a bucket must not forget what it has got.
     """
     governor = _governor()
     governor.processes_per_window = processes

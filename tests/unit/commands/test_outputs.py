@@ -14,7 +14,7 @@ from gilscope.commands.outputs import (
     Output,
     add_format_options,
     chosen_outputs,
-    wants_looks,
+    wants_snapshots,
     wants_timeline,
     write_reports,
 )
@@ -109,7 +109,7 @@ def test_looks_are_wanted_for_history() -> None:
     Only OpenMetrics says what was known when.
     """
     assert ["openmetrics"] == [
-        form for form in outputs.FORMATS if wants_looks(_chosen("--format", form))
+        form for form in outputs.FORMATS if wants_snapshots(_chosen("--format", form))
     ]
 
 

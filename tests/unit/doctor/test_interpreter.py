@@ -123,7 +123,7 @@ def test_the_libc_method() -> None:
             replace(_target("sites"), is_stepped=True),
             Status.WARNING,
             (
-                "seen in full and auto mode, at the dearest cost of a trap: its calls go through "
+                "seen in full and auto mode, at the highest cost of a trap: its calls go through "
                 "slots in memory, which the kernel has to single-step"
             ),
         ),

@@ -1,4 +1,4 @@
-"""From edges and culprits to families."""
+"""From edges and slow_drops to families."""
 
 from dataclasses import replace
 
@@ -27,9 +27,9 @@ def _grown(seen: Observation) -> Observation:
             for thread in seen.totals.threads
         ),
         edges=tuple(replace(edge, lost=edge.lost + edge.lost) for edge in seen.totals.edges),
-        culprits=tuple(
+        slow_drops=tuple(
             replace(slow, drop_latency=slow.drop_latency + slow.drop_latency)
-            for slow in seen.totals.culprits
+            for slow in seen.totals.slow_drops
         ),
     )
     return replace(seen, totals=totals)

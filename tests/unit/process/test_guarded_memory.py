@@ -19,7 +19,7 @@ _CONTENT = b"x" * mmap.PAGESIZE
 
 @pytest.fixture
 def memory() -> Iterator[GuardedMemory]:
-    """The memory of this very process, whose files are strangers'."""
+    """The memory of this very process, whose files are not ours."""
     with GuardedMemory(os.getpid()) as opened:
         yield opened
 

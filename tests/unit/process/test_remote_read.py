@@ -64,7 +64,7 @@ def test_what_cannot_be_a_pointer_is_a_torn_read(value: int) -> None:
 
 
 def test_a_torn_read_is_tried_again() -> None:
-    """Two torn reads are forgiven, the third answer counts."""
+    """Two torn reads are written off, the third answer counts."""
     tries = []
 
     def read() -> int:

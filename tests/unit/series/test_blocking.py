@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.model.gil import Culprit, Edge, Observation, Tally
+from gilscope.model.gil import Edge, Observation, SlowDrop, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_STACK, Stack
 from gilscope.series.blocking import BlockingSeries, RecentPair, SlowHolder
@@ -27,14 +27,14 @@ _HANDLE, _CRUNCH, _SCAN = (
     "Pattern.scan <café> (match.py:27)",
 )
 _CONVOY = Edge(Kind.CONVOY, SERVING, CRUNCHING, Tally(40 * MS, 4))
-_SLOW = Culprit(MATCHING, Tally(260 * MS, 12), longest_ns=41 * MS)
+_SLOW = SlowDrop(MATCHING, Tally(260 * MS, 12), longest_ns=41 * MS)
 
 
 def _seen(
-    at_ns: int, edges: Iterable[Edge] = (), culprits: Iterable[Culprit] = (), *, pid: int = 4711
+    at_ns: int, edges: Iterable[Edge] = (), slow_drops: Iterable[SlowDrop] = (), *, pid: int = 4711
 ) -> Observation:
     seen = observation()
-    totals = replace(seen.totals, at_ns=at_ns, edges=tuple(edges), culprits=tuple(culprits))
+    totals = replace(seen.totals, at_ns=at_ns, edges=tuple(edges), slow_drops=tuple(slow_drops))
     return replace(seen, process=replace(PROCESS, pid=pid), totals=totals)
 
 
@@ -85,7 +85,7 @@ def test_unknown_ends_are_called_so() -> None:
     assert ("unknown", "unknown", "GIL_UNKNOWN") in _pairs(BlockingSeries(), _seen(1, [unknown]))
 
 
-def test_culprits_have_their_own_slots() -> None:
+def test_slow_drops_have_their_own_slots() -> None:
     """
     By holder alone.
     """
@@ -203,7 +203,7 @@ def test_invalid_processes_and_none_at_all() -> None:
 
 def test_lately_is_what_was_lost_since_a_minute_ago() -> None:
     """
-    The dearest pairs of that time, which need not be those of all the time.
+    The costliest pairs of that time, which need not be those of all the time.
     """
     book = BlockingSeries()
     behind = Edge(Kind.PREEMPTION, CRUNCHING, SERVING, Tally(5 * _S, 900))

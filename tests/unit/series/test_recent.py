@@ -1,4 +1,4 @@
-"""The last minutes, from looks at totals."""
+"""The last minutes, from samples at totals."""
 
 from itertools import pairwise
 
@@ -130,12 +130,12 @@ def test_who_has_gone_is_forgotten_and_two_hundred_are_kept() -> None:
     The 201st has its average since it is traced, until there is room for it.
     """
     history = History[int]()
-    crowd = {number: _lost(0) for number in range(201)}
-    history.enter(10 * _S, crowd)
+    sharing = {number: _lost(0) for number in range(201)}
+    history.enter(10 * _S, sharing)
     assert [2, 1] == [len(history.curve(key, 20 * _S, _lost(0)).stretches) for key in (199, 200)]
 
-    del crowd[0]
-    history.enter(20 * _S, crowd)
+    del sharing[0]
+    history.enter(20 * _S, sharing)
 
     assert 2 == len(history.curve(200, 30 * _S, _lost(0)).stretches)
     assert 1 == len(history.curve(0, 30 * _S, _lost(0)).stretches)

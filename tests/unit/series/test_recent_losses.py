@@ -13,10 +13,10 @@ def _lines(*times_ns: int) -> list[Line]:
 
 
 def _scraped_each(apart_s: int, until_s: int) -> RecentLosses:
-    """Return the looks of scrapes: the first line loses 1 ns a second, the second is a new one."""
+    """Return scrapes at which the first line loses 1 ns a second, and the second is a new one."""
     recent = RecentLosses(0)
     for at_s in range(apart_s, until_s + 1, apart_s):
-        recent.look(at_s * _S, _lines(at_s))
+        recent.sample(at_s * _S, _lines(at_s))
     return recent
 
 
@@ -25,7 +25,7 @@ def test_process_that_was_just_found() -> None:
     The period is all there is.
     """
     recent = RecentLosses(5 * _S)
-    recent.look(12 * _S, _lines(70))
+    recent.sample(12 * _S, _lines(70))
 
     assert 5 * _S == recent.since_ns(12 * _S)
     assert [70] == recent.lost_ns(12 * _S, _lines(70))
@@ -47,7 +47,7 @@ def test_after_long_silence_the_period_is_all_the_time() -> None:
     And the next look has one since this one, unless it follows at once.
     """
     recent = _scraped_each(5, 100)
-    recent.look(1000 * _S, _lines(1000))
+    recent.sample(1000 * _S, _lines(1000))
 
     assert 0 == recent.since_ns(1000 * _S)
     assert [1000] == recent.lost_ns(1000 * _S, _lines(1000))

@@ -53,7 +53,7 @@ def test_series_begins_at_zero_and_shows_what_comes_after() -> None:
     assert {("other", "usual"): 1, ("a", "usual"): 1} == slots.show_numbers()
 
 
-def test_dearest_come_first_and_one_slot_is_left_for_what_comes() -> None:
+def test_costliest_come_first_and_one_slot_is_left_for_what_comes() -> None:
     """
     Of three free slots two are given at once, then half of what is left, rounded up.
     """
@@ -186,7 +186,7 @@ def test_advanced(shown: list[int], actual: list[int], expected: list[int]) -> N
 
 def test_what_is_shown_afterwards_is_whole() -> None:
     """
-    The dearest places have all that they lost from the beginning, the others the rest together.
+    The costliest places have all that they lost from the beginning, the others the rest together.
     """
     totals = Ledger([("usual",), ("rare",)])
     early = {("a", "usual"): Tally(5 * MS, 1), ("b", "usual"): Tally(20 * MS, 2)}

@@ -59,6 +59,6 @@ def test_offsets_are_left_out() -> None:
 )
 def test_what_is_no_position_is_put_into_words(marker: str, words: str) -> None:
     """
-    The dearest place of a report may have none, and it is said why.
+    The costliest place of a report may have none, and it is said why.
     """
     assert words == describe(marker)

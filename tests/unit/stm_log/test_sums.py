@@ -80,7 +80,7 @@ def test_nothing_falls() -> None:
 
 def test_places_are_bounded_and_no_time_is_lost() -> None:
     """
-    The dearest stay; the others are added up by kind.
+    The costliest stay; the others are added up by kind.
     """
     sums = LogSums()
     for line in range(10):

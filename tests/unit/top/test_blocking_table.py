@@ -12,7 +12,7 @@ from support.top.views import BUSY, IDLE, text, texts
 
 def test_pairs_at_80_columns() -> None:
     """
-    Two lines for each pair: what was lost, the kind and the two places, dearest first.
+    Two lines for each pair: what was lost, the kind and the two places, costliest first.
     """
     (process,) = rates([], [BUSY])
     table = rows(pair_ends(process.pairs, SiteNames()), process.elapsed_ns, 79)

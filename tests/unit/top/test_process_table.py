@@ -74,7 +74,7 @@ def test_roles_can_be_left_out() -> None:
     assert 2 == len(rows(rates([], [BUSY, IDLE]), [], 79, lambda _: False))
 
 
-def test_only_the_dearest_roles_are_listed() -> None:
+def test_only_the_costliest_roles_are_listed() -> None:
     """
     A process with many roles shows eight of them, and how many more there are.
     """

@@ -1,4 +1,4 @@
-"""What happened between two looks."""
+"""What happened between two snapshots."""
 
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ def _lost_ms(process: ProcessRates) -> dict[str, float]:
 
 def test_time_lost_is_that_of_the_interval() -> None:
     """
-    What was lost before the first look is not lost again.
+    What was lost before the first snapshot is not lost again.
     """
     process = _one([_seen(1000, _waiter(300))], _seen(1500, _waiter(550, waiting_ms=40)))
 
@@ -131,7 +131,7 @@ def test_counters_that_fall_or_vanish_stand_still() -> None:
 
 def test_threads_of_a_role_are_added_up() -> None:
     """
-    Roles come dearest first, with the number of their threads that are alive.
+    Roles come costliest first, with the number of their threads that are alive.
     """
     before = _seen(1000, _waiter(100, 1), _waiter(100, 2, "crunch"))
     now = _seen(
@@ -194,7 +194,7 @@ def test_convoy_is_never_more_than_what_was_lost() -> None:
 
 def test_pairs_have_the_interval_and_all_the_time() -> None:
     """
-    The dearest pair of the interval comes first, whatever it lost before.
+    The costliest pair of the interval comes first, whatever it lost before.
     """
     before = with_edges().observation
     edges = list(before.totals.edges)

@@ -38,10 +38,10 @@ EXPORTED __attribute__((noreturn, cold)) void fatal_error(const char *function, 
     abort();
 }
 
-#define CHECKED(call, text)                                                                        \
-    do {                                                                                           \
-        if (call)                                                                                  \
-            fatal_error(__func__, text);                                                           \
+#define CHECKED(call, text) \
+    do { \
+        if (call) \
+            fatal_error(__func__, text); \
     } while (0)
 
 SEPARATE void drop_gil(void *thread)
@@ -92,26 +92,60 @@ static inline __attribute__((always_inline)) void take(void *thread)
     errno = saved_error;
 }
 
-SEPARATE void take_gil(void *thread) { take(thread); }
+SEPARATE void take_gil(void *thread)
+{
+    take(thread);
+}
 #ifdef COPIED_TAKE
 static void take_gil_copy(void *thread) __asm__("take_gil.constprop.0");
-SEPARATE void take_gil_copy(void *thread) { ++work; take(thread); }
+SEPARATE void take_gil_copy(void *thread)
+{
+    ++work;
+    take(thread);
+}
 #else
 #define take_gil_copy take_gil
 #endif
 
 #ifdef EXPORTED_YIELD
 static long attached;
-SEPARATE void release_lock(void *thread) { ++work; drop_gil(thread); ++work; }
-SEPARATE void acquire_lock(void *thread) { ++work; take_gil(thread); ++work; }
-SEPARATE void detach(void *thread) { --attached; release_lock(thread); }
+SEPARATE void release_lock(void *thread)
+{
+    ++work;
+    drop_gil(thread);
+    ++work;
+}
+SEPARATE void acquire_lock(void *thread)
+{
+    ++work;
+    take_gil(thread);
+    ++work;
+}
+SEPARATE void detach(void *thread)
+{
+    --attached;
+    release_lock(thread);
+}
 #ifdef YIELD_THROUGH_FOUR
-SEPARATE void acquire_more(void *thread) { work += 2; acquire_lock(thread); ++work; }
+SEPARATE void acquire_more(void *thread)
+{
+    work += 2;
+    acquire_lock(thread);
+    ++work;
+}
 #else
 #define acquire_more acquire_lock
 #endif
-SEPARATE void attach(void *thread) { acquire_more(thread); ++attached; }
-SEPARATE __attribute__((unused)) void attach_again(void *thread) { attach(thread); work += 3; }
+SEPARATE void attach(void *thread)
+{
+    acquire_more(thread);
+    ++attached;
+}
+SEPARATE __attribute__((unused)) void attach_again(void *thread)
+{
+    attach(thread);
+    work += 3;
+}
 
 #ifdef YIELD_BY_TAIL_CALL
 EXPORTED void _Py_HandlePending(void *thread)
@@ -248,5 +282,8 @@ EXPORTED void queue_wait(struct queue *queue)
 }
 
 #ifdef WITH_MAIN
-int main(void) { return (int)_PyEval_EvalFrameDefault(&gil, (const unsigned char *)"\3\2\1"); }
+int main(void)
+{
+    return (int)_PyEval_EvalFrameDefault(&gil, (const unsigned char *)"\3\2\1");
+}
 #endif

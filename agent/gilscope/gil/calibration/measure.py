@@ -18,7 +18,7 @@ from gilscope.gil.probes.window import Window, WindowSites
 __all__ = ["measure_trap_costs"]
 
 # The first process: it is always there, and never maps the dummy lock.
-_STRANGER = 1
+_UNTRACED_PID = 1
 
 _OF_WINDOWS = ("on_acquire", "on_release")
 
@@ -49,7 +49,7 @@ def measure_trap_costs(probe: GilProbe) -> TrapCosts:
         with contextlib.ExitStack() as stack:
             for _ in range(count):
                 stack.callback(
-                    probe.release, probe.hold(_STRANGER, [Hook(*hook) for hook in hooks])
+                    probe.release, probe.hold(_UNTRACED_PID, [Hook(*hook) for hook in hooks])
                 )
             yield
 

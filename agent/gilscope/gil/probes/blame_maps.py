@@ -35,7 +35,7 @@ class BlameTables:
         What leaves the tables and the ring is given back to *quotas*.
         """
         self._edges = tables["edges"]
-        self._culprits = tables["culprits"]
+        self._slow_drops = tables["slow_drops"]
         self._blames = tables["blames"]
         self._settings = tables["settings"]
         self._stacks = stacks
@@ -73,13 +73,13 @@ class BlameTables:
         return found
 
     def read(self, processes: dict[int, RawProcess], counted: Counter[str]) -> None:
-        """Fill in the edges and culprits of *processes*, whose threads have just been read.
+        """Fill in the edges and slow_drops of *processes*, whose threads have just been read.
 
         What leaves the tables is handed over in `RawProcess.taken`, once.
         """
         before = self.waiting(processes)
         self._read_edges(processes, counted)
-        self._read_culprits(processes, counted)
+        self._read_slow_drops(processes, counted)
         after = self.waiting(processes)
         for process in processes.values():
             for tid in process.threads:
@@ -107,16 +107,16 @@ class BlameTables:
                 taken[key["tgid"]] += self._edges.delete(key)
         self._give_back(Quota.EDGES, taken)
 
-    def _read_culprits(self, processes: dict[int, RawProcess], counted: Counter[str]) -> None:
+    def _read_slow_drops(self, processes: dict[int, RawProcess], counted: Counter[str]) -> None:
         taken: Counter[int] = Counter()
-        for key, record in self._items(self._culprits, counted):
+        for key, record in self._items(self._slow_drops, counted):
             process = processes[key["tgid"]]
             is_at_rest = self._is_at_rest(key["generation"])
-            culprits = process.taken.culprits if is_at_rest else process.culprits
-            culprit = RawEdge(record["drop_latency_ns"], record["requests"], record["longest_ns"])
-            _add(culprits, key["holder"], culprit)
+            slow_drops = process.taken.slow_drops if is_at_rest else process.slow_drops
+            slow_drop = RawEdge(record["drop_latency_ns"], record["requests"], record["longest_ns"])
+            _add(slow_drops, key["holder"], slow_drop)
             if is_at_rest:
-                taken[key["tgid"]] += self._culprits.delete(key)
+                taken[key["tgid"]] += self._slow_drops.delete(key)
         self._give_back(Quota.CULPRITS, taken)
 
     def _give_back(self, quota: Quota, taken: Mapping[int, int]) -> None:
@@ -134,7 +134,7 @@ class BlameTables:
 
     def _change_generation(self, counted: Mapping[str, int]) -> None:
         is_due = time.monotonic_ns() - self._changed_ns >= 2 * _AT_REST_NS
-        if is_due and max(counted["edges"], counted["culprits"]) > self._most_entries:
+        if is_due and max(counted["edges"], counted["slow_drops"]) > self._most_entries:
             self._generation = (self._generation + 1) % _GENERATIONS
             self._write_settings()
             self._changed_ns = time.monotonic_ns()

@@ -46,7 +46,7 @@ _TABLES = ProcessTables(
         "return_sites",
         "other_locks",
         "edges",
-        "culprits",
+        "slow_drops",
         "sent_stacks",
     ),
     by_key=("pythons",),
@@ -68,7 +68,7 @@ class GilProbe(Probe):
     ) -> None:
         """Take over what `begin_loading` has begun for *features*, or begin now.
 
-        Who takes *slow_drop_ns* or longer to let go of the GIL when asked is noted. Raises
+        Who takes *slow_drop_ns* or longer to release the GIL when asked is noted. Raises
         KernelOrBccMissing or NotPermitted.
         """
         features = features or kernel_features()

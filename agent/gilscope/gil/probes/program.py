@@ -129,7 +129,7 @@ def _request(
             "blames",
             "sent_stacks",
             "edges",
-            "culprits",
+            "slow_drops",
             "settings",
             "next_program",
         ),

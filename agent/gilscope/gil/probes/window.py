@@ -32,7 +32,7 @@ NEVER_OPEN = Coverage(0, _NEVER_NS)
 
 
 class LockReader(Protocol):
-    """Looks at the locks themselves, in the memory of their process."""
+    """Samples the locks themselves, in the memory of their process."""
 
     def is_locked(self, cond: int) -> bool | None:
         """Return whether the lock is held now; None where it cannot be read."""
@@ -95,7 +95,7 @@ class Window:
     def __init__(
         self, pid: int, slot: int, kernel: WindowKernel, sites: WindowSites, reader: LockReader
     ) -> None:
-        """Control *slot* for process *pid*, whose locks *reader* looks at."""
+        """Control *slot* for process *pid*, whose locks *reader* samples at."""
         self._pid = pid
         self._slot = slot
         self._kernel = kernel
@@ -169,7 +169,7 @@ class Window:
     def add_lock(self, cond: int, slot: int) -> None:
         """Let the lock at *cond* be counted in *slot* from now on.
 
-        The slot must say that the lock was let go just now: what went on before was not seen.
+        The slot must say that the lock was released just now: what went on before was not seen.
         """
         self._other_slots[cond] = slot
         self._write(counts_begun=self._is_open)
@@ -231,9 +231,9 @@ class Window:
             self.settle()
             return
         # Looked at just before the end: whoever holds a lock then, untouched, has held it all the
-        # time. If it is let go before the end is written, the probes still count that.
+        # time. If it is released before the end is written, the probes still count that.
         untouched = {cond: lock for cond, lock in self._locks() if self._is_untouched(lock)}
-        holders = {cond: self._look(cond) for cond in untouched}
+        holders = {cond: self._sample(cond) for cond in untouched}
         bounds = self._current_bounds()
         end = self._change(bounds, "until_ns", counts_begun=False)
         # As above: what is taken until the kernel knows of the end still counts.
@@ -350,7 +350,7 @@ class Window:
             return Holding(lock["holder_tid"], lock["held_since_ns"], part_ns)
         if not (self._is_open and self._is_untouched(lock)):
             return None
-        holder = self._look(cond)
+        holder = self._sample(cond)
         if holder is None:
             return None
         if holder.part_ns is None:
@@ -358,14 +358,14 @@ class Window:
             self._last_look[cond] = _Holder(holder.tid, part_ns)
         return Holding(holder.tid, bounds.from_ns, self._last_look[cond].part_ns or 0)
 
-    def _look(self, cond: int) -> _Holder | None:
+    def _sample(self, cond: int) -> _Holder | None:
         """Return who holds a lock that was untouched a moment ago, and so has held it all along."""
         if self._reader.is_locked(cond):
             # Finding out who takes its time: a lock that was taken only now shows that by then.
             tid = self._reader.holder_tid(cond)
             is_the_old_hold = self._is_untouched(self._lock(self._slot_of(cond)))
             return _Holder(tid, None) if is_the_old_hold else self._last_look.get(cond)
-        # It is being let go, and the probes are about to say so; or the process has ended. What
+        # It is being released, and the probes are about to say so; or the process has ended. What
         # was held until somebody looked is certain.
         return self._last_look.get(cond)
 
@@ -377,7 +377,7 @@ class Window:
                 self._kernel.locks.put(key, {**lock, "held_since_ns": 0})
 
     def _is_untouched(self, lock: Record) -> bool:
-        # Neither taken nor let go since the window began: it is held all the time, or free.
+        # Neither acquired nor released since the window began: it is held all the time, or free.
         return not lock["held_since_ns"] and lock["released_ns"] < self._bounds.from_ns
 
     def _current_bounds(self) -> _Bounds:

@@ -1,4 +1,4 @@
-"""Shares out what was left out by lot among what was not.
+"""Shares out what was left out by random sampling among what was not.
 
 Where the stacks of a share of the waits are read only, the time of the others is known, and not
 whose it is. From one look to the next it is put down to what has come to light meanwhile, in

@@ -7,7 +7,7 @@ from gilscope.gil.abi import RawStackState, StackId
 from gilscope.gil.totals.apportion import Apportionment
 from gilscope.gil.totals.process_totals import kind_so_far, waiting_since_ns
 from gilscope.gil.totals.raw import RawEdge, RawProcess, RawStack, Taken
-from gilscope.model.gil import Culprit, Edge, Tally
+from gilscope.model.gil import Edge, SlowDrop, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_FRAME, UNKNOWN_STACK, Frame, Stack, StackState
 from gilscope.naming.roles import FRAMES_FOR_ROLE
@@ -57,12 +57,12 @@ class Blame:
         self._verified: dict[int, int] = {}
         """Identity of the code objects whose names have been read."""
         self._kept: dict[_Pair, RawEdge] = {}
-        self._kept_culprits: dict[int, RawEdge] = {}
+        self._kept_slow_drops: dict[int, RawEdge] = {}
         self._left_out: Apportionment[_Pair] = Apportionment(lambda pair: pair[0])
         self._left_out_pairs = {self._left_out_of(kind) for kind in range(len(_KINDS))}
-        self._left_out_culprits: Apportionment[int] = Apportionment(lambda _place: 0)
+        self._left_out_slow_drops: Apportionment[int] = Apportionment(lambda _place: 0)
         self._edges: dict[_Pair, Edge] = {}
-        self._culprits: dict[int, Culprit] = {}
+        self._slow_drops: dict[int, SlowDrop] = {}
 
     def learn(self, raw: RawStack) -> None:
         """Read the names of a stack that the probes have met, while its code is there."""
@@ -97,15 +97,15 @@ class Blame:
         for (kind, waiter, holder), edge in taken.edges.items():
             pair = (kind, self._place_of(waiter), self._place_of(holder))
             self._add(self._kept, pair, edge)
-        for holder, culprit in taken.culprits.items():
+        for holder, slow_drop in taken.slow_drops.items():
             place = self._place_of(holder)
-            known = self._kept_culprits.get(place)
-            self._kept_culprits[place] = culprit if known is None else known + culprit
+            known = self._kept_slow_drops.get(place)
+            self._kept_slow_drops[place] = slow_drop if known is None else known + slow_drop
 
     def edges(self, process: RawProcess, now_ns: int, *, is_final: bool) -> tuple[Edge, ...]:
-        """Return what *process* shows at *now_ns*, the dearest first.
+        """Return what *process* shows at *now_ns*, the costliest first.
 
-        What was left out by lot is shared out among the others.
+        What was left out by random sampling is shared out among the others.
 
         Unless this is *final*, what may still be put down to somebody else is left out: short waits
         in flight, waits whose holder nobody has looked at yet, and stacks that have not been sent.
@@ -131,29 +131,29 @@ class Blame:
             self._show(pair, edge)
         return tuple(sorted(self._edges.values(), key=lambda edge: -edge.lost.ns))
 
-    def culprits(self, process: RawProcess, *, is_final: bool) -> tuple[Culprit, ...]:
-        """Return who was slow to let go in *process*, the dearest first."""
-        sums = dict(self._kept_culprits)
-        for holder, edge in process.culprits.items():
+    def slow_drops(self, process: RawProcess, *, is_final: bool) -> tuple[SlowDrop, ...]:
+        """Return who was slow to release in *process*, the costliest first."""
+        sums = dict(self._kept_slow_drops)
+        for holder, edge in process.slow_drops.items():
             if is_final or self._is_settled(holder):
                 at = self._place_of(holder)
                 sums[at] = sums[at] + edge if at in sums else edge
-        shown = self._left_out_culprits.share_out(sums, {self._unsampled})
-        rest = self._left_out_culprits.rest()
+        shown = self._left_out_slow_drops.share_out(sums, {self._unsampled})
+        rest = self._left_out_slow_drops.rest()
         if is_final and rest:
             (shown[self._unsampled],) = rest.values()
         for place, edge in shown.items():
             tally = Tally(edge.ns, edge.count)
-            known = self._culprits.get(place)
+            known = self._slow_drops.get(place)
             if known is None or known.drop_latency != tally:
-                self._culprits[place] = Culprit(self._stacks[place], tally, edge.longest_ns)
-        return tuple(sorted(self._culprits.values(), key=lambda one: -one.drop_latency.ns))
+                self._slow_drops[place] = SlowDrop(self._stacks[place], tally, edge.longest_ns)
+        return tuple(sorted(self._slow_drops.values(), key=lambda one: -one.drop_latency.ns))
 
     def surplus(self, process: RawProcess) -> set[int]:
         """Forget and return stacks that nothing is put down to now, if there are too many."""
         if len(self._by_id) < _MOST_STACKS:
             return set()
-        used = {stack for _, *pair in process.edges for stack in pair} | set(process.culprits)
+        used = {stack for _, *pair in process.edges for stack in pair} | set(process.slow_drops)
         for waiting in process.waiting.values():
             used |= {waiting.waiter, waiting.holder, *(holder for holder, _ in waiting.slices)}
         surplus = {known for known in self._by_id if known >= _FIRST_READ_ID} - used

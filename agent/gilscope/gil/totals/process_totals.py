@@ -139,7 +139,7 @@ def process_totals(
 def holders(raw: RawProcess) -> set[int]:
     """Return the threads that hold a GIL or have held one, whether they have a record or not.
 
-    A thread that has neither waited nor let go yet has none.
+    A thread that has neither waited nor released yet has none.
     """
     tids = {lock.holding.tid for lock in raw.locks.values() if lock.holding is not None}
     for lock in raw.locks.values():

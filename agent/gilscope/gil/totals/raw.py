@@ -96,7 +96,7 @@ class Taken:
 
     edges: dict[tuple[int, int, int], RawEdge] = field(default_factory=dict)
     """By number of the kind, waiter and holder."""
-    culprits: dict[int, RawEdge] = field(default_factory=dict)
+    slow_drops: dict[int, RawEdge] = field(default_factory=dict)
     """By holder."""
 
 
@@ -114,7 +114,7 @@ class RawProcess:
     """By address of ``cond``; empty where holds are not seen."""
     edges: dict[tuple[int, int, int], RawEdge] = field(default_factory=dict)
     """By number of the kind, waiter and holder; finished slices of waits, but those in `taken`."""
-    culprits: dict[int, RawEdge] = field(default_factory=dict)
+    slow_drops: dict[int, RawEdge] = field(default_factory=dict)
     """By holder: the drop requests that it was slow to answer, but those in `taken`."""
     taken: Taken = field(default_factory=Taken)
     waiting: dict[int, Waiting] = field(default_factory=dict)

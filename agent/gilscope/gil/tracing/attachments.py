@@ -87,7 +87,7 @@ class Attachments:
                 )
             self.wakeups.add(pidfd, pid)
             undo.callback(self.wakeups.remove, pidfd)
-            # Nobody looks at memory any more that the caller closes if this fails.
+            # Nobody samples at memory any more that the caller closes if this fails.
             undo.callback(self._drop_samples, pid)
             self.look_at_locks(traced)
             self.by_pid[pid] = traced
@@ -148,7 +148,7 @@ class Attachments:
             # It was attached before its Python was initialised.
             self.learn_gils(traced)
         if self.held_time is not None and self.held_time.is_behind(traced):
-            self.held_time.look(traced)
+            self.held_time.sample(traced)
 
     def give_up_unanswered(self) -> None:
         """Let the process be read no more whose memory the lock's sampler waits for in vain."""
@@ -164,7 +164,7 @@ class Attachments:
     def look_at_locks(self, traced: AttachedProcess) -> None:
         """Take over what is estimated of the held time of *traced*."""
         if self.held_time is not None:
-            self.held_time.look(traced)
+            self.held_time.sample(traced)
 
     def runs_the_same(self, pid: int) -> bool:
         """Return whether *pid* is traced and still runs the program that was attached."""

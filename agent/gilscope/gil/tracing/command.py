@@ -2,7 +2,8 @@
 
 The program that gilscope itself starts is the only one that it ever stops. It is stepped with
 ptrace from exec to exec, so that wrappers (shells, version managers) lead to the Python behind
-them, and is let go as soon as the probes are in place. Should gilscope die, the kernel lets it go.
+them, and is let run as soon as the probes are in place. Should gilscope die, the kernel lets it
+run.
 """
 
 import contextlib

@@ -30,7 +30,7 @@ class HeldTime:
         if traced.window is not None:
             traced.window.tell_coverage(partial(self._sampler.cover, traced.pid))
 
-    def look(self, traced: AttachedProcess) -> None:
+    def sample(self, traced: AttachedProcess) -> None:
         """Look at the locks of *traced*, and take over what has been estimated of them."""
         if traced.ended:
             return
@@ -38,7 +38,7 @@ class HeldTime:
             coverage = NEVER_OPEN if traced.window is None else traced.window.coverage
             self._sampler.add(traced.pid, cond, traced.memory, coverage)
             traced.sampled_held_ns[cond] = 0
-        traced.reads(lambda: self._sampler.look(traced.pid))
+        traced.reads(lambda: self._sampler.sample(traced.pid))
         for cond in traced.sampled_held_ns:
             traced.sampled_held_ns[cond] = self._sampler.figures(traced.pid, cond).held_ns
 
@@ -50,7 +50,7 @@ class HeldTime:
         return self._sampler.unanswered()
 
     def is_behind(self, traced: AttachedProcess) -> bool:
-        """Return whether locks of *traced* are to be looked at that nobody looks at yet."""
+        """Return whether locks of *traced* are to be looked at that nobody samples at yet."""
         return not traced.ended and bool(self._unsampled(traced))
 
     def _unsampled(self, traced: AttachedProcess) -> list[int]:

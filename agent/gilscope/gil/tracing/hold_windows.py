@@ -7,7 +7,7 @@ from random import Random
 
 from gilscope.bpf.uprobes.keeper import LEASE_S
 from gilscope.budget.governor import Budget, Governor, Grant, Usage
-from gilscope.budget.prices import Crowd, Prices
+from gilscope.budget.prices import Prices, Sharing
 from gilscope.budget.stack_sampling import StackSampling
 from gilscope.budget.trap_costs import ASSUMED, TrapCosts
 from gilscope.errors import GilscopeError, KernelOrBccMissing
@@ -91,8 +91,8 @@ class _File:
     """When there was no room for a window."""
 
     @property
-    def crowd(self) -> Crowd:
-        return Crowd(self.targets, len(self.open_in))
+    def sharing(self) -> Sharing:
+        return Sharing(self.targets, len(self.open_in))
 
 
 class HoldWindows:
@@ -203,7 +203,7 @@ class HoldWindows:
             if is_due or watched.until_ns <= now_ns:
                 self._step(watched, governor)
 
-    def heed(self, traced: AttachedProcess) -> None:
+    def learn(self, traced: AttachedProcess) -> None:
         """React to the notice that something has come to its end in the window of *traced*."""
         watched = self._watched.get(traced.pid)
         if watched is None or watched.window is None or watched.governor is None:
@@ -271,7 +271,7 @@ class HoldWindows:
 
     def _update(self, watched: _Watched) -> None:
         traced, account = watched.traced, watched.account
-        account.update(traced, self._probe, watched.file.crowd)
+        account.update(traced, self._probe, watched.file.sharing)
         if traced.ended or watched.sampling is None:
             return
         if watched.sampling.look(account.usage):
@@ -290,9 +290,9 @@ class HoldWindows:
 
     def _ask(self, watched: _Watched, window: Window, governor: Governor) -> None:
         account, file = watched.account, watched.file
-        crowd = file.crowd
-        governor.processes_per_window = max(1.0, crowd.targets / _MOST_WINDOWS)
-        if crowd.windows >= _MOST_WINDOWS and watched.traced.pid not in file.open_in:
+        sharing = file.sharing
+        governor.processes_per_window = max(1.0, sharing.targets / _MOST_WINDOWS)
+        if sharing.windows >= _MOST_WINDOWS and watched.traced.pid not in file.open_in:
             file.refused_ns = time.monotonic_ns()
             self._update(watched)
             governor.postpone(account.usage)
@@ -306,10 +306,10 @@ class HoldWindows:
         if grant is None:
             window.end()
         elif window.is_open:
-            allowed = _traps(grant, account.prices.full_ns(crowd))
+            allowed = _traps(grant, account.prices.full_ns(sharing))
             window.allow(account.window_traps + allowed)
-        elif crowd.windows < _MOST_WINDOWS and window.can_open:
-            _open(watched, window, _traps(grant, account.prices.full_ns(crowd)))
+        elif sharing.windows < _MOST_WINDOWS and window.can_open:
+            _open(watched, window, _traps(grant, account.prices.full_ns(sharing)))
         if not window.is_open:
             file.open_in.discard(watched.traced.pid)
             return
@@ -332,7 +332,7 @@ def _must_make_room(watched: _Watched) -> bool:
     now_ns = time.monotonic_ns()
     has_had_its_turn = now_ns - watched.opened_ns >= _TURN_NS
     are_others_waiting = now_ns - watched.file.refused_ns < _TURN_NS
-    is_full = watched.file.crowd.windows >= _MOST_WINDOWS
+    is_full = watched.file.sharing.windows >= _MOST_WINDOWS
     return has_had_its_turn and are_others_waiting and is_full
 
 

@@ -6,33 +6,33 @@ look decides for the time since the last one, so what is credited is held time i
 the lock does, as long as the times of looking have nothing to do with it. They are jittered,
 because a target may well do something every 10 ms.
 
-How far off: at most sqrt(p (1 - p) / n) standard deviation of the share p after n looks, times 1.04
-for gaps that vary; at most, because holds longer than a gap are caught more regularly than that.
-For p = 0.5 and 95 % certainty after 60 s: 1.3 points at 100 looks a second, 2 at 43, 2.4 at 30, and
-4.2 at the least rate of 10, which needs 4 minutes for 2 points. A sum over targets is more certain
-than each of them.
+How far off: at most sqrt(p (1 - p) / n) standard deviation of the share p after n samples, times
+1.04 for gaps that vary; at most, because holds longer than a gap are caught more regularly than
+that. For p = 0.5 and 95 % certainty after 60 s: 1.3 points at 100 samples a second, 2 at 43, 2.4 at
+30, and 4.2 at the least rate of 10, which needs 4 minutes for 2 points. A sum over targets is more
+certain than each of them.
 
 So a lock that is nearly always free, or held, needs few looks for the same certainty, and whoever
 serves for ever says what is enough: then wake-ups are as rare as the lock allows that needs most of
-them, by the share of its last 256 looks, about. As that lets the times of looking depend on the
+them, by the share of its last 256 samples, about. As that lets the times of looking depend on the
 lock, the mean is off by up to 0.2 points where it is held and free for seconds in turns; a cycle of
 that length deviates by less than half as much as chance would have it, so that both together stay
 within the bound.
 
-A thread that waits for a CPU looks when one becomes free, which is when a holder lets go: with one
+A sampler that waits for a CPU runs when one becomes free, which is when a holder releases: with one
 CPU for all, and holds of 1 ms that compute, true shares of 43 to 48 % were estimated as 21 to 36 %.
 So the thread asks to be woken promptly (`gilscope.system.scheduling`): with real-time priority the
 deviation was within chance, with a short slice it was 3 to 5 points.
 
-The thread that looks is written in C (`agent/native/lock_sampler`) and does not hold the agent's
-GIL while it works: neither does a scrape delay its looks, nor do they delay a scrape.
+The thread that samples is written in C (`agent/native/lock_sampler`) and does not hold the agent's
+GIL while it works: neither does a scrape delay its samples, nor do they delay a scrape.
 
 What it costs: on a virtual machine with 2 CPUs (Linux 6.18, x86-64) and load enough for ten, where
 nothing stays in a cache, a wake-up with 20 locks of 20 processes takes 100 to 160 µs of CPU time,
 of which some 30 are the sleep itself, some 25 the first read and 3 to 4 each further one (two
 system calls, see `agent/native/remote_memory`). A thread in Python took 240 to 350 by turns with
 it, and 60 to 100 where less else was going on. A process whose window has covered all the time
-since the last look is passed over.
+since the last sample is passed over.
 """
 
 import logging
@@ -72,7 +72,7 @@ class Figures(NamedTuple):
     """The time outside of windows that this is a part of."""
     unobserved_ns: int
     """Time in which nobody looked, for the agent was stopped."""
-    looks: int
+    samples: int
     """How many `sampled_ns` rests on."""
 
 
@@ -91,7 +91,7 @@ class MemoryFile(Protocol):
 
 
 class LockSampler:
-    """Looks at all locks of all processes whenever it wakes up, in a thread of its own."""
+    """Samples all locks of all processes whenever it wakes up, in a thread of its own."""
 
     def __init__(
         self, random: Random, *, cpu_share: float = CPU_SHARE, error: float | None = None
@@ -101,9 +101,9 @@ class LockSampler:
         Looks are no more than it takes for held shares to be off by *error* at most after a minute
         (95 %), 0.02 being two points; None: they are as many as *cpu_share* allows.
         """
-        enough_looks = math.inf if error is None else (_DEVIATIONS / error) ** 2 / _MINUTE_S
+        enough_samples = math.inf if error is None else (_DEVIATIONS / error) ** 2 / _MINUTE_S
         self._random = random
-        self._rate = (cpu_share, enough_looks)
+        self._rate = (cpu_share, enough_samples)
         self._native = self._sampler()
         self._thread: threading.Thread | None = None
         self._waiting = Waiting()
@@ -152,12 +152,12 @@ class LockSampler:
             self._carried.pop(key, None)
         self._native.drop(pid)
 
-    def look(self, pid: int) -> None:
+    def sample(self, pid: int) -> None:
         """Look at the locks of *pid* now, so that what is read next is up to date."""
-        self._native.look(pid, time.monotonic_ns())
+        self._native.sample(pid, time.monotonic_ns())
 
     def figures(self, pid: int, cond: int) -> Figures:
-        """Return what the looks at a lock have come to; raises KeyError if it is unknown."""
+        """Return what the samples of a lock have come to; raises KeyError if it is unknown."""
         found = self._native.figures(pid, cond)
         carried = self._carried.get((pid, cond), _NOTHING)
         return Figures(*(now + before for now, before in zip(found, carried, strict=True)))
@@ -165,7 +165,7 @@ class LockSampler:
     def unanswered(self) -> int | None:
         """Return the process whose memory the thread waits for in vain, None if there is none.
 
-        To be asked a few times a second. Looks at all others go on in a thread of their own.
+        To be asked a few times a second. Samples of all others go on in a thread of their own.
         """
         pid, read = self._native.reading()
         thread_id = 0 if self._thread is None else self._thread.native_id or 0

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field
 
 from gilscope.budget.governor import Usage
-from gilscope.budget.prices import Crowd, Prices
+from gilscope.budget.prices import Prices, Sharing
 from gilscope.budget.recent_cost import RecentCost
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.window import Window
@@ -31,10 +31,10 @@ class CostAccount:
         """Begin with what is known."""
         self._recent = RecentCost(self.usage)
 
-    def update(self, traced: AttachedProcess, probe: GilProbe, crowd: Crowd) -> None:
+    def update(self, traced: AttachedProcess, probe: GilProbe, sharing: Sharing) -> None:
         """Read what the process has used until now; of one that has gone, what is known stays.
 
-        The traps since the last time are taken to have met *crowd*.
+        The traps since the last time are taken to have met *sharing*.
         """
         if traced.ended:
             return
@@ -42,8 +42,8 @@ class CostAccount:
         waiting_traps = probe.traps(traced.pid)
         now_ns = time.monotonic_ns()
         unseen = self._unseen_traps(now_ns)
-        window_ns = int((window_traps - self.window_traps + unseen) * self.prices.full_ns(crowd))
-        waiting_ns = int((waiting_traps - self.waiting_traps) * self.prices.contention_ns(crowd))
+        window_ns = int((window_traps - self.window_traps + unseen) * self.prices.full_ns(sharing))
+        waiting_ns = int((waiting_traps - self.waiting_traps) * self.prices.contention_ns(sharing))
         walking_ns = probe.walking_ns(traced.pid)
         waiting_ns += walking_ns - self.walking_ns
         self.window_traps, self.waiting_traps = window_traps, waiting_traps

@@ -174,7 +174,7 @@ class AttachedProcess:
             if frames:
                 self.roles.learn(tid, frames)
 
-    def bury(self, tid: int, process: RawProcess, now_ns: int, *, is_listed: bool) -> None:
+    def retire(self, tid: int, process: RawProcess, now_ns: int, *, is_listed: bool) -> None:
         """Keep the final figures of thread *tid*, whose record is about to go.
 
         With *is_listed* it stays listed by itself, else it is added to the others of its role.
@@ -205,14 +205,14 @@ class AttachedProcess:
         )
         if invalid:
             return f"what the probes saw is not a GIL's ({', '.join(invalid)})"
-        strangers = unknown_gils(process, self.gils)
-        if strangers and self.ended and not self.gils:
+        unknown = unknown_gils(process, self.gils)
+        if unknown and self.ended and not self.gils:
             # It ended before anybody could ask it. One lock is the main interpreter's.
-            if len(strangers) == 1:
-                self.gils[strangers[0]] = Gil(cond=strangers[0], interpreter_id=0)
-        elif strangers and not self.ended:
+            if len(unknown) == 1:
+                self.gils[unknown[0]] = Gil(cond=unknown[0], interpreter_id=0)
+        elif unknown and not self.ended:
             self.refresh_gils()
-            return self._judge_strangers(unknown_gils(process, self.gils))
+            return self._judge_unknown(unknown_gils(process, self.gils))
         return ""
 
     def _unreadable(self) -> str:
@@ -247,7 +247,7 @@ class AttachedProcess:
                 totals = replace(
                     totals,
                     edges=self.blame.edges(process, now_ns, is_final=is_final),
-                    culprits=self.blame.culprits(process, is_final=is_final),
+                    slow_drops=self.blame.slow_drops(process, is_final=is_final),
                 )
         return Observation(
             process=self.target.process,
@@ -301,8 +301,8 @@ class AttachedProcess:
         more = {Loss.LOCK_UNKNOWN: known + unknown, Loss.PROBES_GONE: self.renewals}
         return {**process.lost, **{loss: count for loss, count in more.items() if count}}
 
-    def _judge_strangers(self, strangers: Sequence[int]) -> str:
-        if not strangers:
+    def _judge_unknown(self, unknown: Sequence[int]) -> str:
+        if not unknown:
             self.unlisted_since_s = 0.0
         elif not self.gils:
             now_s = time.monotonic()
@@ -312,11 +312,10 @@ class AttachedProcess:
         elif self.runtime.layout.gil_in_runtime is None:
             # Every interpreter may have its own, and this one has ended since. The probe has seen
             # its mutex, its state and its interval to be a GIL's.
-            self.gils.update({cond: Gil(cond, ENDED_INTERPRETER) for cond in strangers})
+            self.gils.update({cond: Gil(cond, ENDED_INTERPRETER) for cond in unknown})
         else:
             known = ", ".join(f"{cond:#x}" for cond in self.gils)
             return (
-                f"threads use a lock at {strangers[0]:#x}, "
-                f"but the GIL of this process is at {known}"
+                f"threads use a lock at {unknown[0]:#x}, but the GIL of this process is at {known}"
             )
         return ""

@@ -136,7 +136,7 @@ class Tracer:
                     self._forked.add(notice.pid)
                 elif notice.pid in self._traced:
                     with self._failing_alone(self._traced[notice.pid]):
-                        self._heed(notice, self._traced[notice.pid])
+                        self._apply(notice, self._traced[notice.pid])
             self._readings.take_spans()
             self._readings.learn_stacks()
             self._full_mode.step()
@@ -208,7 +208,7 @@ class Tracer:
         if self._processes.held_time is not None:
             self._processes.held_time.close()
 
-    def _heed(self, notice: Notice, traced: AttachedProcess) -> None:
+    def _apply(self, notice: Notice, traced: AttachedProcess) -> None:
         if notice.kind is NoticeKind.RETURN:
             self._probe_returns(notice.pid)
         elif notice.kind is NoticeKind.THREAD:
@@ -216,7 +216,7 @@ class Tracer:
         elif notice.kind is NoticeKind.LOCK and not traced.ended:
             self._processes.learn_gils(traced)
         elif notice.kind is NoticeKind.WINDOW:
-            self._full_mode.heed(traced)
+            self._full_mode.learn(traced)
 
     def _free_children(self) -> None:
         # For all that have been forked meanwhile at once: it takes as long for many as for one.
@@ -312,7 +312,7 @@ class Tracer:
                 if has_exited(record):
                     # A dead thread's record is final. It leaves the map, which never fills up so.
                     self.probe.forget_thread_of(traced.pid, tid)
-                    traced.bury(tid, process, now_ns, is_listed=self._keep_threads)
+                    traced.retire(tid, process, now_ns, is_listed=self._keep_threads)
         return reason
 
     def _fail(self, traced: AttachedProcess, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Opens files that a stranger has named: regular ones alone, and without waiting for anybody.
+"""Opens files that somebody else has named: regular ones alone, and without waiting for anybody.
 
 To open a device or a pipe can have effects, or wait for ever. So a name is only looked up at first;
 what it has led to is examined, and then that very thing is opened, whatever the name leads to by

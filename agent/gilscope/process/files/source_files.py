@@ -203,6 +203,6 @@ def _from_archive(view: _View, path: PurePosixPath) -> bytes | None:
                     return _limited(member)
         except NotADirectoryError:
             continue
-        except Exception:  # noqa: BLE001 - a stranger's archive can be wrong in any way
+        except Exception:  # noqa: BLE001 - somebody else's archive can be wrong in any way
             return None
     return None

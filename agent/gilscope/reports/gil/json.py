@@ -6,7 +6,6 @@ from typing import Any
 
 from gilscope.model.gil import (
     ENDED_INTERPRETER,
-    Culprit,
     Edge,
     GilTotals,
     HoldTotals,
@@ -14,6 +13,7 @@ from gilscope.model.gil import (
     Process,
     ProcessTotals,
     Recording,
+    SlowDrop,
     Tally,
     ThreadTotals,
 )
@@ -35,6 +35,7 @@ def report(recording: Recording) -> dict[str, Any]:
     process, totals = observation.process, observation.totals
     is_valid = not observation.invalid
     has_stacks = is_valid and totals.has_stacks
+    slow_drops = [_slow_drop(one) for one in totals.slow_drops] if has_stacks else None
     return {
         "version": 1,
         "mode": recording.mode,
@@ -61,7 +62,9 @@ def report(recording: Recording) -> dict[str, Any]:
         "threads": [_thread(thread, process) for thread in totals.threads],
         "interpreters": [_interpreter(gil, process) for gil in totals.gils],
         "edges": [_edge(edge) for edge in totals.edges] if has_stacks else None,
-        "culprits": [_culprit(culprit) for culprit in totals.culprits] if has_stacks else None,
+        "slow_drops": slow_drops,
+        # What "slow_drops" was called; for one release.
+        "culprits": slow_drops,
     }
 
 
@@ -152,13 +155,13 @@ def _edge(edge: Edge) -> dict[str, Any]:
     }
 
 
-def _culprit(culprit: Culprit) -> dict[str, Any]:
+def _slow_drop(slow_drop: SlowDrop) -> dict[str, Any]:
     return {
-        "holder": _frames(culprit.holder),
-        "holder_state": culprit.holder.state.value,
-        "drop_latency_s": culprit.drop_latency.ns / NS_PER_S,
-        "requests": culprit.drop_latency.count,
-        "longest_s": culprit.longest_ns / NS_PER_S,
+        "holder": _frames(slow_drop.holder),
+        "holder_state": slow_drop.holder.state.value,
+        "drop_latency_s": slow_drop.drop_latency.ns / NS_PER_S,
+        "requests": slow_drop.drop_latency.count,
+        "longest_s": slow_drop.longest_ns / NS_PER_S,
     }
 
 

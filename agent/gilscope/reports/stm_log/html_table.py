@@ -20,13 +20,15 @@ _CELL_WIDTH, _CELL_HEIGHT = 3, 18
 def places_section(
     log: StmLog, conflicts: Sequence[Conflict], report: StmReport
 ) -> Iterator[Markup]:
-    """Yield the table of *conflicts*, the dearest first."""
+    """Yield the table of *conflicts*, the costliest first."""
     most = _MOST_ROWS if report.most_entries is None else report.most_entries
-    yield Markup('<section class="places"><h2>The dearest places</h2>')
+    yield Markup('<section class="places"><h2>The costliest places</h2>')
     if not conflicts:
         yield Markup("<p>No transaction was in conflict with another one.</p></section>")
         return
-    yield Markup('<div class="scroll" tabindex="0" role="region" aria-label="the dearest places">')
+    yield Markup(
+        '<div class="scroll" tabindex="0" role="region" aria-label="the costliest places">'
+    )
     yield Markup('<table class="conflicts"><thead><tr><th scope="col">kind and places</th>')
     for heading in ("lost in aborts", "paused", "times"):
         yield tag("th", heading, scope="col", class_="n")

@@ -5,7 +5,7 @@ from typing import Any
 
 from gilscope.model.stm_log import StmReport
 from gilscope.reports.stm_log import json as stm_log_json
-from gilscope.stm_log.interval import Interval, LogChange, dearest
+from gilscope.stm_log.interval import Interval, LogChange, costliest
 from gilscope.stm_log.sums import LogSums
 from gilscope.text.units import NS_PER_S
 
@@ -60,6 +60,6 @@ def _sums(sums: LogSums, most: int) -> dict[str, Any]:
                 "markers": list(markers),
                 "rest": is_rest,
             }
-            for (kind, markers, is_rest), loss in dearest(sums, most)
+            for (kind, markers, is_rest), loss in costliest(sums, most)
         ],
     }

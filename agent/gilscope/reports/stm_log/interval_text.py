@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from gilscope.reports.stm_log.words import kind_name, place_words
-from gilscope.stm_log.interval import Interval, LogChange, dearest
+from gilscope.stm_log.interval import Interval, LogChange, costliest
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 from gilscope.text.units import percent, seconds
@@ -43,7 +43,7 @@ def _change(change: LogChange, clock: str, most: int, paint: Paint) -> Iterator[
         lost_ns[kind] = lost_ns.get(kind, 0) + loss.ns
     yield from _by_kind("lost:", lost_ns)
     yield from _by_kind("waits:", since.waits_ns)
-    for place, loss in dearest(since, most):
+    for place, loss in costliest(since, most):
         yield (
             f"  {seconds(loss.lost_ns)} lost in aborts, {seconds(loss.paused_ns)} paused "
             f"({loss.count}x {place[0]})"

@@ -141,7 +141,7 @@ def _client_auth(place: _Place) -> ClientAuth:
     if value in _CANNOT_ASK:
         place.fail(
             f"{value} is not supported: Python's ssl asks for no certificate that it does not "
-            f"verify. {ClientAuth.REQUIRED.value} is what keeps strangers out"
+            f"verify. {ClientAuth.REQUIRED.value} is what keeps others out"
         )
     return ClientAuth(_one_of(place, tuple(auth.value for auth in ClientAuth)))
 

@@ -51,7 +51,7 @@ class Passwords:
         mark = hashlib.blake2b(credentials, key=self._key).digest()
         if mark in self._admitted or mark in self._refused:
             return mark in self._admitted
-        # One at a time: strangers get no more than one core to keep busy, and few threads.
+        # One at a time: whoever asks gets no more than one core to keep busy, and few threads.
         if not self._queue.acquire(blocking=False):
             raise Busy
         try:

@@ -70,7 +70,7 @@ class WebSettings:
 
     @property
     def protection(self) -> tuple[bool, ClientAuth | None, bool]:
-        """Return what keeps strangers out, so that a change of it can be noticed."""
+        """Return what keeps others out, so that a change of it can be noticed."""
         auth = None if self.tls is None else self.tls.client_auth
         return self.tls is not None, auth, bool(self.users)
 

@@ -67,7 +67,7 @@ class _Probes:
         self.now_ns = 100 * _S
         clock = SimpleNamespace(monotonic_ns=lambda: self.now_ns)
         monkeypatch.setattr(blame_tables_module, "time", clock)
-        names = ("edges", "culprits", "blames", "settings", "sent_stacks")
+        names = ("edges", "slow_drops", "blames", "settings", "sent_stacks")
         self.tables = {name: _Table(name) for name in names}
         self.ring = _Ring()
         self.returned = _Table("returned")
@@ -102,17 +102,17 @@ class _Probes:
         more = {"wait_ns": known["wait_ns"] + ns, "stretches": known["stretches"] + count}
         self.tables["edges"].put(key, more)
 
-    def note_culprit(self, ns: int) -> None:
-        """Add to the one culprit as the programs do."""
+    def note_slow_drop(self, ns: int) -> None:
+        """Add to the one slow_drop as the programs do."""
         key = {"holder": _CRUNCHING, "tgid": _PID, "generation": self.settings["generation"]}
         zero = dict.fromkeys(("drop_latency_ns", "requests", "longest_ns"), 0)
-        known = self.tables["culprits"].get(key) or zero
+        known = self.tables["slow_drops"].get(key) or zero
         more = {
             "drop_latency_ns": known["drop_latency_ns"] + ns,
             "requests": known["requests"] + 1,
             "longest_ns": max(known["longest_ns"], ns),
         }
-        self.tables["culprits"].put(key, more)
+        self.tables["slow_drops"].put(key, more)
 
     def wait(self, **fields: Any) -> None:
         """Write what the one thread that waits notes of its wait."""
@@ -198,7 +198,7 @@ def test_many_entries_are_taken_over_once(probes: _Probes) -> None:
     """
     for waiter in range(_MANY):
         probes.charge(_SERVING + waiter, 10)
-        probes.note_culprit(10)
+        probes.note_slow_drop(10)
     reads = [probes.read()]
     sums = [_sums(*reads)]
     for _ in range(3):
@@ -206,11 +206,11 @@ def test_many_entries_are_taken_over_once(probes: _Probes) -> None:
         probes.now_ns += _S
         reads.append(probes.read())
         sums.append(_sums(*reads))
-    culprits = [each.taken.culprits for each in reads]
+    slow_drops = [each.taken.slow_drops for each in reads]
 
     assert [(10 * _MANY + more, _MANY) for more in range(4)] == sums
     assert [0, _MANY, 0, 0] == [len(each.taken.edges) for each in reads]
-    assert [{}, {_CRUNCHING: RawEdge(10 * _MANY, _MANY, 10)}, {}, {}] == culprits
+    assert [{}, {_CRUNCHING: RawEdge(10 * _MANY, _MANY, 10)}, {}, {}] == slow_drops
     assert 1 == probes.settings["generation"]
     assert 1 == len(probes.tables["edges"].records)
 
@@ -295,7 +295,7 @@ def test_wait_that_changes_while_edges_are_read(probes: _Probes, change: Record)
 
 def test_wait_whose_notes_are_half_written(probes: _Probes) -> None:
     """
-    A thread that was interrupted while it wrote them says so at each look.
+    A thread that was interrupted while it wrote them says so at each sample.
     """
     probes.wait(version_begin=8, version_end=7)
 

@@ -1,4 +1,4 @@
-"""What changes while a window is open, and just while somebody looks."""
+"""What changes while a window is open, and just while somebody samples."""
 
 from collections.abc import Callable
 
@@ -103,7 +103,7 @@ def test_a_lock_that_appears_in_a_window_counts_from_then_at_the_earliest(
     )
 
 
-# What happens just while somebody looks.
+# What happens just while somebody samples.
 
 
 def _hand_on(process: Process) -> None:
@@ -119,7 +119,7 @@ def test_a_hold_that_ends_while_somebody_looks_does_not_run_back(
     process: Process, end: Callable[[Process], None]
 ) -> None:
     """
-    It was there before the window, and ends between the looks at the probes and at the memory.
+    It was there before the window, and ends between the samples at the probes and at the memory.
     """
     process.take(A)
     process.window.open()
@@ -176,7 +176,7 @@ def test_a_lock_that_is_taken_with_the_windows_end_was_free_in_it(
     process: Process, when: str
 ) -> None:
     """
-    The last look is no different.
+    The last sample is no different.
     """
     process.window.open()
     process.passes(20)

@@ -9,7 +9,7 @@ import pytest
 from gilscope.gil.totals import blame as blame_module
 from gilscope.gil.totals.blame import Blame
 from gilscope.gil.totals.raw import RawEdge, RawProcess, RawStack, Taken, Waiting
-from gilscope.model.gil import Culprit, Edge, Tally
+from gilscope.model.gil import Edge, SlowDrop, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_STACK, Frame, Stack, StackState
 from gilscope.runtimes.cpython.code_objects import code_pointers
@@ -111,7 +111,7 @@ def _shown(blame: Blame, raw: RawProcess, *, is_final: bool = False) -> Sequence
     return blame.edges(raw, _NOW_NS, is_final=is_final)
 
 
-def test_edges_have_names_and_the_dearest_comes_first(process: _Process) -> None:
+def test_edges_have_names_and_the_costliest_comes_first(process: _Process) -> None:
     """
     Both ends are named, and time and number are those that the probes have counted.
     """
@@ -292,14 +292,16 @@ def test_what_has_left_the_tables_is_kept(process: _Process) -> None:
     """
     blame = process.blame()
     pair = (_CALL, _SERVING, _CRUNCHING)
-    taken = Taken(edges={pair: RawEdge(10, 1)}, culprits={_CRUNCHING: RawEdge(30, 1, 30)})
+    taken = Taken(edges={pair: RawEdge(10, 1)}, slow_drops={_CRUNCHING: RawEdge(30, 1, 30)})
     blame.keep(taken)
     blame.keep(taken)
-    raw = RawProcess(edges={pair: RawEdge(5, 1)}, culprits={_CRUNCHING: RawEdge(40, 1, 40)})
+    raw = RawProcess(edges={pair: RawEdge(5, 1)}, slow_drops={_CRUNCHING: RawEdge(40, 1, 40)})
 
     assert 20 == blame.kept_ns
     assert [Tally(25, 3)] == [edge.lost for edge in _shown(blame, raw)]
-    assert (Culprit(_NAMES[_CRUNCHING], Tally(100, 3), 40),) == blame.culprits(raw, is_final=True)
+    assert (SlowDrop(_NAMES[_CRUNCHING], Tally(100, 3), 40),) == blame.slow_drops(
+        raw, is_final=True
+    )
 
 
 def test_stacks_without_time_make_room(process: _Process, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -373,24 +375,24 @@ def test_long_names_are_kept_as_labels_where_they_are_kept_for_good(process: _Pr
     assert [LONGEST_LABEL] == [len(frame.file) for frame in serving.outermost(_SERVING)]
 
 
-def test_culprits_are_named_and_the_dearest_comes_first(process: _Process) -> None:
+def test_slow_drops_are_named_and_the_costliest_comes_first(process: _Process) -> None:
     """
     Who was slow to let go has the time, the number of requests and the longest of them.
     """
-    raw = RawProcess(culprits={_SERVING: RawEdge(20, 1, 20), _CRUNCHING: RawEdge(50, 3, 30)})
+    raw = RawProcess(slow_drops={_SERVING: RawEdge(20, 1, 20), _CRUNCHING: RawEdge(50, 3, 30)})
 
     assert (
-        Culprit(_NAMES[_CRUNCHING], Tally(50, 3), 30),
-        Culprit(_NAMES[_SERVING], Tally(20, 1), 20),
-    ) == process.blame().culprits(raw, is_final=True)
+        SlowDrop(_NAMES[_CRUNCHING], Tally(50, 3), 30),
+        SlowDrop(_NAMES[_SERVING], Tally(20, 1), 20),
+    ) == process.blame().slow_drops(raw, is_final=True)
 
 
-def test_culprits_of_one_place_are_one(process: _Process) -> None:
+def test_slow_drops_of_one_place_are_one(process: _Process) -> None:
     """
     Those that nobody can name add up, and the longest is the longest of all.
     """
-    raw = RawProcess(culprits={_UNKNOWN: RawEdge(20, 1, 20), _NOBODY: RawEdge(50, 3, 30)})
+    raw = RawProcess(slow_drops={_UNKNOWN: RawEdge(20, 1, 20), _NOBODY: RawEdge(50, 3, 30)})
 
-    assert (Culprit(UNKNOWN_STACK, Tally(70, 4), 30),) == process.blame().culprits(
+    assert (SlowDrop(UNKNOWN_STACK, Tally(70, 4), 30),) == process.blame().slow_drops(
         raw, is_final=True
     )

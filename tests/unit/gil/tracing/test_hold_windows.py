@@ -205,7 +205,7 @@ def test_a_window_that_used_up_its_traps_is_ended_at_once(setting: Setting) -> N
     mode.step()
     setting.governor.due_ns = setting.process.now_ns + S
     setting.works(5, holds=10)
-    mode.heed(setting.traced)
+    mode.learn(setting.traced)
 
     assert not setting.process.window.is_open
     assert set(setting.process.probes.places) == set(setting.process.probes.closing)
@@ -302,7 +302,7 @@ def test_a_hold_that_outlasted_its_window_is_looked_after(
     assert setting.governor.due_ns == mode.due_ns
 
 
-def test_the_notice_that_such_a_hold_is_over_is_heeded(setting: Setting) -> None:
+def test_the_notice_that_such_a_hold_is_over_is_learned(setting: Setting) -> None:
     """
     Its probes come out at once, and the governor is not asked for that.
     """
@@ -314,7 +314,7 @@ def test_the_notice_that_such_a_hold_is_over_is_heeded(setting: Setting) -> None
     mode.step()
     assert setting.process.window.is_lingering
     setting.process.release()
-    mode.heed(setting.traced)
+    mode.learn(setting.traced)
 
     assert not setting.process.window.is_lingering
     assert 2 == len(setting.governor.asked)
@@ -354,7 +354,7 @@ def test_a_process_that_has_ended_is_left_alone(setting: Setting) -> None:
     mode = setting.begun(AUTO)
     setting.fields.ended = True
     mode.step()
-    mode.heed(setting.traced)
+    mode.learn(setting.traced)
 
     assert [] == setting.governor.asked
 

@@ -1,4 +1,4 @@
-"""Held time from looks at a lock: the thread that looks."""
+"""Held time from samples at a lock: the thread that samples."""
 
 import os
 import sys
@@ -30,10 +30,10 @@ def _sampler() -> Iterator[LockSampler]:
     sampler.close()
 
 
-def _await_look(sampler: LockSampler, pid: int, cond: int) -> None:
-    """Return after the next look that has not yet begun."""
-    looks, until_s = sampler.figures(pid, cond).looks, time.monotonic() + 30
-    while sampler.figures(pid, cond).looks < looks + 2:  # one may be going on now
+def _await_sample(sampler: LockSampler, pid: int, cond: int) -> None:
+    """Return after the next sample that has not yet begun."""
+    samples, until_s = sampler.figures(pid, cond).samples, time.monotonic() + 30
+    while sampler.figures(pid, cond).samples < samples + 2:  # one may be going on now
         assert time.monotonic() < until_s
         time.sleep(0.001)
 
@@ -49,10 +49,10 @@ def test_every_lock_of_every_process_is_looked_at(lock_page: MakeLocks) -> None:
         for cond in one.conds:
             sampler.add(7, cond, one)
         sampler.add(8, other, two)
-        _await_look(sampler, 7, held)
-        _await_look(sampler, 8, other)
-        sampler.look(7)
-        sampler.look(8)
+        _await_sample(sampler, 7, held)
+        _await_sample(sampler, 8, other)
+        sampler.sample(7)
+        sampler.sample(8)
 
     assert 0 < sampler.figures(7, held).held_ns == sampler.figures(7, held).sampled_ns
     for pid, cond in (*((7, cond) for cond in free), (8, other)):
@@ -69,13 +69,13 @@ def test_memory_that_cannot_be_read(lock_page: MakeLocks) -> None:
     with _sampler() as sampler:
         sampler.add(7, cond, one)
         sampler.add(8, other, two)
-        _await_look(sampler, 7, cond)
+        _await_sample(sampler, 7, cond)
         one.vanish()
-        _await_look(sampler, 8, other)
+        _await_sample(sampler, 8, other)
         held_ns, other_ns = sampler.figures(7, cond).held_ns, sampler.figures(8, other).held_ns
-        _await_look(sampler, 8, other)
-        sampler.look(7)
-        sampler.look(8)
+        _await_sample(sampler, 8, other)
+        sampler.sample(7)
+        sampler.sample(8)
 
     assert 0 < held_ns == sampler.figures(7, cond).held_ns == sampler.figures(7, cond).sampled_ns
     assert other_ns < sampler.figures(8, other).held_ns
@@ -91,14 +91,14 @@ def test_windows_are_those_of_each_process(lock_page: MakeLocks) -> None:
         sampler.add(7, cond, one, Coverage(0, 0))
         sampler.add(8, other, two, Coverage(0, _NEVER_NS))
         sampler.cover(9, Coverage(0, 0))  # whose locks are not known yet, or not any more
-        _await_look(sampler, 8, other)
-        sampler.look(7)
-        sampler.look(8)
+        _await_sample(sampler, 8, other)
+        sampler.sample(7)
+        sampler.sample(8)
 
     assert (0, 0, 0) == (
         sampler.figures(7, cond).held_ns,
         sampler.figures(7, cond).sampled_ns,
-        sampler.figures(7, cond).looks,
+        sampler.figures(7, cond).samples,
     )
     assert 0 < sampler.figures(8, other).held_ns
 
@@ -111,12 +111,12 @@ def test_dropped_process_is_not_touched(lock_page: MakeLocks) -> None:
     ((cond,), (other,)) = one.conds, two.conds
     for pid, page in ((7, one), (8, two)):
         sampler.add(pid, page.conds[0], page.thread_id, page.fileno(), 0, NEVER_OPEN)
-    sampler.look(7, _MS)
+    sampler.sample(7, _MS)
     sampler.drop(7)
     assert (0, 1) == sampler.reading()
     for at_ms in range(1, 4):
-        sampler.look(7, at_ms * _MS)
-        sampler.look(8, at_ms * _MS)
+        sampler.sample(7, at_ms * _MS)
+        sampler.sample(8, at_ms * _MS)
     sampler.drop(7)
 
     assert (0, 4) == sampler.reading()
@@ -138,7 +138,7 @@ def test_memory_is_kept_open_for_as_long_as_it_is_looked_at(lock_page: MakeLocks
     for cond in locks.conds:
         sampler.add(7, cond, locks.thread_id, locks.fileno(), 0, NEVER_OPEN)
     assert before + 1 == _descriptors()
-    sampler.look(7, _MS)
+    sampler.sample(7, _MS)
     sampler.drop(7)
     assert before == _descriptors()
     sampler.add(7, locks.conds[0], locks.thread_id, locks.fileno(), 0, NEVER_OPEN)
@@ -163,7 +163,7 @@ def test_many_processes_come_and_go(lock_page: MakeLocks) -> None:
                 with pytest.raises(KeyError):
                     sampler.figures(pid, held)
                 continue
-            sampler.look(pid)
+            sampler.sample(pid)
             assert 0 < sampler.figures(pid, held).held_ns
             assert 0 == sampler.figures(pid, free).held_ns
 
@@ -176,7 +176,7 @@ def test_lock_that_is_added_twice(lock_page: MakeLocks) -> None:
     (cond,) = locks.conds
     with _sampler() as sampler:
         sampler.add(7, cond, locks)
-        _await_look(sampler, 7, cond)
+        _await_sample(sampler, 7, cond)
         held_ns = sampler.figures(7, cond).held_ns
         sampler.add(7, cond, locks)
 
@@ -192,10 +192,10 @@ def test_own_time_is_known_and_the_rate_follows_it(lock_page: MakeLocks) -> None
     with _sampler() as sampler:
         assert 0 == sampler.cpu_ns
         sampler.add(7, cond, locks)
-        _await_look(sampler, 7, cond)
+        _await_sample(sampler, 7, cond)
         first_ns = sampler.cpu_ns
-        _await_look(sampler, 7, cond)
-        _await_look(sampler, 7, cond)
+        _await_sample(sampler, 7, cond)
+        _await_sample(sampler, 7, cond)
 
         assert 0 < first_ns < sampler.cpu_ns
         assert 10 * _MS <= sampler.mean_gap_ns <= 100 * _MS
@@ -233,7 +233,7 @@ def test_lock_comes_after_the_last_one_has_gone(lock_page: MakeLocks) -> None:
     with _sampler() as sampler:
         for _ in range(2):
             sampler.add(7, locks.conds[0], locks)
-            _await_look(sampler, 7, locks.conds[0])
+            _await_sample(sampler, 7, locks.conds[0])
             sampler.drop(7)
 
 
@@ -284,11 +284,11 @@ def test_looks_go_on_while_others_compute(lock_page: MakeLocks) -> None:
     interval_s = sys.getswitchinterval()
     with _sampler() as sampler:
         sampler.add(7, cond, locks)
-        _await_look(sampler, 7, cond)
+        _await_sample(sampler, 7, cond)
         sys.setswitchinterval(60)
         try:
-            looks, until_s = sampler.figures(7, cond).looks, time.monotonic() + 30
-            while sampler.figures(7, cond).looks < looks + 3:
+            samples, until_s = sampler.figures(7, cond).samples, time.monotonic() + 30
+            while sampler.figures(7, cond).samples < samples + 3:
                 assert time.monotonic() < until_s
         finally:
             sys.setswitchinterval(interval_s)

@@ -1,4 +1,4 @@
-"""Held time from looks at a lock: the arithmetic."""
+"""Held time from samples at a lock: the arithmetic."""
 
 from itertools import count
 from random import Random
@@ -31,7 +31,7 @@ class _Estimate:
     def credit(self, at_ns: int, locked: bool, observed_ns: int) -> None:  # noqa: FBT001
         self._lock.put(self._lock.conds[0], locked)
         self._sampler.cover(self._pid, Coverage(observed_ns, _NEVER_NS))
-        self._sampler.look(self._pid, at_ns)
+        self._sampler.sample(self._pid, at_ns)
 
     @property
     def figures(self) -> tuple[int, int, int, int]:
@@ -56,7 +56,7 @@ def _figures(estimate: _Estimate) -> tuple[int, int, int, int]:
 
 def test_each_look_decides_for_the_time_since_the_last_one() -> None:
     """
-    Held at a look: the gap before it counts as held; free: it does not.
+    Held at a sample: the gap before it counts as held; free: it does not.
     """
     estimate = _Estimate(100, 0)
 
@@ -101,7 +101,7 @@ def test_window_time_that_is_told_late() -> None:
 
 def test_clock_that_seems_to_stand_still() -> None:
     """
-    Two looks at the same time, or in the wrong order, as two threads may do it, add nothing.
+    Two samples at the same time, or in the wrong order, as two threads may do it, add nothing.
     """
     estimate = _Estimate(0, 0)
     estimate.credit(100, True, 0)
@@ -116,7 +116,7 @@ def test_clock_that_seems_to_stand_still() -> None:
 @pytest.mark.parametrize("is_locked", [True, False])
 def test_agent_that_was_stopped(is_locked: bool) -> None:  # noqa: FBT001
     """
-    What lies between looks that are seconds apart is unknown, less what windows have covered.
+    What lies between samples that are seconds apart is unknown, less what windows have covered.
     """
     estimate = _Estimate(0, 0)
     estimate.credit(1 * _S, True, 0)
@@ -164,7 +164,7 @@ def test_whatever_is_told_no_time_is_made_up() -> None:
 _CYCLES = (
     (0.05, 0.05),
     (0.2, 1.8),
-    (7.0, 3.0),  # every 10 ms, as often as looks are planned
+    (7.0, 3.0),  # every 10 ms, as often as samples are planned
     (50.0, 50.0),
     (900.0, 300.0),
 )
@@ -197,7 +197,7 @@ def test_share_is_right_in_the_mean(
         held_ns += estimate.held_ns
         sampled_ns += estimate.sampled_ns
 
-    # 20000 looks, in 40 runs that are independent whatever the length of the circle.
+    # 20000 samples, in 40 runs that are independent whatever the length of the circle.
     assert held_ms / (held_ms + free_ms) == pytest.approx(held_ns / sampled_ns, abs=0.02)
 
 
@@ -208,15 +208,15 @@ def test_window_begins_and_ends_between_looks(lock_page: MakeLocks) -> None:
     sampler, lock = Sampler(3, GLIBC_X86_64.locked, CPU_SHARE), lock_page(1)
     (cond,) = lock.conds
     _add(sampler, 7, lock, 1000, Coverage(300, _NEVER_NS))
-    sampler.look(7, 1100)
+    sampler.sample(7, 1100)
     sampler.cover(7, Coverage(300, 1140))
-    sampler.look(7, 1200)
+    sampler.sample(7, 1200)
     seen = [sampler.figures(7, cond)]
-    sampler.look(7, 1250)
+    sampler.sample(7, 1250)
     seen.append(sampler.figures(7, cond))
     # It had used up its traps before that.
     sampler.cover(7, Coverage(300 + 100, _NEVER_NS))
-    sampler.look(7, 1300)
+    sampler.sample(7, 1300)
     seen.append(sampler.figures(7, cond))
 
     assert [(140, 140, 0, 2), (140, 140, 0, 2), (190, 190, 0, 3)] == seen
@@ -224,7 +224,7 @@ def test_window_begins_and_ends_between_looks(lock_page: MakeLocks) -> None:
 
 def test_look_that_has_nothing_to_decide_is_left_out(lock_page: MakeLocks) -> None:
     """
-    What windows have covered is theirs; when they end, looks decide as if they had gone on.
+    What windows have covered is theirs; when they end, samples decide as if they had gone on.
     """
     lock, sampler = lock_page(1), Sampler(3, GLIBC_X86_64.locked, CPU_SHARE)
     (cond,) = lock.conds
@@ -232,10 +232,10 @@ def test_look_that_has_nothing_to_decide_is_left_out(lock_page: MakeLocks) -> No
     windows_end_ns = 10_000 * _MS
 
     for at_ns in range(_MS, windows_end_ns, 100 * _MS):
-        sampler.look(7, at_ns)
+        sampler.sample(7, at_ns)
     assert (0, 0) == sampler.reading()
     assert (0, 0, 0, 0) == sampler.figures(7, cond)
     sampler.cover(7, Coverage(windows_end_ns - 40 * _MS, _NEVER_NS))
-    sampler.look(7, windows_end_ns)
+    sampler.sample(7, windows_end_ns)
     assert (0, 1) == sampler.reading()
     assert (40 * _MS, 40 * _MS, 0, 1) == sampler.figures(7, cond)

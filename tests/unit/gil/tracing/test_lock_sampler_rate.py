@@ -1,4 +1,4 @@
-"""Held time from looks at a lock: how often it is looked at, and how right that is."""
+"""Held time from samples at a lock: how often it is looked at, and how right that is."""
 
 from collections import Counter
 from random import Random
@@ -21,7 +21,7 @@ _NEVER_NS = (1 << 64) - 1
 )
 def test_pace_keeps_to_its_share_of_a_core(cost_us: float, expected_ms: float) -> None:
     """
-    Nine tenths of 0.2 % are planned for; never more than 100 or less than 10 looks a second.
+    Nine tenths of 0.2 % are planned for; never more than 100 or less than 10 samples a second.
     """
     assert expected_ms * _MS == pytest.approx(mean_gap_ns(cost_us * 1000, CPU_SHARE))
 
@@ -42,9 +42,9 @@ class _Looking:
         lock = self._lock
         self.sampler.add(pid, lock.conds[0], lock.thread_id, lock.fileno(), self.at_ns, NEVER_OPEN)
 
-    def look(self, pid: int, locked: bool) -> None:  # noqa: FBT001
+    def sample(self, pid: int, locked: bool) -> None:  # noqa: FBT001
         self._lock.put(self._lock.conds[0], locked)
-        self.sampler.look(pid, self.at_ns)
+        self.sampler.sample(pid, self.at_ns)
 
     def figures(self, pid: int) -> tuple[int, int, int, int]:
         return self.sampler.figures(pid, self._lock.conds[0])
@@ -67,7 +67,7 @@ def test_no_more_looks_than_are_enough() -> None:
     for is_locked in (lambda _: False, lambda n: n % 10 == 0, lambda n: n % 2 == 0, bool):
         for n in range(3000):
             looking.sleep()
-            looking.look(7, is_locked(n))
+            looking.sample(7, is_locked(n))
         mean_ms.append(looking.sampler.mean_gap_ns / _MS)
     looking.close()
 
@@ -85,9 +85,9 @@ def test_lock_that_needs_most_looks_decides() -> None:
         looking.add(pid)
     for n in range(3000):
         looking.sleep()
-        looking.look(7, False)
-        looking.look(8, n % 2 == 0)
-        looking.look(9, True)
+        looking.sample(7, False)
+        looking.sample(8, n % 2 == 0)
+        looking.sample(9, True)
     both_ms = looking.sampler.mean_gap_ns / _MS
     looking.sampler.drop(8)
     alone_ms = looking.sampler.mean_gap_ns / _MS
@@ -105,7 +105,7 @@ def test_windows_need_no_looks() -> None:
     for coverage in (NEVER_OPEN, Coverage(0, 1), Coverage(1, _NEVER_NS)):
         looking.sampler.cover(7, coverage)
         looking.at_ns += 1
-        looking.look(7, True)
+        looking.sample(7, True)
         mean_ms.append(looking.sampler.mean_gap_ns / _MS)
     looking.close()
 
@@ -130,7 +130,7 @@ def test_minute_is_right_to_two_points(held_s: float, free_s: float) -> None:
             while looking.at_ns / _S < begin_s + 60:
                 looking.sleep()
                 at_s = looking.at_ns / _S + phase_s
-                looking.look(7, at_s % (held_s + free_s) < held_s)
+                looking.sample(7, at_s % (held_s + free_s) < held_s)
             after, end_s = looking.figures(7), looking.at_ns / _S
             true_s = _held_s(end_s + phase_s, held_s, free_s)
             true_s -= _held_s(begin_s + phase_s, held_s, free_s)

@@ -131,7 +131,7 @@ def test_the_plan_has_the_places_of_the_contended_path() -> None:
 # Trust.
 
 
-def _strangers(traced: AttachedProcess, *conds: int) -> str:
+def _unknown_locks(traced: AttachedProcess, *conds: int) -> str:
     return traced.reason_to_distrust(RawProcess(gils={cond: {} for cond in conds}))
 
 
@@ -173,7 +173,7 @@ def test_a_stranger_where_there_is_one_gil_is_none() -> None:
     """
     expected = "threads use a lock at 0x2000, but the GIL of this process is at 0x1000"
 
-    assert expected == _strangers(_traced(PythonInMemory("3.11.7")), _COND, _OTHER_COND)
+    assert expected == _unknown_locks(_traced(PythonInMemory("3.11.7")), _COND, _OTHER_COND)
 
 
 def test_a_lock_that_has_appeared_since_is_learned() -> None:
@@ -184,7 +184,7 @@ def test_a_lock_that_has_appeared_since_is_learned() -> None:
     traced, gil = _traced(python), python.gil()
     python.interpreter(3, gil=gil)
 
-    assert "" == _strangers(traced, _COND, gil + 32)
+    assert "" == _unknown_locks(traced, _COND, gil + 32)
     assert Gil(gil + 32, 3) == traced.gils[gil + 32]
     # It is nothing new any more.
     assert [] == traced.refresh_gils()
@@ -210,7 +210,7 @@ def test_a_lock_that_came_and_went_is_an_ended_interpreters() -> None:
     """
     traced = _traced(PythonInMemory("3.12.1"))
 
-    assert "" == _strangers(traced, _COND, _OTHER_COND, _THIRD_COND)
+    assert "" == _unknown_locks(traced, _COND, _OTHER_COND, _THIRD_COND)
     assert Gil(_OTHER_COND, ENDED_INTERPRETER) == traced.gils[_OTHER_COND]
     assert Gil(_THIRD_COND, ENDED_INTERPRETER) == traced.gils[_THIRD_COND]
 
@@ -226,7 +226,7 @@ def test_no_gil_at_all_is_forgiven_while_python_starts(monkeypatch: pytest.Monke
     reasons = []
     for passed_s in (0.0, 4.0, 1.0, 0.1):
         now_s[0] += passed_s
-        reasons.append(_strangers(traced, _COND))
+        reasons.append(_unknown_locks(traced, _COND))
 
     expected = "threads use a lock, but no GIL of the process can be read"
     assert ["", "", "", expected] == reasons
@@ -241,10 +241,10 @@ def test_patience_begins_anew_when_there_is_no_stranger(monkeypatch: pytest.Monk
     python = PythonInMemory()
     traced, cond = _traced(python), python.gil() + 32
     traced.gils = {}
-    assert "" == _strangers(traced, cond)
+    assert "" == _unknown_locks(traced, cond)
     python.interpreter(0)
     now_s[0] += 6
-    assert "" == _strangers(traced, cond)
+    assert "" == _unknown_locks(traced, cond)
 
     assert 0 == traced.unlisted_since_s
 
@@ -255,10 +255,10 @@ def test_the_one_lock_of_a_process_that_has_ended_is_its_gil() -> None:
     """
     traced = _traced()
     traced.gils, traced.ended_ns = {}, _NOW_NS
-    assert "" == _strangers(traced, _OTHER_COND)
+    assert "" == _unknown_locks(traced, _OTHER_COND)
     assert {_OTHER_COND: Gil(_OTHER_COND, 0)} == traced.gils
     traced.gils = {}
-    assert "" == _strangers(traced, _COND, _OTHER_COND)
+    assert "" == _unknown_locks(traced, _COND, _OTHER_COND)
     assert {} == traced.gils
 
 
@@ -269,7 +269,7 @@ def _bury(traced: AttachedProcess, tids: Sequence[int], *, is_listed: bool) -> N
     for tid in tids:
         record = _record(exited_ns=1, hold_ns=100, holds=2, waits=(1, 0, 0, 0), drop_requests=4)
         raw = RawProcess(threads={tid: record}, locks={_COND: _lock()})
-        traced.bury(tid, raw, _NOW_NS, is_listed=is_listed)
+        traced.retire(tid, raw, _NOW_NS, is_listed=is_listed)
 
 
 def test_dead_threads_are_listed_one_by_one() -> None:

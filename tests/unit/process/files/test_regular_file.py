@@ -1,4 +1,4 @@
-"""Opening files that a stranger has named."""
+"""Opening files that somebody else has named."""
 
 import errno
 import os

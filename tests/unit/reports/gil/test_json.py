@@ -109,11 +109,11 @@ def test_edges_have_both_ends() -> None:
     """
     report = standard_json.loads(json.render(with_edges()))
 
-    dearest = report["edges"][0]
-    assert ("GIL_CONVOY", 1.1, 90) == (dearest["kind"], dearest["wait_s"], dearest["waits"])
-    assert _FRAME == dearest["waiter"][0]
-    assert ["handle", "serve"] == [frame["function"] for frame in dearest["waiter"][:2]]
-    assert [13, 9, 975, 1038, 995] == [frame["line"] for frame in dearest["waiter"]]
+    costliest = report["edges"][0]
+    assert ("GIL_CONVOY", 1.1, 90) == (costliest["kind"], costliest["wait_s"], costliest["waits"])
+    assert _FRAME == costliest["waiter"][0]
+    assert ["handle", "serve"] == [frame["function"] for frame in costliest["waiter"][:2]]
+    assert [13, 9, 975, 1038, 995] == [frame["line"] for frame in costliest["waiter"]]
     assert [4, 3, 4, 0, 0, 4] == [len(edge["holder"]) for edge in report["edges"]]
     assert ["whole"] * 6 == [edge["waiter_state"] for edge in report["edges"]]
     assert ["whole", "cut", "torn", "no_python", "unknown", "whole"] == [
@@ -122,11 +122,11 @@ def test_edges_have_both_ends() -> None:
     assert [1.1, 0.35, 0.34, 0.07, 0.05, 0.03] == [edge["wait_s"] for edge in report["edges"]]
 
 
-def test_culprits_have_their_place() -> None:
+def test_slow_drops_have_their_place() -> None:
     """
     Where it was, how often, how long in all, and at the most.
     """
-    first, second = json.report(with_edges())["culprits"]
+    first, second = json.report(with_edges())["slow_drops"]
 
     assert (0.26, 12, 0.041, "cut") == (
         first["drop_latency_s"],
@@ -160,8 +160,8 @@ def test_line_that_is_not_known_is_null() -> None:
 
 def test_nobody_who_waited_is_an_empty_list() -> None:
     """
-    No edges and no culprits were seen: that is a figure.
+    No edges and no slow_drops were seen: that is a figure.
     """
     report = json.report(convoy())
 
-    assert ([], []) == (report["edges"], report["culprits"])
+    assert ([], []) == (report["edges"], report["slow_drops"])

@@ -84,14 +84,14 @@ def test_looks_stand_between_the_beginning_and_the_end() -> None:
     recording = _ended(with_edges())
     seen = recording.observation
 
-    def look(at_ns: int, convoy_waits: int) -> Observation:
+    def seen_at(at_ns: int, convoy_waits: int) -> Observation:
         (gil,) = seen.totals.gils
         gils = (replace(gil, convoy_waits=convoy_waits),)
         return replace(seen, totals=replace(seen.totals, at_ns=at_ns, gils=gils, edges=()))
 
     # The observation is of 1000 ms, and of the recording's end.
-    looks = (look(200 * MS, 30), look(700 * MS, 60), look(1000 * MS, 100))
-    text = openmetrics.render(replace(recording, looks=looks))
+    snapshots = (seen_at(200 * MS, 30), seen_at(700 * MS, 60), seen_at(1000 * MS, 100))
+    text = openmetrics.render(replace(recording, snapshots=snapshots))
     name = f"gilscope_gil_convoy_waits_total{{{_OF_PROCESS}}}"
     pair = 'waiter="handle (app.py:13)",holder="crunch (app.py:4)",kind="GIL_CONVOY"'
 

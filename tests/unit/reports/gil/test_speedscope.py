@@ -41,7 +41,7 @@ def _named(file: dict[str, Any], number: int) -> list[tuple[list[str], int]]:
 
 def test_profiles_of_both_ends() -> None:
     """
-    Nanoseconds by kind and stack, outermost first, the dearest first.
+    Nanoseconds by kind and stack, outermost first, the costliest first.
     """
     file = _file(with_edges())
     runs = ["Thread._bootstrap", "Thread._bootstrap_inner", "Thread.run"]

@@ -28,7 +28,7 @@ def _interval(lag_bytes: int = 0, problem: str = "") -> Interval:
 
 def test_summary_has_what_has_come() -> None:
     """
-    Transactions, time by kind, and the dearest places with both their positions.
+    Transactions, time by kind, and the costliest places with both their positions.
     """
     size = len(_log(13)) - len(_log(10))
 

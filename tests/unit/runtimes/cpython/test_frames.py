@@ -215,7 +215,7 @@ def test_a_frame_without_code_is_torn(version: str) -> None:
 
 @pytest.mark.parametrize("outermost", [True, False])
 def test_a_stack_that_changes_is_read_again(*, outermost: bool) -> None:
-    """One torn read is forgiven."""
+    """One torn read is written off."""
     python = PythonInMemory()
     tstate = _thread(python, python.stack(_code(python, _INNER)))
     whole = python.read

@@ -43,7 +43,7 @@ def test_log_has_a_row_with_its_figures() -> None:
     ] == [cell.partition(">")[2] for cell in cells]
 
 
-def test_dearest_log_comes_first() -> None:
+def test_costliest_log_comes_first() -> None:
     """
     By the time that was lost.
     """

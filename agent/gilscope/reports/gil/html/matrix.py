@@ -51,10 +51,10 @@ def matrix_of(
     rows: int = _MOST_ROWS,
     columns: int = _MOST_COLUMNS,
 ) -> Matrix:
-    """Return *edges* by the *name* of their ends, with all but the dearest names put together."""
+    """Return *edges* by the *name* of their ends, with all but the costliest names put together."""
     named = [(name(edge.waiter), name(edge.holder), edge.lost.ns) for edge in edges]
-    waiters = _dearest(((waiter, ns) for waiter, _, ns in named), rows)
-    holders = _dearest(((holder, ns) for _, holder, ns in named), columns)
+    waiters = _costliest(((waiter, ns) for waiter, _, ns in named), rows)
+    holders = _costliest(((holder, ns) for _, holder, ns in named), columns)
     cells: dict[tuple[str, str], int] = {}
     for waiter, holder, ns in named:
         key = (
@@ -83,7 +83,7 @@ def matrix_section(edges: Sequence[Edge], names: SiteNames) -> Iterator[Markup]:
     yield Markup("</div></section>")
 
 
-def _dearest(named: Iterable[tuple[str, int]], most: int) -> tuple[str, ...]:
+def _costliest(named: Iterable[tuple[str, int]], most: int) -> tuple[str, ...]:
     sums: dict[str, int] = {}
     for name, ns in named:
         sums[name] = sums.get(name, 0) + ns

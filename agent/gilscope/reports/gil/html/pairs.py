@@ -36,11 +36,11 @@ class Pair:
     holder: str
     lost: Tally
     edges: tuple[int, ...]
-    """Their positions in `ProcessTotals.edges`, the dearest first."""
+    """Their positions in `ProcessTotals.edges`, the costliest first."""
 
 
 def pairs_of(edges: Sequence[Edge], names: SiteNames) -> list[Pair]:
-    """Return *edges* by kind and innermost sites, the dearest pair first."""
+    """Return *edges* by kind and innermost sites, the costliest pair first."""
     groups: dict[tuple[Kind, str, str], list[int]] = {}
     for index, edge in enumerate(edges):
         key = (edge.kind, names.innermost(edge.waiter), names.innermost(edge.holder))

@@ -13,8 +13,8 @@ from gilscope.reports.gil.html.matrix import matrix_section
 from gilscope.reports.gil.html.pairs import lost_ns, pairs_of, pairs_section
 from gilscope.reports.gil.html.summary import heading, summary_section
 from gilscope.reports.gil.html.threads import (
-    culprits_section,
     interpreters_section,
+    slow_drops_section,
     threads_section,
 )
 from gilscope.reports.html.document import END, head
@@ -52,7 +52,7 @@ def _body(recording: Recording, script: Markup) -> Iterator[Markup]:
         yield from matrix_section(totals.edges, names)
         yield from pairs_section(pairs, lost_ns(totals))
         yield from flames_section()
-    yield from culprits_section(totals.culprits, recording.sources, names)
+    yield from slow_drops_section(totals.slow_drops, recording.sources, names)
     yield from durations_section(totals.gils)
     yield from threads_section(recording)
     yield from interpreters_section(recording)

@@ -51,7 +51,7 @@ def heading(recording: Recording) -> Iterator[Markup]:
 
 
 def summary_section(recording: Recording, pairs: Sequence[Pair]) -> Iterator[Markup]:
-    """Yield the sums, the dearest pair, and what is not in the sums."""
+    """Yield the sums, the costliest pair, and what is not in the sums."""
     totals = recording.observation.totals
     yield Markup('<section id="summary"><h2>Summary</h2>')
     if not _wait_ns(totals):
@@ -73,7 +73,7 @@ def _with_places(pairs: Sequence[Pair]) -> list[Pair]:
 
 def _lead(first: Pair, whole_ns: int) -> Markup:
     return Markup(
-        '<p class="lead">The dearest pair: <span class="site waiter">{}</span> '
+        '<p class="lead">The costliest pair: <span class="site waiter">{}</span> '
         'was kept waiting by <span class="site holder">{}</span> '
         "for {}, {} of the time lost ({}).</p>"
     ).format(

@@ -1,4 +1,4 @@
-"""Tables of threads by role, of culprits, and of interpreters."""
+"""Tables of threads by role, of slow_drops, and of interpreters."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from markupsafe import Markup
 
 from gilscope.model.gil import (
     ENDED_INTERPRETER,
-    Culprit,
     ProcessTotals,
     Recording,
+    SlowDrop,
     Tally,
     ThreadTotals,
 )
@@ -23,7 +23,7 @@ from gilscope.reports.gil.words import KIND_NAMES
 from gilscope.reports.html.markup import figure, joined, share, tag, text, time_lost
 from gilscope.text.units import percent
 
-__all__ = ["Role", "culprits_section", "interpreters_section", "roles_of", "threads_section"]
+__all__ = ["Role", "interpreters_section", "roles_of", "slow_drops_section", "threads_section"]
 
 _OUTER_FRAMES = 3
 """Enough to understand how a thread came to where it stood."""
@@ -46,7 +46,7 @@ class Role:
 
 
 def roles_of(threads: Sequence[ThreadTotals]) -> list[Role]:
-    """Return the roles of *threads* that waited or held the GIL, the dearest first."""
+    """Return the roles of *threads* that waited or held the GIL, the costliest first."""
     groups: dict[str, list[ThreadTotals]] = {}
     for thread in threads:
         groups.setdefault(thread.role or "starting", []).append(thread)
@@ -87,27 +87,27 @@ def threads_section(recording: Recording) -> Iterator[Markup]:
     yield Markup("</tbody></table></div></section>")
 
 
-def culprits_section(
-    culprits: Sequence[Culprit], sources: Mapping[tuple[str, int], str], names: SiteNames
+def slow_drops_section(
+    slow_drops: Sequence[SlowDrop], sources: Mapping[tuple[str, int], str], names: SiteNames
 ) -> Iterator[Markup]:
     """Yield the places where threads did not let go when asked; nothing where there are none."""
-    if not culprits:
+    if not slow_drops:
         return
-    yield Markup('<section id="culprits"><h2>Did not let go when asked</h2>')
+    yield Markup('<section id="slow-drops"><h2>Did not let go when asked</h2>')
     yield Markup(
         "<p>Places in which a thread kept the GIL although a waiting thread had asked for it. "
         "As a rule that is a call into C code that does not release the GIL.</p>"
     )
-    yield Markup('<table class="culprits"><thead><tr><th scope="col">holder stood in</th>')
+    yield Markup('<table class="slow-drops"><thead><tr><th scope="col">holder stood in</th>')
     yield _headings(("drop latency", "longest", "times"))
     yield Markup("</tr></thead><tbody>")
-    for culprit in culprits:
+    for slow_drop in slow_drops:
         yield tag(
             "tr",
-            tag("td", _place(culprit.holder, sources, names)),
-            tag("td", time_lost(culprit.drop_latency.ns), class_="n"),
-            tag("td", time_lost(culprit.longest_ns), class_="n"),
-            tag("td", culprit.drop_latency.count, class_="n"),
+            tag("td", _place(slow_drop.holder, sources, names)),
+            tag("td", time_lost(slow_drop.drop_latency.ns), class_="n"),
+            tag("td", time_lost(slow_drop.longest_ns), class_="n"),
+            tag("td", slow_drop.drop_latency.count, class_="n"),
         )
     yield Markup("</tbody></table></section>")
 

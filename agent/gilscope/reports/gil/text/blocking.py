@@ -20,7 +20,7 @@ class _Group:
     """Edges of one kind between the same two functions."""
 
     edges: tuple[Edge, ...]
-    """The dearest first."""
+    """The costliest first."""
     lost: Tally
 
 
@@ -66,20 +66,21 @@ def _groups(edges: Iterable[Edge]) -> list[_Group]:
 
 
 def _group_lines(group: _Group, lost_ns: int, recording: Recording, paint: Paint) -> Iterator[str]:
-    dearest, *others = group.edges
+    costliest, *others = group.edges
     yield (
         paint.bold(
-            f"{seconds(group.lost.ns)} lost waiting ({group.lost.count}x {dearest.kind.value})"
+            f"{seconds(group.lost.ns)} lost waiting ({group.lost.count}x {costliest.kind.value})"
         )
         + f", {percent(group.lost.ns / lost_ns)} of all"
     )
     waiters, holders = [edge.waiter for edge in others], [edge.holder for edge in others]
-    yield from stack_lines(dearest.waiter, recording.sources, paint, waiters)
+    yield from stack_lines(costliest.waiter, recording.sources, paint, waiters)
     yield paint.bold("held by")
-    yield from stack_lines(dearest.holder, recording.sources, paint, holders)
+    yield from stack_lines(costliest.holder, recording.sources, paint, holders)
     if others:
         yield paint.dim(
-            f"The dearest of {len(group.edges)} pairs of stacks, with {seconds(dearest.lost.ns)}."
+            f"The costliest of {len(group.edges)} pairs of stacks, "
+            f"with {seconds(costliest.lost.ns)}."
         )
 
 

@@ -21,7 +21,7 @@ from gilscope.reports.gil.text.holds import (
     hold_summary,
     holder_lines,
 )
-from gilscope.reports.gil.text.slow_drops import culprit_lines
+from gilscope.reports.gil.text.slow_drops import slow_drop_lines
 from gilscope.reports.gil.words import KIND_WORDS, LOST_WORDS
 from gilscope.text.ansi import Paint
 from gilscope.text.histogram import bars
@@ -64,7 +64,7 @@ def _lines(recording: Recording, paint: Paint) -> Iterator[str]:
         yield from _summary(recording, paint)
         yield from _verdicts(losses, totals, paint)
         yield from _after_blank(edge_lines(recording, paint))
-        yield from _after_blank(culprit_lines(recording, paint))
+        yield from _after_blank(slow_drop_lines(recording, paint))
         yield ""
         yield from _loss_lines(losses, recording.duration_ns, paint)
     else:

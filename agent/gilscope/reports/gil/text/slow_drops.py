@@ -3,29 +3,29 @@
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
-from gilscope.model.gil import Culprit, Recording, Tally
+from gilscope.model.gil import Recording, SlowDrop, Tally
 from gilscope.reports.gil.text.stack import place_of, stack_lines
 from gilscope.text.ansi import Paint
 from gilscope.text.units import seconds, short_duration
 
-__all__ = ["culprit_lines"]
+__all__ = ["slow_drop_lines"]
 
 _MOST_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Culprits that stood in the same function."""
+    """SlowDrops that stood in the same function."""
 
-    culprits: tuple[Culprit, ...]
-    """The dearest first."""
+    slow_drops: tuple[SlowDrop, ...]
+    """The costliest first."""
     drop_latency: Tally
     longest_ns: int
 
 
-def culprit_lines(recording: Recording, paint: Paint) -> Iterator[str]:
+def slow_drop_lines(recording: Recording, paint: Paint) -> Iterator[str]:
     """Yield where threads kept the GIL although they were asked for it; nothing if none did."""
-    groups = _groups(recording.observation.totals.culprits)
+    groups = _groups(recording.observation.totals.slow_drops)
     if not groups:
         return
     yield paint.bold("Who did not let go when asked")
@@ -37,14 +37,14 @@ def culprit_lines(recording: Recording, paint: Paint) -> Iterator[str]:
         "What helps: smaller pieces of work, C code that releases the GIL, another process."
     )
     for group in groups[:_MOST_SHOWN]:
-        dearest, *others = group.culprits
+        costliest, *others = group.slow_drops
         yield ""
         yield paint.bold(f"{seconds(group.drop_latency.ns)} until it let go") + (
             f" ({group.drop_latency.count}x asked, "
             f"the longest for {short_duration(group.longest_ns)})"
         )
-        stacks = [culprit.holder for culprit in others]
-        yield from stack_lines(dearest.holder, recording.sources, paint, stacks)
+        stacks = [slow_drop.holder for slow_drop in others]
+        yield from stack_lines(costliest.holder, recording.sources, paint, stacks)
     left = groups[_MOST_SHOWN:]
     if left:
         left_ns = sum(group.drop_latency.ns for group in left)
@@ -54,15 +54,15 @@ def culprit_lines(recording: Recording, paint: Paint) -> Iterator[str]:
         yield f"{places} with {seconds(left_ns)} {verb} left out here; --format json has all."
 
 
-def _groups(culprits: Iterable[Culprit]) -> list[_Group]:
-    members: dict[Hashable, list[Culprit]] = {}
-    for culprit in culprits:
-        members.setdefault(place_of(culprit.holder), []).append(culprit)
+def _groups(slow_drops: Iterable[SlowDrop]) -> list[_Group]:
+    members: dict[Hashable, list[SlowDrop]] = {}
+    for slow_drop in slow_drops:
+        members.setdefault(place_of(slow_drop.holder), []).append(slow_drop)
     groups = [
         _Group(
-            tuple(sorted(group, key=lambda culprit: -culprit.drop_latency.ns)),
-            sum((culprit.drop_latency for culprit in group), start=Tally()),
-            max(culprit.longest_ns for culprit in group),
+            tuple(sorted(group, key=lambda slow_drop: -slow_drop.drop_latency.ns)),
+            sum((slow_drop.drop_latency for slow_drop in group), start=Tally()),
+            max(slow_drop.longest_ns for slow_drop in group),
         )
         for group in members.values()
     ]

@@ -118,12 +118,12 @@ def test_summary_of_several_locks_adds_their_shares() -> None:
     assert [["0", "1.965 s", "235", "90 %"]] * 2 == page.one("section", id="interpreters").rows[1:]
 
 
-def test_summary_names_the_dearest_pair() -> None:
+def test_summary_names_the_costliest_pair() -> None:
     """
     Both sites, the time, its share and the kind, in one sentence.
     """
     assert (
-        "The dearest pair: handle (app.py:13) was kept waiting by crunch (app.py:4) "
+        "The costliest pair: handle (app.py:13) was kept waiting by crunch (app.py:4) "
         "for 1.100 s, 57 % of the time lost (convoy)."
     ) == _page(with_edges()).one("p", class_="lead").text
 
@@ -187,7 +187,7 @@ def test_sections_come_in_the_order_of_questions() -> None:
         "matrix",
         "pairs",
         "flames",
-        "culprits",
+        "slow-drops",
         "durations",
         "threads",
     ] == sections

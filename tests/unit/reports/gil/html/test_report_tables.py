@@ -24,7 +24,7 @@ def _section(recording: Recording, name: str) -> Element:
 
 def test_matrix_by_role_has_every_edge_once() -> None:
     """
-    Rows are waiters, columns are holders, each with its sum, the dearest first.
+    Rows are waiters, columns are holders, each with its sum, the costliest first.
     """
     table = _section(with_edges(), "matrix").one("div", class_="matrix-role").one("table")
 
@@ -95,7 +95,7 @@ def test_matrix_does_not_put_one_together() -> None:
 
 def test_pairs_have_both_sites_and_what_was_lost() -> None:
     """
-    The dearest first; places that are not known are said in words.
+    The costliest first; places that are not known are said in words.
     """
     table = _section(with_edges(), "pairs").one("table")
 
@@ -166,14 +166,14 @@ def test_part_of_a_stack_is_known(state: StackState) -> None:
     assert 1100 * MS == known_ns(replace(totals, edges=(edge,)))
 
 
-def test_culprits_have_their_callers_and_what_they_took() -> None:
+def test_slow_drops_have_their_callers_and_what_they_took() -> None:
     """
     The site, its source line, and a few frames further out.
     """
     recording = with_edges()
     line = {(MATCHING.frames[0].file, 27): "return matcher.scan(text)"}
 
-    section = _section(replace(recording, sources=line), "culprits")
+    section = _section(replace(recording, sources=line), "slow-drops")
 
     assert [
         ["holder stood in", "drop latency", "longest", "times"],

@@ -104,7 +104,7 @@ def test_order_is_that_of_the_time_lost() -> None:
 
 def test_lines_and_callers_of_the_same_two_functions_are_shown_together() -> None:
     """
-    The dearest pair of stacks stands for the others, whose lines are listed.
+    The costliest pair of stacks stands for the others, whose lines are listed.
     """
     holders = [stack(("crunch", "/srv/app.py", 2, line)) for line in (4, 9, 5, 4)]
 
@@ -122,7 +122,7 @@ def test_lines_and_callers_of_the_same_two_functions_are_shown_together() -> Non
         "held by",
         'File "/srv/app.py", line 4, in crunch',
         "  also at lines 5, 9",
-        "The dearest of 4 pairs of stacks, with 0.100s.",
+        "The costliest of 4 pairs of stacks, with 0.100s.",
     ] == lines[3:]
 
 
@@ -170,7 +170,7 @@ def test_what_is_dear_is_shown_and_the_rest_is_counted() -> None:
     ) == cheap[-1]
 
 
-def test_dearest_pair_is_shown_even_if_it_is_little() -> None:
+def test_costliest_pair_is_shown_even_if_it_is_little() -> None:
     """
     Else the heading would stand alone.
     """

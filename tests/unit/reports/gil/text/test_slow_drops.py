@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from gilscope.model.gil import Culprit, Tally
+from gilscope.model.gil import SlowDrop, Tally
 from gilscope.model.stack import Stack
 from gilscope.reports.gil.text import report as text_report
-from gilscope.reports.gil.text.slow_drops import culprit_lines
+from gilscope.reports.gil.text.slow_drops import slow_drop_lines
 from gilscope.text.ansi import Paint
 from support.recordings.gil import MS, convoy, stack, with_edges
 
@@ -27,19 +27,19 @@ Time lost, by thread role and kind
 """
 
 
-def _lines(*culprits: Culprit) -> list[str]:
+def _lines(*slow_drops: SlowDrop) -> list[str]:
     recording = convoy()
     seen = recording.observation
-    totals = replace(seen.totals, culprits=culprits)
+    totals = replace(seen.totals, slow_drops=slow_drops)
     changed = replace(recording, observation=replace(seen, totals=totals))
-    return list(culprit_lines(changed, Paint(on=False)))
+    return list(slow_drop_lines(changed, Paint(on=False)))
 
 
-def _culprit(holder: Stack, ms: int, longest_ms: int) -> Culprit:
-    return Culprit(holder, Tally(ms * MS, 2), longest_ms * MS)
+def _slow_drop(holder: Stack, ms: int, longest_ms: int) -> SlowDrop:
+    return SlowDrop(holder, Tally(ms * MS, 2), longest_ms * MS)
 
 
-def test_culprits_stand_behind_the_edges() -> None:
+def test_slow_drops_stand_behind_the_edges() -> None:
     """
     Most time first, with number, total, longest and stack.
     """
@@ -59,7 +59,7 @@ def test_lines_of_one_function_are_shown_together() -> None:
     """
     places = [stack(("match", "/srv/app.py", 2, line)) for line in (4, 7)]
 
-    lines = _lines(_culprit(places[0], 50, 30), _culprit(places[1], 60, 20))
+    lines = _lines(_slow_drop(places[0], 50, 30), _slow_drop(places[1], 60, 20))
 
     assert [
         "0.110s until it let go (4x asked, the longest for 30 ms)",
@@ -74,7 +74,7 @@ def test_five_places_are_shown_and_the_rest_is_counted() -> None:
     """
     places = [stack((f"match_{n}", "/srv/app.py", n, n)) for n in range(7)]
 
-    lines = _lines(*(_culprit(place, 50, 30) for place in places))
+    lines = _lines(*(_slow_drop(place, 50, 30) for place in places))
 
     assert 5 == sum(" until it let go" in line for line in lines)
     assert "2 more places with 0.100s are left out here; --format json has all." == lines[-1]

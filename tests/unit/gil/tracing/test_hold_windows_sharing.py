@@ -74,7 +74,7 @@ class _Crowd:
     """Processes in auto mode, whose windows are opened whenever there is room."""
 
     governors: ClassVar[list[_Willing]] = []
-    """Of the last crowd."""
+    """Of the last sharing."""
 
     lapses = 0
 
@@ -134,20 +134,20 @@ def test_six_windows_are_open_at_a_time_in_one_file(monkeypatch: pytest.MonkeyPa
     """
     Others have to wait; processes that run another file do not.
     """
-    crowd = _Crowd(monkeypatch, *[2] * 8, *[3] * 2)
+    sharing = _Crowd(monkeypatch, *[2] * 8, *[3] * 2)
 
-    assert [*[True] * 6, False, False, True, True] == crowd.step()
-    assert [*[True] * 6, False, False, True, True] == crowd.step(5)
+    assert [*[True] * 6, False, False, True, True] == sharing.step()
+    assert [*[True] * 6, False, False, True, True] == sharing.step(5)
 
 
 def test_one_build_on_many_devices_is_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Containers see the layer that they share as a file of their own; the kernel does not.
     """
-    crowd = _Crowd(monkeypatch, *range(2, 10), build_id="571d98e0")
+    sharing = _Crowd(monkeypatch, *range(2, 10), build_id="571d98e0")
 
-    assert [*[True] * 6, False, False] == crowd.step()
-    cost = crowd.mode.cost(crowd.traced[2])
+    assert [*[True] * 6, False, False] == sharing.step()
+    cost = sharing.mode.cost(sharing.traced[2])
     assert cost is not None
     # Seven others are probed on the contended path.
     assert cost.overhead_ns == pytest.approx(30 * CONTENDED * (2000 + 7 * 100), abs=3)
@@ -157,10 +157,10 @@ def test_who_waits_for_a_window_gets_a_turn(monkeypatch: pytest.MonkeyPatch) -> 
     """
     After ten seconds those that have had one make room, and nobody is left out for good.
     """
-    crowd = _Crowd(monkeypatch, *[2] * 8)
+    sharing = _Crowd(monkeypatch, *[2] * 8)
     has_been_open = [False] * 8
     for _ in range(60):
-        is_open = crowd.step(1)
+        is_open = sharing.step(1)
         assert sum(is_open) <= 6
         has_been_open = [was or now for was, now in zip(has_been_open, is_open, strict=True)]
 
@@ -171,34 +171,34 @@ def test_governors_know_how_many_share_the_room(monkeypatch: pytest.MonkeyPatch)
     """
     Eight processes of one file share six windows, two of another need not.
     """
-    crowd = _Crowd(monkeypatch, *[2] * 8, *[3] * 2)
-    crowd.step()
+    sharing = _Crowd(monkeypatch, *[2] * 8, *[3] * 2)
+    sharing.step()
 
-    assert [8 / 6] * 8 + [1.0] * 2 == [each.processes_per_window for each in crowd.governors]
+    assert [8 / 6] * 8 + [1.0] * 2 == [each.processes_per_window for each in sharing.governors]
 
 
 def test_nobody_makes_room_where_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Six windows stay open for as long as they are granted.
     """
-    crowd = _Crowd(monkeypatch, *[2] * 6)
+    sharing = _Crowd(monkeypatch, *[2] * 6)
     for _ in range(30):
-        crowd.step(1)
+        sharing.step(1)
 
         # Opened once, allowed more ever since.
-        assert [True] * 6 == [window.is_open for window in crowd.windows]
-    assert {30} == {len(window.allowed) for window in crowd.windows}
+        assert [True] * 6 == [window.is_open for window in sharing.windows]
+    assert {30} == {len(window.allowed) for window in sharing.windows}
 
 
-def test_a_trap_costs_more_in_a_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trap_costs_more_in_a_sharing(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     The kernel asks every process that is probed at the place, at each trap of each.
     """
-    crowd = _Crowd(monkeypatch, *[2] * 4)
-    crowd.step()
-    for window in crowd.windows:
+    sharing = _Crowd(monkeypatch, *[2] * 4)
+    sharing.step()
+    for window in sharing.windows:
         window.trapped = 50
-    cost = crowd.mode.cost(crowd.traced[2])
+    cost = sharing.mode.cost(sharing.traced[2])
 
     assert cost is not None
     # Three others have a window, and are probed on the contended path; 30 traps were there.
@@ -213,10 +213,10 @@ def test_all_traps_are_told_of_those_that_are_forgotten_too(
     """
     The sum never falls.
     """
-    crowd = _Crowd(monkeypatch, 2, 2, 3)
-    crowd.step()
-    before = crowd.mode.traps
-    crowd.mode.forget(1)
+    sharing = _Crowd(monkeypatch, 2, 2, 3)
+    sharing.step()
+    before = sharing.mode.traps
+    sharing.mode.forget(1)
 
-    assert 10 + 20 + 30 == before == crowd.mode.traps
-    assert COSTS == crowd.mode.trap_costs
+    assert 10 + 20 + 30 == before == sharing.mode.traps
+    assert COSTS == sharing.mode.trap_costs
