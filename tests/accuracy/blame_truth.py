@@ -9,8 +9,8 @@ from pathlib import Path
 
 from accuracy.truth import Answer, started
 from gilscope.gil.probes.probe import GilProbe
-from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Edge, Observation, Tally
+from gilscope.gil.tracing.account import GilAccount
+from gilscope.model.gil import Edge, GilObservation, Tally
 from gilscope.model.stack import UNKNOWN_FRAME, Frame, Stack, StackState
 from gilscope.runtimes.cpython.sites.cache import SiteCache
 from support.interpreters.known import Interpreter
@@ -68,11 +68,11 @@ class Played:
     script: Path
     truth: Mapping[str, tuple[TrueEdge, ...]] = field(repr=False)
     """By scenario."""
-    seen: Mapping[str, Observation] = field(repr=False)
+    seen: Mapping[str, GilObservation] = field(repr=False)
     """What had been counted when the scenario was over, with those before it."""
 
     @property
-    def observation(self) -> Observation:
+    def observation(self) -> GilObservation:
         """What had been counted at the end."""
         return list(self.seen.values())[-1]
 
@@ -96,7 +96,7 @@ class Played:
 class Stage:
     """One interpreter, and the workloads that have run on it: each runs once."""
 
-    def __init__(self, interpreter: Interpreter, tracer: Tracer) -> None:
+    def __init__(self, interpreter: Interpreter, tracer: GilAccount) -> None:
         self.interpreter = interpreter
         self._tracer = tracer
         self._played: dict[str, Played] = {}
@@ -115,18 +115,17 @@ class Stage:
 @contextmanager
 def stage_of(interpreter: Interpreter, probe: GilProbe, folder: Path) -> Iterator[Stage]:
     """Trace what runs on the stage of *interpreter*; sites are kept in *folder*."""
-    tracer = Tracer(probe, SiteCache(folder / "sites"))
+    tracer = GilAccount(probe, SiteCache(folder / "sites"))
     try:
         yield Stage(interpreter, tracer)
     finally:
         tracer.close()
-        for pid in tracer.ended_pids:
-            tracer.drop(pid)
+        tracer.drop_ended(0, set())
 
 
-def _play(interpreter: Interpreter, tracer: Tracer, script: str) -> Played:
+def _play(interpreter: Interpreter, tracer: GilAccount, script: str) -> Played:
     truth: dict[str, tuple[TrueEdge, ...]] = {}
-    seen: dict[str, Observation] = {}
+    seen: dict[str, GilObservation] = {}
     with started(command_of(interpreter), script) as workload:
         tracer.attach(workload.pid)
         with looked_after(tracer):
@@ -155,7 +154,7 @@ def true_edges(answer: Answer) -> tuple[TrueEdge, ...]:
 # What holds for every observation.
 
 
-def assert_adds_up(observation: Observation) -> None:
+def assert_adds_up(observation: GilObservation) -> None:
     """Assert that nothing went wrong, and that every wait of every kind has its two ends."""
     lost: dict[object, int] = defaultdict(int)
     blamed: dict[object, int] = defaultdict(int)

@@ -11,9 +11,9 @@ from accuracy.holds_truth import Holds, Witness, held_ns
 from accuracy.truth import Workload, started
 from gilscope.budget.trap_costs import TrapCosts
 from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.tracing.account import GilAccount
 from gilscope.gil.tracing.hold_windows import ObservationPlan
-from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Observation
+from gilscope.model.gil import GilObservation
 from gilscope.model.kinds import Mode
 from support.interpreters.known import Interpreter, Unavailable, find_interpreter
 from support.tracing.hold_windows import assert_sound, holds_of, observed_ns, tracing
@@ -31,7 +31,7 @@ _WAIT_TOLERANCE = 0.01
 class _Minute:
     """What has been seen of a workload in auto mode, and what its witness says."""
 
-    observation: Observation
+    observation: GilObservation
     truth: Holds
 
 
@@ -86,7 +86,7 @@ def _available(names: Sequence[str]) -> Iterator[Interpreter]:
             yield find_interpreter(name)
 
 
-def _minute(tracer: Tracer, workload: Workload, witness: Witness) -> _Minute:
+def _minute(tracer: GilAccount, workload: Workload, witness: Witness) -> _Minute:
     observation = observation_of(tracer, workload.pid)
     truth = witness.holds(workload.pid).since(observation.since_ns)
     workload.finish()

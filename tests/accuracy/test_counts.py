@@ -8,8 +8,8 @@ import pytest
 
 from accuracy.holds_truth import Wait, Witness, assert_same_lengths
 from accuracy.truth import ExactCounts, exact_counts, started, thread_truths
-from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Observation
+from gilscope.gil.tracing.account import GilAccount
+from gilscope.model.gil import GilObservation
 from gilscope.model.histogram import total
 from gilscope.model.kinds import Cause, Kind
 from support.interpreters.known import ALL_INTERPRETERS, ONE_PER_MINOR, Interpreter
@@ -26,7 +26,7 @@ _TRIES = 10
 
 @pytest.mark.parametrize("interpreter", ALL_INTERPRETERS)
 def test_twenty_three_waits_are_twenty_three(
-    interpreter: Interpreter, tracer: Tracer, tmp_path: Path
+    interpreter: Interpreter, tracer: GilAccount, tmp_path: Path
 ) -> None:
     """
     A thread that waits 23 times, 7 of them in a convoy, is reported exactly so.
@@ -58,13 +58,13 @@ def test_twenty_three_waits_are_twenty_three(
 @pytest.mark.beside_others
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
 def test_foreign_condition_variables_are_not_the_gil(
-    interpreter: Interpreter, tracer: Tracer
+    interpreter: Interpreter, tracer: GilAccount
 ) -> None:
     """
     Seconds of waiting on other condition variables, GIL look-alikes among them, count as nothing.
     """
     for method in ("sites", "libc"):
-        one = Tracer(tracer.probe, tracer.cache, method=method)
+        one = GilAccount(tracer.probe, tracer.cache, method=method)
         with started(command_of(interpreter), "foreign_condvars.py") as workload:
             one.attach(workload.pid)
             with looked_after(one):
@@ -80,7 +80,7 @@ def test_foreign_condition_variables_are_not_the_gil(
         assert "" == observation.invalid
 
 
-def test_five_hundred_threads_are_all_counted(tracer: Tracer, tmp_path: Path) -> None:
+def test_five_hundred_threads_are_all_counted(tracer: GilAccount, tmp_path: Path) -> None:
     """
     400 of 500 threads wait three times each; none is lost or mistaken.
     """
@@ -106,8 +106,8 @@ def test_five_hundred_threads_are_all_counted(tracer: Tracer, tmp_path: Path) ->
 
 
 def _exact_run(
-    interpreter: Interpreter, tracer: Tracer, folder: Path
-) -> tuple[ExactCounts, Observation, list[Wait]]:
+    interpreter: Interpreter, tracer: GilAccount, folder: Path
+) -> tuple[ExactCounts, GilObservation, list[Wait]]:
     """Return what the program knows, what has been seen, and what a witness knows of its waits."""
     witness = Witness(folder)
     with started(witness.command(command_of(interpreter)), "exact_count.py") as workload:

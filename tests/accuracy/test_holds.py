@@ -9,9 +9,9 @@ from accuracy.holds_truth import Holds, Witness, assert_same_lengths
 from accuracy.truth import Answer, ThreadTruth, Workload, started, thread_truths
 from gilscope.budget.trap_costs import TrapCosts
 from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.tracing.account import GilAccount
 from gilscope.gil.tracing.hold_windows import ObservationPlan
-from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Observation, ThreadTotals
+from gilscope.model.gil import GilObservation, ThreadTotals
 from gilscope.model.histogram import total
 from gilscope.model.kinds import Mode
 from support.interpreters.known import ALL_INTERPRETERS, ONE_PER_MINOR, Interpreter
@@ -43,7 +43,7 @@ _BOOKKEEPING = 0.03
 
 
 @pytest.fixture
-def tracer(probe: GilProbe, trap_costs: TrapCosts, tmp_path: Path) -> Iterator[Tracer]:
+def tracer(probe: GilProbe, trap_costs: TrapCosts, tmp_path: Path) -> Iterator[GilAccount]:
     """A tracer in full mode, as users have it: it knows what its own probes add to a hold."""
     with tracing(probe, tmp_path, ObservationPlan(Mode.FULL, costs=trap_costs)) as made:
         yield made
@@ -59,7 +59,7 @@ def tracer(probe: GilProbe, trap_costs: TrapCosts, tmp_path: Path) -> Iterator[T
 @pytest.mark.slow
 @pytest.mark.parametrize("interpreter", ALL_INTERPRETERS)
 def test_holds_of_each_thread_are_right_to_one_percent(
-    interpreter: Interpreter, tracer: Tracer, tmp_path: Path
+    interpreter: Interpreter, tracer: GilAccount, tmp_path: Path
 ) -> None:
     """
     Each thread's time with the GIL agrees with both clocks; holds and waits are right as well.
@@ -87,7 +87,7 @@ def test_holds_of_each_thread_are_right_to_one_percent(
 @pytest.mark.slow
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
 def test_short_holds_are_right_to_one_percent(
-    interpreter: Interpreter, tracer: Tracer, tmp_path: Path
+    interpreter: Interpreter, tracer: GilAccount, tmp_path: Path
 ) -> None:
     """
     Some thousand holds of 0.2 ms a second are all counted, and the probes add little to them.
@@ -106,7 +106,9 @@ def test_short_holds_are_right_to_one_percent(
 
 
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
-def test_tens_of_thousands_of_holds_are_counted(interpreter: Interpreter, tracer: Tracer) -> None:
+def test_tens_of_thousands_of_holds_are_counted(
+    interpreter: Interpreter, tracer: GilAccount
+) -> None:
     """
     A thread that lets go of the GIL and takes it back at once does so exactly 20,011 times.
     """
@@ -122,7 +124,7 @@ def test_tens_of_thousands_of_holds_are_counted(interpreter: Interpreter, tracer
 @pytest.mark.beside_others
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
 def test_foreign_condition_variables_are_never_held(
-    interpreter: Interpreter, tracer: Tracer
+    interpreter: Interpreter, tracer: GilAccount
 ) -> None:
     """
     What threads signal and wait for among themselves is not taken for a GIL.
@@ -145,8 +147,8 @@ def test_foreign_condition_variables_are_never_held(
 
 
 def _known_holds(
-    command: Sequence[str], tracer: Tracer, *arguments: str
-) -> tuple[Answer, Observation]:
+    command: Sequence[str], tracer: GilAccount, *arguments: str
+) -> tuple[Answer, GilObservation]:
     """Return what the threads of held_known.py know of themselves, and what has been seen."""
     with started(command, "held_known.py", *arguments) as workload:
         answer, observation = _observed(workload, tracer)
@@ -155,8 +157,8 @@ def _known_holds(
 
 
 def _witnessed_holds(
-    command: Sequence[str], tracer: Tracer, folder: Path, *arguments: str
-) -> tuple[Answer, Observation, Holds]:
+    command: Sequence[str], tracer: GilAccount, folder: Path, *arguments: str
+) -> tuple[Answer, GilObservation, Holds]:
     """Return the same, and what a witness knows."""
     witness = Witness(folder)
     with started(witness.command(command), "held_known.py", *arguments) as workload:
@@ -166,7 +168,7 @@ def _witnessed_holds(
     return answer, observation, truth
 
 
-def _observed(workload: Workload, tracer: Tracer) -> tuple[Answer, Observation]:
+def _observed(workload: Workload, tracer: GilAccount) -> tuple[Answer, GilObservation]:
     tracer.attach(workload.pid)
     with looked_after(tracer):
         answer = workload.run()
@@ -214,7 +216,7 @@ def _assert_waits_agree(thread: ThreadTruth, seen: ThreadTotals, truth: Holds) -
 
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
 def test_every_hold_and_every_switch_is_counted(
-    interpreter: Interpreter, tracer: Tracer, tmp_path: Path
+    interpreter: Interpreter, tracer: GilAccount, tmp_path: Path
 ) -> None:
     """
     Of threads that hold for 0.05 to 100 ms, each hold and each switch is seen, and its length.

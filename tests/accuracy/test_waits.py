@@ -7,7 +7,7 @@ import pytest
 
 from accuracy.holds_truth import Holds, Witness
 from accuracy.truth import ThreadTruth, Waits, known_waits, started
-from gilscope.gil.tracing.tracer import Tracer
+from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.gil import Tally, ThreadTotals
 from gilscope.model.kinds import Cause, Kind
 from support.interpreters.known import ALL_INTERPRETERS, Interpreter, find_interpreter
@@ -29,7 +29,7 @@ _SLACK_NS = 20_000_000
 
 @pytest.mark.parametrize("interpreter", ALL_INTERPRETERS)
 def test_waits_of_each_thread_are_right_to_one_percent(
-    interpreter: Interpreter, tracer: Tracer, tmp_path: Path
+    interpreter: Interpreter, tracer: GilAccount, tmp_path: Path
 ) -> None:
     """
     Each thread's waiting time agrees with a clock in C, in all and by cause.
@@ -61,11 +61,13 @@ def test_waits_of_each_thread_are_right_to_one_percent(
 
 
 @pytest.mark.parametrize("name", ["debian-3.11", "pyenv-3.12-stripped", "pyenv-3.13"])
-def test_libc_method_agrees_once_it_has_learned(name: str, tracer: Tracer, tmp_path: Path) -> None:
+def test_libc_method_agrees_once_it_has_learned(
+    name: str, tracer: GilAccount, tmp_path: Path
+) -> None:
     """
     Without the call sites, what is not counted as lost is still right; causes are unknown.
     """
-    libc = Tracer(tracer.probe, tracer.cache, method="libc")
+    libc = GilAccount(tracer.probe, tracer.cache, method="libc")
     try:
         witness = Witness(tmp_path)
         command = witness.command(command_of(find_interpreter(name)))

@@ -14,8 +14,8 @@ from accuracy.holds_truth import Hold, Holds, Witness, assert_same_lengths, held
 from accuracy.truth import Answer, started
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.window import Window
-from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Observation
+from gilscope.gil.tracing.account import GilAccount
+from gilscope.model.gil import GilObservation
 from gilscope.model.histogram import slot_of
 from support.interpreters.known import find_interpreter
 from support.tracing.hold_windows import (
@@ -61,7 +61,7 @@ class _Bounds:
         return self.until_ns - self.from_ns
 
 
-def _window(tracer: Tracer, pid: int) -> Window:
+def _window(tracer: GilAccount, pid: int) -> Window:
     """Return what opens and ends windows of *pid*: the one thing here that is not for everybody."""
     window = tracer._traced[pid].window  # noqa: SLF001
     assert window is not None
@@ -103,7 +103,7 @@ class _Run:
     """A workload under many windows, and what its witness says."""
 
     windows: tuple[_Bounds, ...]
-    observation: Observation
+    observation: GilObservation
     truth: Holds
     answer: Answer
 
@@ -132,7 +132,7 @@ class _Run:
 
 
 def _run_under_windows(
-    command: Sequence[str], witness: Witness, tracer: Tracer, *arguments: str
+    command: Sequence[str], witness: Witness, tracer: GilAccount, *arguments: str
 ) -> _Run:
     windows = []
     with started(witness.command(command), "held_known.py", *arguments) as workload:

@@ -10,11 +10,11 @@ _FLOORS = (
     ("arch", "assets", "budget", "metrics", "model"),
     ("elf", "text"),
     ("errors", "naming"),
-    ("stm_log", "system", "top"),
+    ("stm_log", "system"),
     ("process", "series"),
     ("bpf", "exporter", "runtimes"),
-    ("gil", "reports", "transactions"),
-    ("doctor", "web"),
+    ("gil", "reports", "top", "transactions"),
+    ("doctor", "tracing", "web"),
     ("discovery",),
     ("commands",),
     ("cli",),
@@ -60,7 +60,7 @@ _TOUCHES_THE_WORLD = {
 
 _SEES_PLAIN_VALUES = ("exporter", "naming", "reports", "series", "text", "top")
 """What is shown never depends on how it was observed: no probes, no maps, no /proc."""
-_OBSERVES = ("bpf", "discovery", "gil", "process", "runtimes", "system", "transactions")
+_OBSERVES = ("bpf", "discovery", "gil", "process", "runtimes", "system", "tracing", "transactions")
 
 # The modules that may import what is not for everyone, each with its reason.
 _MAY_IMPORT = {

@@ -4,9 +4,10 @@ import argparse
 import math
 from collections.abc import Callable
 
-__all__ = ["pid_number", "seconds_between", "whole_number"]
+__all__ = ["pid_number", "seconds_between", "share", "whole_number"]
 
 _MOST_DIGITS = 100
+_PERCENT = 100
 
 
 def pid_number(text: str) -> int:
@@ -44,3 +45,15 @@ def seconds_between(least: float, most: float) -> Callable[[str], float]:
         return seconds
 
     return read
+
+
+def share(text: str) -> float:
+    """Return the share that *text* is, as 1% or 0.01."""
+    number = text.removesuffix("%")
+    try:
+        part = float(number) / (_PERCENT if text.endswith("%") else 1)
+    except ValueError:
+        part = -1.0
+    if not 0 < part <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a budget such as 1% or 0.01")
+    return part

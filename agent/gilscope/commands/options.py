@@ -4,7 +4,7 @@ import argparse
 import re
 
 from gilscope.commands.numbers import pid_number
-from gilscope.discovery.scanner import Choice, choose_all, choose_matching, choose_pids
+from gilscope.discovery.selection import Choice, choose_all, choose_matching, choose_pids
 from gilscope.model.kinds import Mode
 
 __all__ = [

@@ -10,6 +10,7 @@ from typing import Final
 
 from gilscope.errors import CannotWrite
 from gilscope.model.gil import Recording
+from gilscope.model.transactions import StmRecording
 from gilscope.reports.gil.text import report as text_report
 from gilscope.system.atomic_output import check_writable, write_atomically
 from gilscope.text.printable import printable
@@ -17,8 +18,10 @@ from gilscope.text.printable import printable
 __all__ = [
     "FORMATS",
     "Output",
+    "UnfitForm",
     "add_format_options",
     "chosen_outputs",
+    "refuse_unfit",
     "wants_snapshots",
     "wants_timeline",
     "write_rendered",
@@ -35,6 +38,8 @@ _TIMELINES = {"perfetto"}
 """What cannot be made of sums alone."""
 _HISTORIES = {"openmetrics"}
 """What is made of the sums at several times."""
+_OF_TRANSACTIONS = {"text", "json"}
+"""What reports of live transactions there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,10 @@ class Output:
     """One of `FORMATS`."""
     file: Path | None
     """None: standard output."""
+
+
+class UnfitForm(ValueError):
+    """What was recorded cannot be reported in the form that is wanted."""
 
 
 def add_format_options(parser: argparse.ArgumentParser) -> None:
@@ -97,7 +106,17 @@ def wants_snapshots(outputs: Sequence[Output]) -> bool:
     return any(output.form in _HISTORIES for output in outputs)
 
 
-def write_reports(outputs: Sequence[Output], recording: Recording) -> bool:
+def refuse_unfit(outputs: Sequence[Output]) -> None:
+    """Raise UnfitForm where transactions are not reported as one of *outputs*."""
+    unfit = sorted({output.form for output in outputs} - _OF_TRANSACTIONS)
+    if unfit:
+        raise UnfitForm(
+            f"transactions are reported as {' or '.join(sorted(_OF_TRANSACTIONS, reverse=True))}, "
+            f"not as {unfit[0]}"
+        )
+
+
+def write_reports(outputs: Sequence[Output], recording: Recording | StmRecording) -> bool:
     """Write all *outputs* of *recording*; returns and raises what `write_rendered` does."""
     return write_rendered(outputs, lambda output: _rendered(output, recording))
 
@@ -165,10 +184,20 @@ def _write(output: Output, report: str) -> None:
     sys.stdout.flush()
 
 
-def _rendered(output: Output, recording: Recording) -> str:
+def _rendered(output: Output, recording: Recording | StmRecording) -> str:
+    colour = output.file is None and sys.stdout.isatty()
+    if isinstance(recording, StmRecording):
+        return _of_transactions(output.form, recording, colour=colour)
     if output.form == "text":
-        return text_report.render(recording, colour=output.file is None and sys.stdout.isatty())
+        return text_report.render(recording, colour=colour)
     return _RENDERERS[output.form](recording)
+
+
+def _of_transactions(form: str, recording: StmRecording, *, colour: bool) -> str:
+    # Imported when it is asked for.
+    from gilscope.reports.transactions import json, text  # noqa: PLC0415 - see above
+
+    return json.render(recording) if form == "json" else text.render(recording, colour=colour)
 
 
 def _json(recording: Recording) -> str:

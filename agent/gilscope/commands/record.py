@@ -18,13 +18,15 @@ from gilscope.commands.options import (
 )
 from gilscope.commands.outputs import (
     Output,
+    UnfitForm,
     add_format_options,
     chosen_outputs,
+    refuse_unfit,
     wants_snapshots,
     wants_timeline,
     write_reports,
 )
-from gilscope.commands.record_transactions import found_transactions, record_transactions
+from gilscope.commands.session import attach_named, checked, new_tracer, observe_until_end
 from gilscope.doctor.explain import require_processes
 from gilscope.errors import GilscopeError, NotPython, UnsupportedPython
 from gilscope.gil.calibration.measure import measure_trap_costs
@@ -33,16 +35,20 @@ from gilscope.gil.probes.program import begin_loading
 from gilscope.gil.target import inspect
 from gilscope.gil.tracing.command import HeldCommand
 from gilscope.gil.tracing.hold_windows import ObservationPlan
-from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Observation, Process, ProcessTotals, Recording
+from gilscope.model.gil import Process, ProcessTotals, Recording
 from gilscope.model.kinds import Mode
 from gilscope.model.stack import Frame
+from gilscope.model.transaction_words import LIBRARY_WORDS
+from gilscope.model.transactions import StmProcess, StmRecording
 from gilscope.process.files.source_files import SourceLines
+from gilscope.process.view import view_of
 from gilscope.runtimes.cpython.sites.cache import SiteCache, default_folder
 from gilscope.series.snapshots import SnapshotSeries
 from gilscope.system import ending
 from gilscope.system.rlimits import allow_many
 from gilscope.text.printable import printable
+from gilscope.tracing.tracer import Tracer
+from gilscope.transactions.target import inspect_stm
 
 __all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
 
@@ -99,34 +105,28 @@ def run(arguments: argparse.Namespace) -> int:
     allow_many()
     if arguments.command:
         return _record_command(arguments, outputs)
-    return _record_running(arguments, outputs)
+    try:
+        return _record_running(arguments, outputs)
+    except UnfitForm as error:
+        print(f"error: {error}", file=sys.stderr)
+        return _USAGE
 
 
-def _tracer(arguments: argparse.Namespace, probe: GilProbe, cache: SiteCache) -> Tracer:
+def _tracer(arguments: argparse.Namespace, probe: GilProbe) -> Tracer:
     # What a trap costs is told in the report, and in full mode taken out of the holds.
     plan = ObservationPlan(
         Mode(arguments.mode), costs=measure_trap_costs(probe), reads_stacks=arguments.stacks
     )
-    return Tracer(probe, cache, method=chosen_method(arguments), plan=plan)
+    return new_tracer(arguments, probe, plan)
 
 
 def _record_running(arguments: argparse.Namespace, outputs: Sequence[Output]) -> int:
     require_processes(named=True)
     loading = begin_loading(timeline=wants_timeline(outputs))
-    cache = SiteCache(default_folder())
     try:
         # While the compiler works: what cannot be traced is refused at once.
-        inspect(arguments.pid, cache, method=chosen_method(arguments))
-    except (NotPython, UnsupportedPython) as error:
-        # PyPy-STM is a Python whose GIL is not known, for it has none.
-        try:
-            found = found_transactions(arguments.pid, error)
-        except BaseException:
-            loading.cancel()
-            raise
-        with GilProbe(loading) as probe:
-            costs = measure_trap_costs(probe)
-        return record_transactions(arguments, outputs, found, costs)
+        if not _is_python(arguments):
+            refuse_unfit(outputs)
     except BaseException:
         loading.cancel()
         raise
@@ -134,16 +134,34 @@ def _record_running(arguments: argparse.Namespace, outputs: Sequence[Output]) ->
     # Until its end the probes are taken out in order, whatever signal comes.
     with ending.told() as stopped:
         with probe:
-            tracer = _tracer(arguments, probe, cache)
-            process = tracer.attach(arguments.pid).process
-            if not stopped.is_set:
-                recording = _record(arguments, tracer, process, stopped)
-                # Taking the probes out takes a moment; nobody has to wait for it with the report.
-                succeeded = write_reports(outputs, recording)
-                tracer.close()
-                return 0 if succeeded else _UNEXPECTED
+            tracer = _tracer(arguments, probe)
+            with contextlib.closing(tracer):
+                process = attach_named(tracer, arguments.pid)
+                if not stopped.is_set:
+                    recording = _record(arguments, tracer, process, stopped)
+                    # Taking the probes out takes a moment; nobody has to wait for it with the
+                    # report.
+                    return 0 if write_reports(outputs, recording) else _UNEXPECTED
         stopped.end()
     return _UNEXPECTED
+
+
+def _is_python(arguments: argparse.Namespace) -> bool:
+    """Return whether the process is a Python with a GIL, and not only one with transactions.
+
+    Raises what says why it is neither.
+    """
+    view = view_of(arguments.pid)
+    try:
+        inspect(view, SiteCache(default_folder()), method=chosen_method(arguments)).close()
+    except (NotPython, UnsupportedPython) as refusal:
+        # PyPy-STM is a Python whose GIL is not known, for it has none.
+        target = inspect_stm(view) if view.still_same() else None
+        if target is None:
+            raise checked(refusal, arguments.pid) from refusal
+        target.close()
+        return False
+    return True
 
 
 def _record_command(arguments: argparse.Namespace, outputs: Sequence[Output]) -> int:
@@ -152,7 +170,7 @@ def _record_command(arguments: argparse.Namespace, outputs: Sequence[Output]) ->
     waits_for: list[int] = []
     with ending.told(lambda number: _pass_on(number, waits_for)) as stopped:
         with probe:
-            tracer = _tracer(arguments, probe, SiteCache(default_folder()))
+            tracer = _tracer(arguments, probe)
             stopped.end()
             try:
                 command = HeldCommand(arguments.command)
@@ -162,7 +180,7 @@ def _record_command(arguments: argparse.Namespace, outputs: Sequence[Output]) ->
                 # It is not Python yet, and gilscope could wait for it without end.
                 waits_for.append(command.pid)
                 command.run_to_interpreter()
-                process = tracer.attach(command.pid).process
+                process = attach_named(tracer, command.pid)
                 waits_for.clear()
                 recording = _record(arguments, tracer, process, stopped, command)
             except GilscopeError:
@@ -207,35 +225,42 @@ def _end_command(command: HeldCommand, stopped: ending.Told, *, has_ended: bool)
 def _record(
     arguments: argparse.Namespace,
     tracer: Tracer,
-    process: Process,
+    process: Process | StmProcess,
     stopped: ending.Told,
     command: HeldCommand | None = None,
-) -> Recording:
-    pid = process.pid
-    with SourceLines(pid) as sources:
+) -> Recording | StmRecording:
+    with SourceLines(process.pid) as sources:
         began_ns = time.monotonic_ns()
         if command is not None:
             command.release()
-        print(
-            f"Tracing the GIL of {printable(process.name)}, pid {pid} "
-            f"(CPython {process.python}). Ctrl-C to end.",
-            file=sys.stderr,
-        )
+        print(f"Tracing {_what_is_traced(process)}. Ctrl-C to end.", file=sys.stderr)
         snapshots = SnapshotSeries(began_ns) if wants_snapshots(arguments.outputs or ()) else None
-        observation = _observe_until_end(tracer, began_ns, arguments.duration, stopped, snapshots)
+        observation = observe_until_end(tracer, arguments.duration, stopped, snapshots)
         stopped.allow(_REPORT_S)
-        at_ns = observation.totals.at_ns
+        live = observation.transactions
+        if live is not None:
+            return StmRecording(live, live.totals.at_ns - began_ns)
+        seen = observation.gil
+        assert seen is not None  # noqa: S101 - an observation has one of them
+        at_ns = seen.totals.at_ns
         return Recording(
-            observation,
+            seen,
             arguments.mode,
             # Held time is a part of this, waits are not older: all of it is seen from there on.
-            at_ns - observation.since_ns,
-            sources=sources.read(_frames(observation.totals)),
-            timeline=tracer.timeline(pid),
+            at_ns - seen.since_ns,
+            sources=sources.read(_frames(seen.totals)),
+            timeline=tracer.gils.timeline(process.pid),
             ended_ns=time.time_ns() - (time.monotonic_ns() - at_ns),
             host=platform.node(),
             snapshots=() if snapshots is None else snapshots.kept,
         )
+
+
+def _what_is_traced(process: Process | StmProcess) -> str:
+    who = f"{printable(process.name)}, pid {process.pid}"
+    if isinstance(process, StmProcess):
+        return f"the transactions of {who} ({LIBRARY_WORDS[process.library]})"
+    return f"the GIL of {who} (CPython {process.python})"
 
 
 def _frames(totals: ProcessTotals) -> Iterator[Frame]:
@@ -244,25 +269,3 @@ def _frames(totals: ProcessTotals) -> Iterator[Frame]:
         yield from edge.holder.frames
     for slow_drop in totals.slow_drops:
         yield from slow_drop.holder.frames
-
-
-def _observe_until_end(
-    tracer: Tracer,
-    began_ns: int,
-    duration_s: float | None,
-    stopped: ending.Told,
-    snapshots: SnapshotSeries | None,
-) -> Observation:
-    deadline_ns = None if duration_s is None else began_ns + int(duration_s * 1e9)
-    while not stopped.is_set and tracer.pids:
-        left_s = _TICK_S
-        if deadline_ns is not None:
-            left_s = min(left_s, (deadline_ns - time.monotonic_ns()) / 1e9)
-            if left_s <= 0:
-                break
-        tracer.wait(left_s)
-        tracer.tick()
-        if snapshots is not None and snapshots.is_due(time.monotonic_ns()):
-            for seen in tracer.observe():
-                snapshots.add(seen)
-    return tracer.observe(is_final=True)[-1]

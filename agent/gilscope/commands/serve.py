@@ -9,39 +9,35 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from gilscope.budget.governor import Budget
-from gilscope.commands.numbers import whole_number
+from gilscope.commands.numbers import share, whole_number
 from gilscope.commands.options import (
     add_method_option,
     add_mode_option,
     add_stacks_option,
     add_target_options,
     add_transactions_option,
-    chosen_method,
     chosen_targets,
     has_targets,
 )
-from gilscope.commands.record_transactions import found_transactions
 from gilscope.commands.serve_logs import followed, serve_logs
-from gilscope.discovery.scanner import Choice, Discovery, Kinship
+from gilscope.commands.session import attach_named, new_tracer, tracing_session
+from gilscope.discovery.agent_stats import AgentReader
+from gilscope.discovery.scanner import Scanner
+from gilscope.discovery.selection import Choice, Kinship
 from gilscope.doctor.explain import require_processes
-from gilscope.errors import InvalidWebConfig, NotPython, UnsupportedPython
-from gilscope.exporter.source import Logs
+from gilscope.errors import InvalidWebConfig
+from gilscope.exporter.source import Logs, Source
 from gilscope.gil.calibration.measure import measure_trap_costs
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.program import begin_loading
 from gilscope.gil.tracing.hold_windows import ObservationPlan
-from gilscope.gil.tracing.tracer import Tracer
 from gilscope.model.kinds import Mode
-from gilscope.runtimes.cpython.sites.cache import SiteCache, default_folder
 from gilscope.series.blocking import DEFAULT_PAIRS
 from gilscope.system import ending
 from gilscope.system.log_output import use_log_output
 from gilscope.system.malloc import share_one_arena
 from gilscope.system.rlimits import allow_many
 from gilscope.text.log_lines import LogLines
-from gilscope.transactions.plan import StmPlan
-from gilscope.transactions.tracer import StmTracer
 from gilscope.web.guard import OPEN, Guard
 from gilscope.web.server import Address, Health, Pulse, Server, parse_address
 
@@ -62,15 +58,13 @@ examples:
 _TICK_S = 0.4
 _HELD_ERROR = 0.018
 """A bit less than two points, which the rate of a minute is to be right to."""
-_PERCENT = 100
-_FIRST_TICK_S = 0.02
+_FIRST_WAIT_S = 0.05
 _FIRST_SEARCH_S = 10.0
 """So long it is waited for the processes that are there at the start."""
 _PATIENCE_S = 0.5
 _CLOSING_S = 10.0
 """So long it may take to take probes out, after everything else has ended in time."""
 _MOST_PAIRS = 1_000_000
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +105,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_mode_option(parser, Mode.AUTO, Mode.CONTENTION, Mode.FULL)
     parser.add_argument(
         "--overhead-budget",
-        type=_share,
+        type=share,
         default="1%",
         metavar="PERCENT",
         help="what auto mode, and tracing transactions in any mode but full, may cost a process, "
@@ -198,58 +192,29 @@ def _serve(
         held_error=_HELD_ERROR,
         reads_stacks=arguments.stacks,
     )
-    tracer = Tracer(
-        probe,
-        SiteCache(default_folder()),
-        method=chosen_method(arguments),
-        keep_threads=False,
-        plan=plan,
-    )
-    budget = None if plan.mode is Mode.FULL else Budget(plan.budget_share)
-    transactions = StmTracer(keep_threads=False, plan=StmPlan(plan.costs, budget))
+    tracer = new_tracer(arguments, probe, plan, keep_threads=False)
+    agent = AgentReader(tracer, time.monotonic_ns())
     pids = arguments.pid or ()
     for pid in pids:
-        # A process that was named must be traceable; what is only looked for may be absent.
-        try:
-            tracer.attach(pid)
-        except (NotPython, UnsupportedPython) as error:
-            transactions.attach(found_transactions(pid, error))
-    caring, searching = Pulse(), Pulse("looks for processes")
-    wanted = _noted(chosen_targets(arguments), searching.beat)
-    discovery = Discovery(tracer, wanted, pids, probe.bcc_version)
-    discovery.include(transactions, has_all=arguments.transactions)
-    health = Health(caring, searching)
+        # A process that was named must be traceable; what is only searched for may be absent.
+        attach_named(tracer, pid)
+    ticking, scanning = Pulse(), Pulse("looks for processes")
+    wanted = _noted(chosen_targets(arguments), scanning.beat)
+    scanner = Scanner(tracer, wanted, pids, has_all_transactions=arguments.transactions)
+    source = Source(agent.read, tracer.observe, scanner.refusals, probe.bcc_version)
+    health = Health(ticking, scanning)
     if logs is not None:
         health.watch(logs.pulse)
-    search = _Search(discovery, searching.beat, stopped)
-    search.start()
-    try:
-        # All of this goes on while somebody looks for processes, which may take its time: windows
-        # of full mode must end on time whatever it does.
+    with tracing_session(
+        tracer, scanner, _TICK_S, ticked=ticking.beat, scanned=scanning.beat
+    ) as has_scanned:
         show_at_s = time.monotonic() + _FIRST_SEARCH_S
-        is_shown = False
-        while not stopped.is_set():
-            if not is_shown and (search.has_looked.is_set() or time.monotonic() > show_at_s):
-                is_shown = True
-                server.show(
-                    discovery, health, arguments.pairs, None if logs is None else logs.of_now
-                )
-                print(f"Serving {server.url}metrics. Ctrl-C to end.", file=sys.stderr, flush=True)
-            tracer.wait(_TICK_S if is_shown else _FIRST_TICK_S)
-            if _attempt(lambda: _tick(tracer, transactions, discovery)):
-                caring.beat()
-            else:
-                stopped.wait(_TICK_S)  # what is due may stay due for ever
-    finally:
-        stopped.set()
-        search.end()
-        tracer.close()
-        transactions.close()
-
-
-def _tick(tracer: Tracer, transactions: StmTracer, discovery: Discovery) -> None:
-    transactions.tick()
-    discovery.note_executed(tracer.tick())
+        while not (stopped.is_set() or has_scanned.is_set() or time.monotonic() > show_at_s):
+            has_scanned.wait(_FIRST_WAIT_S)
+        if not stopped.is_set():
+            server.show(source, health, arguments.pairs, None if logs is None else logs.of_now)
+            print(f"Serving {server.url}metrics. Ctrl-C to end.", file=sys.stderr, flush=True)
+        stopped.wait()
 
 
 def _noted(choice: Choice, note: Callable[[], None]) -> Choice:
@@ -260,34 +225,6 @@ def _noted(choice: Choice, note: Callable[[], None]) -> Choice:
         return choice(pid, kinship)
 
     return is_wanted
-
-
-class _Search:
-    """The thread that looks for processes."""
-
-    def __init__(
-        self, discovery: Discovery, beat: Callable[[], None], stopped: threading.Event
-    ) -> None:
-        self._discovery, self._beat, self._stopped = discovery, beat, stopped
-        self._thread = threading.Thread(target=self._run, name="search", daemon=True)
-        self.has_looked = threading.Event()
-        """Set when all processes that were there at the start have been looked at."""
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def end(self) -> None:
-        self._discovery.wake()
-        self._thread.join(_PATIENCE_S)
-
-    def _run(self) -> None:
-        while not self._stopped.is_set():
-            if _attempt(self._discovery.look):
-                self._beat()
-            else:
-                self._stopped.wait(_TICK_S)  # likewise
-            self.has_looked.set()
-            self._discovery.wait()
 
 
 def _guard(path: str | None) -> Guard:
@@ -304,30 +241,8 @@ def _guard(path: str | None) -> Guard:
     return Access(path)
 
 
-def _attempt(work: Callable[[], None]) -> bool:
-    try:
-        work()
-    except Exception:  # noqa: BLE001 - see below
-        # One process must not end the service for the others; the log tells what to report.
-        _log.exception("could not look after the traced processes this time")
-        return False
-    return True
-
-
 def _address(text: str) -> Address:
     try:
         return parse_address(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _share(text: str) -> float:
-    # A bare number is a share, as in 0.01.
-    number = text.removesuffix("%")
-    try:
-        share = float(number) / (_PERCENT if text.endswith("%") else 1)
-    except ValueError:
-        share = -1.0
-    if not 0 < share <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a budget such as 1% or 0.01")
-    return share

@@ -4,10 +4,12 @@ import argparse
 import logging
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from gilscope.discovery.no_targets import NoTargets
+from gilscope.discovery.agent_stats import own_state
+from gilscope.exporter.source import Source
 from gilscope.stm_log.follow.follower import Follower
 from gilscope.web.server import Pulse, Server
 
@@ -48,9 +50,10 @@ def _follow(follower: Follower, is_over: threading.Event, beat: Callable[[], Non
 
 def serve_logs(arguments: argparse.Namespace, server: Server, stopped: threading.Event) -> None:
     """Serve nothing but logs until *stopped* is set."""
-    pulse = Pulse("reads the STM logs")
+    pulse, began_ns = Pulse("reads the STM logs"), time.monotonic_ns()
+    source = Source(lambda: own_state(began_ns))
     with followed(arguments.stm_log, pulse.beat) as follower:
-        serving = (NoTargets(), pulse, arguments.pairs, follower.logs)
+        serving = (source, pulse, arguments.pairs, follower.logs)
         http = threading.Thread(target=server.run, args=serving, daemon=True)
         http.start()
         print(f"Serving {server.url}metrics. Ctrl-C to end.", file=sys.stderr, flush=True)

@@ -8,6 +8,7 @@ import signal
 import sys
 import termios
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -17,20 +18,20 @@ from gilscope.commands.options import (
     add_mode_option,
     add_stacks_option,
     add_target_options,
-    chosen_method,
     chosen_targets,
 )
-from gilscope.discovery.scanner import Discovery
+from gilscope.commands.session import attach_named, new_tracer, tracing_session
+from gilscope.discovery.agent_stats import AgentReader
+from gilscope.discovery.scanner import Scanner
 from gilscope.doctor.explain import require_processes
+from gilscope.exporter.source import Source
 from gilscope.gil.calibration.measure import measure_trap_costs
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.program import begin_loading
 from gilscope.gil.tracing.hold_windows import ObservationPlan
-from gilscope.gil.tracing.tracer import Tracer
 from gilscope.model.kinds import Mode
 from gilscope.model.stack import Frame
 from gilscope.process.files.source_files import SourceLines
-from gilscope.runtimes.cpython.sites.cache import SiteCache, default_folder
 from gilscope.system import ending
 from gilscope.system.rlimits import allow_many
 from gilscope.text.log_lines import LogLines
@@ -51,7 +52,6 @@ examples:
 """
 
 _TICK_S = 0.25
-_PATIENCE_S = 0.5
 _CLOSING_S = 10.0
 """So long it may take to take probes out, after the view has ended in time."""
 _LEAST_INTERVAL_S, _MOST_INTERVAL_S = 0.1, 3600.0
@@ -60,8 +60,6 @@ _PLAIN_SCREEN = b"\x1b[?2004l\x1b[?7h\x1b[?1004l\x1b[?1049l\x1b[?25h"
 _USAGE = 2
 _MOST_PROBLEMS = 100
 _DUMB = {"", "dumb", "unknown"}
-
-_log = logging.getLogger(__name__)
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -174,21 +172,18 @@ def _show(
     plan = ObservationPlan(
         Mode(arguments.mode), costs=measure_trap_costs(probe), reads_stacks=arguments.stacks
     )
-    tracer = Tracer(
-        probe,
-        SiteCache(default_folder()),
-        method=chosen_method(arguments),
-        plan=plan,
-    )
+    tracer = new_tracer(arguments, probe, plan, has_transactions=False)
+    agent = AgentReader(tracer, time.monotonic_ns())
     pids = arguments.pid or ()
     for pid in pids:
-        # A process that was named must be traceable; what is only looked for may be absent.
-        tracer.attach(pid)
-    discovery = Discovery(tracer, chosen_targets(arguments), pids, probe.bcc_version)
+        # A process that was named must be traceable; what is only searched for may be absent.
+        attach_named(tracer, pid)
+    scanner = Scanner(tracer, chosen_targets(arguments), pids)
+    source = Source(agent.read, tracer.observe, scanner.refusals, probe.bcc_version)
     settings = Settings(arguments.mode, arguments.interval)
-    with _in_background(tracer, discovery):
+    with tracing_session(tracer, scanner, _TICK_S):
         app = TopApp(
-            discovery,
+            source,
             settings,
             read_sources=_sources,
             count_problems=lambda: problems.count,
@@ -197,50 +192,6 @@ def _show(
             # Without the mouse, text can be marked and copied as in any other command's output.
             app.run(mouse=False)
     return app.return_code or 0
-
-
-@contextlib.contextmanager
-def _in_background(tracer: Tracer, discovery: Discovery) -> Iterator[None]:
-    """Trace in threads of their own until the block has ended."""
-    stopped = threading.Event()
-    threads = [
-        threading.Thread(target=_look_after, args=(tracer, discovery, stopped), daemon=True),
-        threading.Thread(target=_search, args=(discovery, stopped), daemon=True),
-    ]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        stopped.set()
-        discovery.wake()
-        for thread in threads:
-            thread.join(_PATIENCE_S)
-        tracer.close()
-
-
-def _look_after(tracer: Tracer, discovery: Discovery, stopped: threading.Event) -> None:
-    while not stopped.is_set():
-        tracer.wait(_TICK_S)
-        if not _attempt(lambda: discovery.note_executed(tracer.tick())):
-            stopped.wait(_TICK_S)  # what is due may stay due for ever
-
-
-def _search(discovery: Discovery, stopped: threading.Event) -> None:
-    while not stopped.is_set():
-        discovery.wait()
-        if not _attempt(discovery.look):
-            stopped.wait(_TICK_S)  # likewise
-
-
-def _attempt(work: Callable[[], None]) -> bool:
-    try:
-        work()
-    except Exception:  # noqa: BLE001 - see below
-        # One process must not end the view of the others; the log tells what to report.
-        _log.exception("could not look after the traced processes this time")
-        return False
-    return True
 
 
 def _sources(pid: int, frames: Iterable[Frame]) -> dict[tuple[str, int], str]:

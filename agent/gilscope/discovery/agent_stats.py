@@ -7,13 +7,13 @@ from pathlib import Path
 
 from gilscope.bpf.info import MapStatistics, ProgramStatistics, map_statistics, program_statistics
 from gilscope.gil.probes.probe import GilProbe
-from gilscope.gil.tracing.tracer import Tracer
 from gilscope.model.agent import AgentState, ProgramRuns, TableState
 from gilscope.process.cpu_time import process_cpu_ns
 from gilscope.system.log_output import lost_lines
 from gilscope.system.memory_usage import OwnMemory, read_own_memory
+from gilscope.tracing.tracer import Tracer
 
-__all__ = ["AgentReader"]
+__all__ = ["AgentReader", "own_state"]
 
 _MEMORY_KEPT_NS = 12_000_000_000
 """So old figures of memory may be: to find them takes longer than all the rest. Who scrapes every
@@ -34,7 +34,7 @@ class _Memory:
 
 @dataclass(slots=True)
 class AgentReader:
-    """Looks at the agent that traces with *tracer*; a look takes half a millisecond."""
+    """Reads what the agent takes that traces with *tracer*, in half a millisecond."""
 
     tracer: Tracer
     since_ns: int
@@ -47,15 +47,15 @@ class AgentReader:
 
     def read(self) -> AgentState:
         """Return the state of now, and of memory that of the last seconds; raises OSError."""
-        memory = self._memory
+        gils, memory = self.tracer.gils, self._memory
         if memory is None or time.monotonic_ns() - memory.at_ns >= _MEMORY_KEPT_NS:
-            memory = self._memory = _read_memory(self.tracer.probe)
-        costs = self.tracer.trap_costs
-        programs = {name: program_statistics(fd) for name, fd in self.tracer.probe.programs.items()}
+            memory = self._memory = _read_memory(gils.probe)
+        costs = gils.trap_costs
+        programs = {name: program_statistics(fd) for name, fd in gils.probe.programs.items()}
         return AgentState(
             running_ns=time.monotonic_ns() - self.since_ns,
             cpu_ns=time.process_time_ns() + self._keeper_cpu_ns(),
-            sampling_cpu_ns=self.tracer.sampling_cpu_ns,
+            sampling_cpu_ns=gils.sampling_cpu_ns,
             resident_bytes=memory.own.resident_bytes,
             private_bytes=memory.own.private_bytes,
             traps=self.tracer.traps,
@@ -65,14 +65,14 @@ class AgentReader:
                 "contention": costs.contention_ns,
             },
             is_measured=costs.is_measured,
-            tables=tuple(_tables(self.tracer.probe, memory.maps)),
+            tables=tuple(_tables(gils.probe, memory.maps)),
             program_runs=_runs(programs) if self._shows_runs() else (),
             bpf_misses=_misses(programs.values()),
             log_lines_lost=lost_lines(),
         )
 
     def _keeper_cpu_ns(self) -> int:
-        pid = self.tracer.probe.keeper_pid
+        pid = self.tracer.gils.probe.keeper_pid
         if pid is not None:
             self._last_keeper_ns = max(self._last_keeper_ns, process_cpu_ns(pid) or 0)
         return self._last_keeper_ns
@@ -86,6 +86,25 @@ class AgentReader:
             return self.run_statistics.read_text().strip() == "1"
         except OSError:
             return False  # before Linux 5.1
+
+
+def own_state(since_ns: int) -> AgentState:
+    """Return the state of an agent that began at *since_ns* and traces nothing; raises OSError."""
+    memory = read_own_memory()
+    return AgentState(
+        running_ns=time.monotonic_ns() - since_ns,
+        cpu_ns=time.process_time_ns(),
+        sampling_cpu_ns=0,
+        resident_bytes=memory.resident_bytes,
+        private_bytes=memory.private_bytes,
+        traps=0,
+        trap_costs_ns={},
+        is_measured=False,
+        tables=(),
+        program_runs=(),
+        bpf_misses=None,
+        log_lines_lost=lost_lines(),
+    )
 
 
 def _read_memory(probe: GilProbe) -> _Memory:

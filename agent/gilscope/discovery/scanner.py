@@ -3,30 +3,24 @@
 import contextlib
 import logging
 import os
-import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from gilscope.discovery.agent_stats import AgentReader
 from gilscope.discovery.fork_counter import Births
+from gilscope.discovery.programs import PYTHON_NAMES, Programs
+from gilscope.discovery.selection import Choice, Kinship
 from gilscope.doctor.explain import explained_denial
-from gilscope.errors import GilscopeError, NotPermitted, NotPython, UnsupportedPython
-from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.agent import AgentState
-from gilscope.model.gil import Observation, Refusal
-from gilscope.model.transactions import Library, StmObservation
+from gilscope.errors import GilscopeError, NotPermitted, NotPython
+from gilscope.model.gil import Refusal
+from gilscope.model.transactions import Library
 from gilscope.naming.process import process_name
 from gilscope.process import procfs
 from gilscope.text.printable import printable
-from gilscope.transactions.tracer import StmTracer
+from gilscope.tracing.tracer import Tracer
 
-__all__ = ["Choice", "Discovery", "Kinship", "choose_all", "choose_matching", "choose_pids"]
-
-Choice = Callable[[int, "Kinship"], bool]
-"""Whether a process is wanted, by its pid and what is known of its ancestors."""
+__all__ = ["Scanner"]
 
 _log = logging.getLogger(__name__)
 
@@ -45,43 +39,12 @@ _SWEEP_S = 2.0
 _RESCAN_S = 60.0
 """So often also old processes are looked at again: a program may embed Python late in its life."""
 
-_PYTHON_NAMES = (b"python", b"pypy")
-
-_LIBRARY_NAMES = {Library.RPYTHON: _PYTHON_NAMES, Library.LIBITM: (b"libitm",)}
-"""What makes a program worth another look that has nothing of the kind in its own file."""
-
 _UNASKED = frozenset({Library.RPYTHON})
 """Whose transactions are traced wherever they are found. Any program may use libitm: those are none
 of gilscope's business unless somebody says so."""
 
 _ENDED_KEPT_S = 30.0
 """The last figures of a process that ended stay for at least one more scrape."""
-
-
-class Kinship:
-    """Who descends from whom."""
-
-    def __init__(self, wanted: Iterable[int]) -> None:
-        self._wanted = set(wanted)
-
-    def is_descendant(self, pid: int) -> bool:
-        """Return whether *pid* is wanted itself or has an ancestor that is, and remember it."""
-        line = []
-        while pid > 1 and pid not in self._wanted:
-            line.append(pid)
-            try:
-                pid = procfs.read_status(pid).parent
-            except (OSError, KeyError):
-                return False
-        if pid not in self._wanted:
-            return False
-        # A child outlives its parent: the family is kept, not asked for again.
-        self._wanted.update(line)
-        return True
-
-    def forget_dead(self, alive: set[int]) -> None:
-        """Let the numbers of processes that have ended be those of others."""
-        self._wanted &= alive
 
 
 @dataclass(slots=True)
@@ -93,65 +56,33 @@ class _Attempt:
     final: bool = False
 
 
-_Program = tuple[int, int, int]
-
-
-class _Programs:
-    """Executables that hold no Python: hosts run thousands of processes from a few hundred."""
-
-    def __init__(self, libraries: Iterable[Library]) -> None:
-        """Take those for foreign in which none of *libraries* was found either."""
-        self._names = [name for library in libraries for name in _LIBRARY_NAMES[library]]
-        self._foreign: set[_Program] = set()
-
-    def identity(self, pid: int) -> _Program | None:
-        """Return what tells the executable of *pid* from every other file, or None."""
-        try:
-            status = Path(f"/proc/{pid}/exe").stat()
-        except OSError:
-            return None
-        return status.st_dev, status.st_ino, status.st_mtime_ns
-
-    def is_foreign(self, program: _Program | None, pid: int) -> bool:
-        """Return whether *pid* cannot be a Python, without reading the executable again."""
-        return program in self._foreign and not procfs.maps_mention(pid, self._names)
-
-    def remember_foreign(self, program: _Program | None) -> None:
-        """Note that *program* itself holds no Python; a library that it maps still may."""
-        if program is not None:
-            self._foreign.add(program)
-
-
-class Discovery:
-    """What ``serve`` traces. `look` is called by one thread, the rest by any."""
+class Scanner:
+    """Finds what is to be traced. `scan` is called by one thread, the rest by any."""
 
     def __init__(
         self,
         tracer: Tracer,
         is_wanted: Choice,
         pids: Iterable[int],
-        bcc: str,
         *,
+        has_all_transactions: bool = False,
         ended_kept_s: float = _ENDED_KEPT_S,
     ) -> None:
         """Trace with *tracer* the processes for which *is_wanted* holds, and *pids* in any case.
 
-        *pids* were named by the user, one by one.
-
-        The figures of a process that ended stay for *ended_kept_s*.
+        *pids* were named by the user, one by one. Without *has_all_transactions* those alone are
+        traced of programs that are neither a Python nor RPython. The figures of a process that
+        ended stay for *ended_kept_s*.
         """
-        self.bcc_version = bcc
         self._ended_kept_s = ended_kept_s
         self._tracer = tracer
-        self._transactions: StmTracer | None = None
-        self._libraries = _UNASKED
+        self._libraries = frozenset(Library) if has_all_transactions else _UNASKED
         self._named = frozenset(pids)
         """To name a process is to ask for its transactions, whoever's they are."""
-        self._agent = AgentReader(tracer, time.monotonic_ns())
         self._is_wanted = is_wanted
         self._kinship = Kinship(self._named)
         self._programs = {
-            libraries: _Programs(libraries) for libraries in (_UNASKED, frozenset(Library))
+            libraries: Programs(libraries) for libraries in (_UNASKED, frozenset(Library))
         }
         self._lock = threading.Lock()
         self._seen: dict[int, _Attempt] = {}
@@ -163,47 +94,22 @@ class Discovery:
         self._scan_s = 0.0
         self._sweep_s = 0.0
         self._called = threading.Event()
-        """Set when `look` has something to do."""
+        """Set when `scan` has something to do."""
         self._refusals: dict[int, Refusal] = {}
-        self._ended_s: dict[int, float] = {}
         self._rescan_s = time.monotonic() + _RESCAN_S
-
-    def include(self, transactions: StmTracer, *, has_all: bool = False) -> None:
-        """Trace with *transactions* what is wanted, is no Python with a GIL, and runs some.
-
-        Without *has_all* that is RPython programs, and the processes that were named.
-        """
-        self._transactions = transactions
-        if has_all:
-            self._libraries = frozenset(Library)
-
-    def observe(self) -> list[Observation]:
-        """Return the state of every traced process now."""
-        return self._tracer.observe()
-
-    def observe_transactions(self) -> list[StmObservation]:
-        """Return the state of every process whose transactions are traced now."""
-        return [] if self._transactions is None else self._transactions.observe()
 
     def refusals(self) -> list[Refusal]:
         """Return the Pythons that are wanted and cannot be traced."""
         with self._lock:
             return sorted(self._refusals.values(), key=lambda refusal: refusal.pid)
 
-    def agent_state(self) -> AgentState:
-        """Return what the agent itself uses now."""
-        state = self._agent.read()
-        if self._transactions is None:
-            return state
-        return replace(state, traps=state.traps + self._transactions.traps)
-
     def tick(self) -> None:
         """Look after the traced processes, and for new ones. To be called a few times a second."""
         self.note_executed(self._tracer.tick())
-        self.look()
+        self.scan()
 
     def note_executed(self, executed: Iterable[int]) -> None:
-        """Let `look` have a look at the processes *executed*, which run a new program.
+        """Have `scan` judge the processes *executed*, which run a new program.
 
         To be called a few times a second, by the thread that looks after the traced processes: it
         wakes the one that waits in `wait` when anything has started.
@@ -215,7 +121,7 @@ class Discovery:
                 self._called.set()
 
     def wait(self) -> None:
-        """Wait until `look` has something to do, or `wake` is called."""
+        """Wait until `scan` has something to do, or `wake` is called."""
         due_s = min([self._seen[pid].due_s for pid in self._retried] + [self._sweep_s])
         if self._are_births_seen:
             due_s = min(due_s, self._scan_s)
@@ -225,7 +131,7 @@ class Discovery:
         """End `wait`."""
         self._called.set()
 
-    def look(self) -> None:
+    def scan(self) -> None:
         """Notice what has started, replaced itself or ended. One thread alone may call it."""
         now_s = time.monotonic()
         with self._lock:
@@ -242,11 +148,9 @@ class Discovery:
             self._forget(pid)
         candidates = executed | self._due(now_s)
         if is_scan_due:
-            candidates |= self._scan(now_s)
-        # An agent that looked at itself would never come to rest.
-        traced = {*self._tracer.pids, *self._tracer.untrusted_pids, os.getpid()}
-        if self._transactions is not None:
-            traced.update(self._transactions.pids)
+            candidates |= self._unjudged(now_s)
+        # An agent that inspected itself would never come to rest.
+        traced = {*self._tracer.pids, *self._tracer.gils.untrusted_pids, os.getpid()}
         for pid in sorted(candidates - traced):
             attempt = self._seen.setdefault(pid, _Attempt())
             if not attempt.final and now_s >= attempt.due_s:
@@ -258,12 +162,12 @@ class Discovery:
         self._retried -= due
         return due
 
-    def _scan(self, now_s: float) -> set[int]:
+    def _unjudged(self, now_s: float) -> set[int]:
         """Return all processes that have not been judged yet, and forget those that have gone."""
         alive = set(procfs.list_pids())
         self._kinship.forget_dead(alive)
         self._named &= alive
-        self._drop_ended(now_s, alive)
+        self._tracer.drop_ended(self._ended_kept_s, alive)
         for pid in self._seen.keys() - alive:
             self._forget(pid)
         if now_s >= self._rescan_s:
@@ -282,7 +186,7 @@ class Discovery:
             self._later(pid, attempt, now_s, _RETRIES_S)
             return
         try:
-            self._attach(pid)
+            self._tracer.attach(pid, self._libraries_of(pid))
         except NotPython:
             # Unless it has ended or become another program meanwhile, which proves nothing.
             if programs.identity(pid) == program:
@@ -291,7 +195,7 @@ class Discovery:
         except GilscopeError as error:
             attempt.final = True
             # What may not be looked at and does not look like a Python is nobody's loss.
-            if not isinstance(error, NotPermitted) or procfs.maps_mention(pid, _PYTHON_NAMES):
+            if not isinstance(error, NotPermitted) or procfs.maps_mention(pid, PYTHON_NAMES):
                 self._refuse(pid, error)
         except Exception as error:  # noqa: BLE001 - see below
             # One process must not hide the others.
@@ -300,19 +204,6 @@ class Discovery:
             self._refuse(pid, error)
         else:
             self._forget(pid)
-            self._ended_s.pop(pid, None)
-
-    def _attach(self, pid: int) -> None:
-        try:
-            self._tracer.attach(pid)
-        except (NotPython, UnsupportedPython):
-            # PyPy-STM is a Python whose GIL is not known, for it has none.
-            if self._transactions is None:
-                raise
-            found = self._transactions.find(pid, self._libraries_of(pid))
-            if found is None:
-                raise
-            self._transactions.attach(found)
 
     def _libraries_of(self, pid: int) -> frozenset[Library]:
         """Return whose transactions are traced in *pid*."""
@@ -343,35 +234,3 @@ class Discovery:
         with self._lock:
             self._seen.pop(pid, None)
             self._refusals.pop(pid, None)
-
-    def _drop_ended(self, now_s: float, alive: set[int]) -> None:
-        # One whose probes could not be trusted is shown as such for as long as it lives.
-        untrusted = alive.intersection(self._tracer.untrusted_pids)
-        for pid in set(self._tracer.ended_pids) - untrusted:
-            if now_s - self._ended_s.setdefault(pid, now_s) >= self._ended_kept_s:
-                self._tracer.drop(pid)
-                del self._ended_s[pid]
-        if self._transactions is not None:
-            self._transactions.drop_ended(self._ended_kept_s)
-
-
-def choose_all() -> Choice:
-    """Return the choice of every Python on the host."""
-    return lambda _pid, _kinship: True
-
-
-def choose_pids() -> Choice:
-    """Return the choice of the given processes and their descendants."""
-    return lambda pid, kinship: kinship.is_descendant(pid)
-
-
-def choose_matching(pattern: re.Pattern[str]) -> Choice:
-    """Return the choice of processes whose command line, joined by blanks, matches *pattern*."""
-
-    def matches(pid: int, _kinship: Kinship) -> bool:
-        try:
-            return pattern.search(" ".join(procfs.read_command_line(pid))) is not None
-        except OSError:
-            return False
-
-    return matches

@@ -27,6 +27,7 @@ from gilscope.process import procfs
 from gilscope.process.files.mapped_file import leads_to
 from gilscope.process.guarded_memory import GuardedMemory
 from gilscope.process.remote_read import TornRead
+from gilscope.process.view import view_of
 from gilscope.runtimes.cpython.locate import Located, locate
 from gilscope.runtimes.cpython.runtime import read_gils, read_threads, runtime_of
 from gilscope.runtimes.cpython.sites.cache import SiteCache
@@ -66,7 +67,7 @@ def _diagnose_python(
     outside: ProcessDiagnosis, standing: Standing, machine: Machine, cache: SiteCache
 ) -> ProcessDiagnosis:
     pid = outside.pid
-    located = _attempted("interpreter", lambda: locate(pid))
+    located = _attempted("interpreter", lambda: locate(view_of(pid)))
     if isinstance(located, Check):
         transactions = _transactions(pid, located)
         if transactions is not None:
@@ -75,7 +76,7 @@ def _diagnose_python(
         if closed is not None:
             located = judge_closed_path(closed, machine)
         return replace(outside, checks=(*outside.checks, located))
-    target = _attempted("gil_code", lambda: inspect(pid, cache))
+    target = _attempted("gil_code", lambda: inspect(view_of(pid), cache))
     found = None
     code: tuple[Check, ...]
     if isinstance(target, Check):
@@ -105,7 +106,7 @@ def _transactions(pid: int, located: Check) -> Check | None:
     """Return how the transactions of *pid* can be traced, which has no GIL that can be."""
     if located.exit_code not in (NotPython.exit_code, UnsupportedPython.exit_code):
         return None
-    target = _attempted("interpreter", lambda: inspect_stm(pid))
+    target = _attempted("interpreter", lambda: inspect_stm(view_of(pid)))
     if target is None or isinstance(target, Check):
         return None
     process = target.process

@@ -11,6 +11,7 @@ from gilscope.gil.target import inspect
 from gilscope.model.diagnosis import PythonLine
 from gilscope.naming.process import process_name
 from gilscope.process import procfs
+from gilscope.process.view import view_of
 from gilscope.runtimes.cpython.sites.cache import SiteCache
 
 __all__ = ["list_pythons"]
@@ -39,7 +40,7 @@ def list_pythons(cache_folder: Path, machine: Machine) -> tuple[tuple[PythonLine
 def _line(pid: int, command: Sequence[str], cache: SiteCache, machine: Machine) -> PythonLine:
     name = process_name(command)
     try:
-        process = inspect(pid, cache).process
+        process = inspect(view_of(pid), cache).process
     except NotPython:
         raise
     except NotPermitted as error:

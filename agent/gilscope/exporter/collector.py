@@ -14,8 +14,8 @@ from gilscope.exporter.stm_log import stm_families
 from gilscope.exporter.transactions import stm_live_families
 from gilscope.metrics import Family
 from gilscope.model.agent import AgentState, TableState
-from gilscope.model.gil import Observation, Refusal
-from gilscope.model.transactions import StmObservation
+from gilscope.model.gil import Refusal
+from gilscope.model.observation import Observation
 from gilscope.series.blocking import DEFAULT_PAIRS, BlockingSeries
 from gilscope.series.conflicts import ConflictSeries
 from gilscope.text.units import NS_PER_S
@@ -55,7 +55,6 @@ class AgentCollector:
         """
         began_ns = time.monotonic_ns()
         observations: Sequence[Observation] = ()
-        transactions: Sequence[StmObservation] = ()
         families: tuple[Series, ...] = ()
         success = 1
         try:
@@ -67,14 +66,15 @@ class AgentCollector:
         try:
             with self._book.turn:
                 observations = self._source.observe()
-                families += tuple(gil_families(observations, self._book))
-            transactions = self._source.observe_transactions()
-            families += tuple(stm_live_families(transactions, families))
+                gils = [seen.gil for seen in observations if seen.gil is not None]
+                families += tuple(gil_families(gils, self._book))
+            live = [seen.transactions for seen in observations if seen.transactions is not None]
+            families += tuple(stm_live_families(live, families))
         except Exception:  # noqa: BLE001 - likewise
             _log.exception("this scrape could not read the probes")
             success = 0
         yield from families
-        yield _targets((*observations, *transactions), self._source.refusals())
+        yield _targets(observations, self._source.refusals())
         yield from self._agent_families()
         self.last_scrape_ns = time.monotonic_ns() - began_ns
         yield _one(metrics.SCRAPE_DURATION, self.last_scrape_ns / NS_PER_S)
@@ -130,10 +130,8 @@ def _table_families(tables: Iterable[TableState]) -> Iterator[Series]:
     yield from (entries, capacity, kernel_bytes)
 
 
-def _targets(
-    observations: Iterable[Observation | StmObservation], refusals: Sequence[Refusal]
-) -> Series:
-    states = Counter("invalid" if seen.invalid else "traced" for seen in observations)
+def _targets(observations: Iterable[Observation], refusals: Sequence[Refusal]) -> Series:
+    states = Counter("traced" if seen.is_valid else "invalid" for seen in observations)
     states["refused"] = len(refusals)
     targets = Series(metrics.TARGETS)
     for state in ("traced", "invalid", "refused"):

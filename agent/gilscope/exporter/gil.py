@@ -9,7 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gilscope import metrics
 from gilscope.exporter.samples import Labels, Series, process_labels
-from gilscope.model.gil import ENDED_INTERPRETER, GilTotals, Observation, ThreadTotals, TracingCost
+from gilscope.model.gil import (
+    ENDED_INTERPRETER,
+    GilObservation,
+    GilTotals,
+    ThreadTotals,
+    TracingCost,
+)
 from gilscope.model.histogram import EMPTY, Histogram
 from gilscope.model.kinds import Cause
 from gilscope.series.blocking import BlameSeries, BlockingSeries
@@ -36,7 +42,7 @@ _Families = dict[metrics.Family, Series]
 
 
 def gil_families(
-    observations: Sequence[Observation], book: BlockingSeries | None = None
+    observations: Sequence[GilObservation], book: BlockingSeries | None = None
 ) -> Iterator[Series]:
     """Yield the families about traced processes.
 
@@ -47,7 +53,7 @@ def gil_families(
 
 
 def series_of(
-    observations: Iterable[Observation],
+    observations: Iterable[GilObservation],
     blames: Mapping[int, BlameSeries],
     roles: Mapping[int, Iterable[RoleFigures]],
 ) -> Iterator[Series]:
@@ -67,7 +73,7 @@ def series_of(
     yield from families.values()
 
 
-def _add_process(families: _Families, labels: Labels, observation: Observation) -> None:
+def _add_process(families: _Families, labels: Labels, observation: GilObservation) -> None:
     totals = observation.totals
     _add_threads(families, labels, totals.threads)
     for interpreter, gils in _by_label(totals.gils).items():

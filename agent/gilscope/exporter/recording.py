@@ -10,7 +10,7 @@ from gilscope.exporter.exposition import head, metrics_of
 from gilscope.exporter.gil import series_of
 from gilscope.exporter.samples import Series
 from gilscope.metrics import Family
-from gilscope.model.gil import Observation, Recording
+from gilscope.model.gil import GilObservation, Recording
 from gilscope.series.blocking import series_over_time
 from gilscope.series.roles import roles_over_time
 
@@ -51,7 +51,7 @@ def encode_with_times(recording: Recording) -> str:
     return "".join((*written, "# EOF\n"))
 
 
-def _families_over_time(seen: Sequence[Observation]) -> list[list[Series]]:
+def _families_over_time(seen: Sequence[GilObservation]) -> list[list[Series]]:
     if seen[-1].invalid:
         return [list(series_of([each], {}, {})) for each in seen]
     blames = series_over_time(seen)
@@ -68,7 +68,7 @@ def _limits_ms(recording: Recording) -> tuple[int, int]:
     return min(ended_ms - 1, (recording.ended_ns - recording.duration_ns) // _NS_PER_MS), ended_ms
 
 
-def _times_ms(recording: Recording) -> Mapping[int, Observation]:
+def _times_ms(recording: Recording) -> Mapping[int, GilObservation]:
     """Return the looks between the beginning and the end, by their times."""
     if recording.observation.invalid:
         return {}

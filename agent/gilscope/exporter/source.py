@@ -1,11 +1,11 @@
 """Where the figures of a scrape come from."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from dataclasses import dataclass
 
 from gilscope.model.agent import AgentState
-from gilscope.model.gil import Observation, Refusal
-from gilscope.model.transactions import StmObservation
+from gilscope.model.gil import Refusal
+from gilscope.model.observation import Observation
 from gilscope.stm_log.sums import FollowedLog
 
 __all__ = ["Logs", "Source"]
@@ -15,19 +15,15 @@ Logs = Callable[[], Sequence[FollowedLog]]
 """Returns what is known of the STM logs that are followed."""
 
 
-class Source(Protocol):
-    """Where the figures come from."""
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Functions that say what is known now. Any thread may call them."""
 
-    bcc_version: str
-
-    def observe(self) -> Sequence[Observation]:
-        """Return the state of every traced process now."""
-
-    def observe_transactions(self) -> Sequence[StmObservation]:
-        """Return the state of every process whose transactions are traced now."""
-
-    def refusals(self) -> Sequence[Refusal]:
-        """Return the Pythons that were found and cannot be traced."""
-
-    def agent_state(self) -> AgentState:
-        """Return the state of the agent itself now."""
+    agent_state: Callable[[], AgentState]
+    """Returns the state of the agent itself; raises OSError."""
+    observe: Callable[[], Sequence[Observation]] = tuple
+    """Returns the state of every traced process."""
+    refusals: Callable[[], Sequence[Refusal]] = tuple
+    """Returns the Pythons that were found and cannot be traced."""
+    bcc_version: str = ""
+    """Of what compiled the probes; empty: none are used."""

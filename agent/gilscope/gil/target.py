@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from gilscope.elf.image import ElfError, ElfImage
 from gilscope.errors import GilCodeNotFound
 from gilscope.model.gil import Process
-from gilscope.naming.process import process_name
-from gilscope.process import procfs
-from gilscope.process.access import readable, while_alive
+from gilscope.process.access import while_alive
 from gilscope.process.files.code_files import code_files
 from gilscope.process.files.mapped_file import MappedFile, open_mapped
 from gilscope.process.procfs import ProcessStatus
-from gilscope.process.view import ProcessView, view_of
-from gilscope.runtimes.cpython.locate import Located, locate_in
+from gilscope.process.view import ProcessView
+from gilscope.runtimes.cpython.locate import Located, locate
 from gilscope.runtimes.cpython.sites.cache import SiteCache
 from gilscope.runtimes.cpython.sites.model import Sites
 from gilscope.runtimes.cpython.sites.search import search_sites
@@ -57,23 +55,22 @@ class Target:
         self.located.file.close()
 
 
-def inspect(pid: int, cache: SiteCache, *, method: str | None = None) -> Target:
-    """Return how to trace process *pid*; *method* forces ``sites`` or ``libc``.
+def inspect(view: ProcessView, cache: SiteCache, *, method: str | None = None) -> Target:
+    """Return how to trace the process of *view*; *method* forces ``sites`` or ``libc``.
 
     Raises what `locate` raises.
     """
-    with while_alive(pid):
-        return _inspect(pid, cache, method)
+    with while_alive(view.pid):
+        return _inspect(view, cache, method)
 
 
-def _inspect(pid: int, cache: SiteCache, method: str | None) -> Target:
-    view = view_of(pid)
-    located = locate_in(view)
+def _inspect(view: ProcessView, cache: SiteCache, method: str | None) -> Target:
+    located = locate(view)
     reason = ""
     if method != "libc":
         try:
             _refuse_shadow_stack(view.status)
-            return _by_sites(located, cache)
+            return _by_sites(located, view, cache)
         except (ElfError, GilCodeNotFound) as error:
             if method == "sites":
                 raise GilCodeNotFound(str(error)) from error
@@ -93,7 +90,7 @@ def _refuse_shadow_stack(status: ProcessStatus) -> None:
         )
 
 
-def _by_sites(located: Located, cache: SiteCache) -> Target:
+def _by_sites(located: Located, view: ProcessView, cache: SiteCache) -> Target:
     image = located.file.image()
     sites = cache.load(image)
     if sites is None:
@@ -115,7 +112,7 @@ def _by_sites(located: Located, cache: SiteCache) -> Target:
     )
     return Target(
         located=located,
-        process=_process(located, "sites", knows_causes=bool(sites.callers)),
+        process=_process(located, view, "sites", knows_causes=bool(sites.callers)),
         file=located.file,
         hookpoints=tuple(Hookpoint(program, site.offset) for program, site in points),
         sites=sites,
@@ -134,7 +131,7 @@ def _by_libc(located: Located, view: ProcessView, reason: str) -> Target:
         if points:
             return Target(
                 located=located,
-                process=_process(located, "libc", knows_causes=False),
+                process=_process(located, view, "libc", knows_causes=False),
                 file=file,
                 hookpoints=points,
                 fallback_reason=reason,
@@ -155,18 +152,14 @@ def _libc_points(image: ElfImage) -> tuple[Hookpoint, ...]:
     return tuple(points) if len(points) > 1 else ()
 
 
-def _process(located: Located, method: str, *, knows_causes: bool) -> Process:
-    pid = located.pid
-    container_id, pod_uid = procfs.read_cgroup(pid)
-    with readable(pid):
-        name = process_name(procfs.read_command_line(pid))
+def _process(located: Located, view: ProcessView, method: str, *, knows_causes: bool) -> Process:
     return Process(
-        pid=pid,
-        name=name,
+        pid=view.pid,
+        name=view.name,
         python=located.interpreter.version,
         build_id=located.build_id,
         method=method,
         knows_causes=knows_causes,
-        container_id=container_id,
-        pod_uid=pod_uid,
+        container_id=view.container_id,
+        pod_uid=view.pod_uid,
     )

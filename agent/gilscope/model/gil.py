@@ -13,9 +13,9 @@ __all__ = [
     "ENDED_INTERPRETER",
     "Edge",
     "Gil",
+    "GilObservation",
     "GilTotals",
     "HoldTotals",
-    "Observation",
     "Process",
     "ProcessTotals",
     "Record",
@@ -204,7 +204,7 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class GilObservation:
     """One process as a report or a scrape shows it."""
 
     process: Process
@@ -221,7 +221,7 @@ class Observation:
 class Recording:
     """One process, observed for a while."""
 
-    observation: Observation
+    observation: GilObservation
     mode: str
     """``contention`` or ``full``."""
     duration_ns: int
@@ -233,7 +233,7 @@ class Recording:
     """When it ended, since the epoch, by the host's clock."""
     host: str = ""
     """The name of the host, as it calls itself."""
-    snapshots: tuple[Observation, ...] = ()
+    snapshots: tuple[GilObservation, ...] = ()
     """Observations before the last one, in the order of time; none where they were not asked
     for."""
 

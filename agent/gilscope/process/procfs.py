@@ -16,9 +16,11 @@ __all__ = [
     "list_tids",
     "maps_mention",
     "own_memory_ranges",
+    "parse_beginning",
     "parse_cgroup",
     "parse_maps",
     "parse_status",
+    "read_beginning",
     "read_cgroup",
     "read_command_line",
     "read_maps",
@@ -29,6 +31,9 @@ _PROC = Path("/proc")
 
 _EXITING = 4
 """PF_EXITING of the kernel."""
+
+_START_TIME, _START_STACK = 22 - 3, 28 - 3
+"""As proc(5) counts the fields of /proc/PID/stat, but from the third one on."""
 
 _INITIAL_PID_NAMESPACE = 0xEFFFFFFC
 """The inode of the first pid namespace of a host: PROC_PID_INIT_INO of the kernel."""
@@ -206,6 +211,22 @@ def is_ending(pid: int) -> bool:
     # The name may hold anything; behind it come state, parent, group, session, terminal and its
     # group, and the flags.
     return bool(int(stat.rpartition(")")[2].split()[6]) & _EXITING)
+
+
+def parse_beginning(text: str) -> tuple[int, int]:
+    """Return what tells a program from others that ran, or will run, under the same number.
+
+    In the text of /proc/PID/stat: when the process began, in clock ticks since the machine was
+    started, and where the stack of its program began, 0 for who may not know.
+    """
+    # The name may hold anything; behind it come the third field and those that follow.
+    fields = text.rpartition(")")[2].split()
+    return int(fields[_START_TIME]), int(fields[_START_STACK])
+
+
+def read_beginning(pid: int) -> tuple[int, int]:
+    """Return that of *pid*; raises OSError."""
+    return parse_beginning((_PROC / str(pid) / "stat").read_text(errors="surrogateescape"))
 
 
 def read_command_line(pid: int) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gilscope.model.gil import Edge, Observation, ProcessTotals, SlowDrop, Tally
+from gilscope.model.gil import Edge, GilObservation, ProcessTotals, SlowDrop, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
 from gilscope.naming.places import SiteNames
@@ -74,7 +74,7 @@ class Lately:
 class BlockingAccount:
     """The books of one process. What it has lost is entered again and again, as a whole."""
 
-    def __init__(self, seen: Observation, limit: int) -> None:
+    def __init__(self, seen: GilObservation, limit: int) -> None:
         """Begin for the process in *seen*, with series of their own for at most *limit* pairs."""
         self.since_ns = seen.since_ns
         self._names = SiteNames()
@@ -194,19 +194,21 @@ class BlockingSeries:
         self._accounts: dict[int, BlockingAccount] = {}
         self._at_ns = 0
 
-    def series(self, observations: Iterable[Observation]) -> Mapping[int, BlameSeries]:
+    def series(self, observations: Iterable[GilObservation]) -> Mapping[int, BlameSeries]:
         """Return what to export of the processes in *observations*, by pid."""
         if not self._limit:
             return {}
         with self.turn:
             return {pid: account.blame() for pid, account in self._entered(observations).items()}
 
-    def roles(self, observations: Iterable[Observation]) -> Mapping[int, tuple[RoleFigures, ...]]:
+    def roles(
+        self, observations: Iterable[GilObservation]
+    ) -> Mapping[int, tuple[RoleFigures, ...]]:
         """Return what to export of the thread roles of the processes in *observations*, by pid."""
         with self.turn:
             return {pid: account.roles() for pid, account in self._entered(observations).items()}
 
-    def lately(self, observations: Iterable[Observation], most: int) -> Mapping[int, Lately]:
+    def lately(self, observations: Iterable[GilObservation], most: int) -> Mapping[int, Lately]:
         """Return what the processes in *observations* have lost lately, by pid.
 
         It has *most* pairs and slow holders of each.
@@ -215,7 +217,7 @@ class BlockingSeries:
             accounts = self._entered(observations)
             return {pid: account.lately(most) for pid, account in accounts.items()}
 
-    def _entered(self, observations: Iterable[Observation]) -> dict[int, BlockingAccount]:
+    def _entered(self, observations: Iterable[GilObservation]) -> dict[int, BlockingAccount]:
         valid = {seen.process.pid: seen for seen in observations if not seen.invalid}
         at_ns = max((seen.totals.at_ns for seen in valid.values()), default=0)
         if at_ns >= self._at_ns:
@@ -225,7 +227,7 @@ class BlockingSeries:
                 account.enter(valid[pid].totals)
         return {pid: self._accounts[pid] for pid in valid if pid in self._accounts}
 
-    def _account(self, pid: int, seen: Observation) -> BlockingAccount:
+    def _account(self, pid: int, seen: GilObservation) -> BlockingAccount:
         account = self._accounts.get(pid)
         if account is None or account.since_ns != seen.since_ns:
             # A process may have replaced its program, or have another's number.
@@ -233,7 +235,7 @@ class BlockingSeries:
         return account
 
 
-def series_over_time(seen: Sequence[Observation]) -> tuple[BlameSeries, ...]:
+def series_over_time(seen: Sequence[GilObservation]) -> tuple[BlameSeries, ...]:
     """Return what to export at each look at a process that was recorded, the last one included."""
     account = BlockingAccount(seen[-1], DEFAULT_PAIRS)
     sums = []

@@ -1,6 +1,6 @@
 """Looks at a process in even distances, few enough to be kept however long it is recorded."""
 
-from gilscope.model.gil import Observation
+from gilscope.model.gil import GilObservation
 from gilscope.text.units import NS_PER_S
 
 __all__ = ["SnapshotSeries"]
@@ -14,10 +14,10 @@ class SnapshotSeries:
         self._most = most
         self._interval_ns = NS_PER_S
         self._due_ns = began_ns + self._interval_ns
-        self._kept: list[Observation] = []
+        self._kept: list[GilObservation] = []
 
     @property
-    def kept(self) -> tuple[Observation, ...]:
+    def kept(self) -> tuple[GilObservation, ...]:
         """The looks, in the order of time."""
         return tuple(self._kept)
 
@@ -25,7 +25,7 @@ class SnapshotSeries:
         """Return whether it is time for a look at *at_ns*."""
         return at_ns >= self._due_ns
 
-    def add(self, seen: Observation) -> None:
+    def add(self, seen: GilObservation) -> None:
         """Keep *seen*, unless its numbers cannot be trusted."""
         last_ns = seen.totals.at_ns
         if not seen.invalid:

@@ -11,10 +11,11 @@ from textual.binding import Binding, BindingType
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 
+from gilscope.exporter.source import Source
 from gilscope.top.blocking_pane import ReadSources
 from gilscope.top.header import Settings
 from gilscope.top.main_screen import MainScreen
-from gilscope.top.snapshot import NOTHING, Source, take_snapshot
+from gilscope.top.snapshot import NOTHING, take_snapshot
 from gilscope.top.terminal_driver import TerminalDriver
 
 __all__ = ["TopApp"]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gilscope.model.gil import Edge, Observation, Process, ProcessTotals, Tally, ThreadTotals
+from gilscope.model.gil import Edge, GilObservation, Process, ProcessTotals, Tally, ThreadTotals
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
 
@@ -95,7 +95,9 @@ class ProcessRates:
         return max((role.longest_wait_ns for role in self.roles), default=0)
 
 
-def rates(before: Iterable[Observation], now: Iterable[Observation]) -> tuple[ProcessRates, ...]:
+def rates(
+    before: Iterable[GilObservation], now: Iterable[GilObservation]
+) -> tuple[ProcessRates, ...]:
     """Return what each process of *now* has done since *before*, in the order of *now*.
 
     A process that was not there before, was attached anew, or had no figures is measured from its
@@ -105,11 +107,11 @@ def rates(before: Iterable[Observation], now: Iterable[Observation]) -> tuple[Pr
     return tuple(_process_rates(known.get(_identity(seen)), seen) for seen in now)
 
 
-def _identity(observation: Observation) -> tuple[int, int]:
+def _identity(observation: GilObservation) -> tuple[int, int]:
     return observation.process.pid, observation.since_ns
 
 
-def _process_rates(before: ProcessTotals | None, seen: Observation) -> ProcessRates:
+def _process_rates(before: ProcessTotals | None, seen: GilObservation) -> ProcessRates:
     if seen.invalid:
         return ProcessRates(seen.process, seen.since_ns, 0, invalid=seen.invalid, ended=seen.ended)
     now = seen.totals

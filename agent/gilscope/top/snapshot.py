@@ -2,33 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
+from gilscope.exporter.source import Source
 from gilscope.model.agent import AgentState
-from gilscope.model.gil import Observation, Refusal
+from gilscope.model.gil import GilObservation, Refusal
 from gilscope.top.rates import ProcessRates, rates
 
-__all__ = ["NOTHING", "Snapshot", "Source", "take_snapshot"]
-
-
-class Source(Protocol):
-    """Where the figures come from. Its methods are not called from the thread that draws."""
-
-    def observe(self) -> Sequence[Observation]:
-        """Return the state of every traced process now."""
-
-    def refusals(self) -> Sequence[Refusal]:
-        """Return the Pythons that were found and cannot be traced."""
-
-    def agent_state(self) -> AgentState:
-        """Return the state of the agent itself now."""
+__all__ = ["NOTHING", "Snapshot", "take_snapshot"]
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The traced processes at one instant, and what they have done since the snapshot before."""
 
-    observations: Sequence[Observation] = ()
+    observations: Sequence[GilObservation] = ()
     processes: tuple[ProcessRates, ...] = ()
     refusals: Sequence[Refusal] = ()
     agent: AgentState | None = None
@@ -42,7 +29,7 @@ NOTHING = Snapshot()
 
 def take_snapshot(source: Source, before: Snapshot) -> Snapshot:
     """Return what *source* says now, compared with *before*; raises what *source* raises."""
-    observations = source.observe()
+    observations = [seen.gil for seen in source.observe() if seen.gil is not None]
     agent = source.agent_state()
     running_ns = agent.running_ns - (before.agent.running_ns if before.agent else 0)
     cpu_ns = agent.cpu_ns - (before.agent.cpu_ns if before.agent else 0)

@@ -9,12 +9,11 @@ from pathlib import PurePosixPath
 from gilscope.elf.image import ElfError, ElfImage
 from gilscope.errors import NotPermitted, NotPython
 from gilscope.model.transactions import Library, StmProcess
-from gilscope.naming.process import process_name
-from gilscope.process import procfs
 from gilscope.process.files.code_files import CodeFile, code_files, load_biases
 from gilscope.process.files.mapped_file import MappedFile, open_mapped
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.procfs import Mapping
+from gilscope.process.view import ProcessView
 from gilscope.runtimes.stm.sites import MARKS, StmSites, find_sites
 
 __all__ = ["CHECKED", "StmTarget", "inspect_stm"]
@@ -56,19 +55,22 @@ class StmTarget:
         return _read_pointer(memory, self.load_bias, self.sites.event_pointer)
 
 
-def inspect_stm(pid: int, libraries: Collection[Library] = tuple(Library)) -> StmTarget | None:
-    """Return how to trace the transactions of process *pid*; None where it has none.
+def inspect_stm(
+    view: ProcessView, libraries: Collection[Library] = tuple(Library)
+) -> StmTarget | None:
+    """Return how to trace the transactions of the process of *view*; None where it has none.
 
     Those of other *libraries* are not looked for. Raises NotPython where it is gone, and
     NotPermitted.
     """
+    pid = view.pid
     try:
         with ProcessMemory(pid) as memory:
-            for code_file in _candidates(pid):
+            for code_file in code_files(view.mappings):
                 name = PurePosixPath(code_file.path).name
                 if Library.LIBITM not in libraries and _LIBITM in name:
                     continue
-                target = _target(pid, code_file, memory, libraries)
+                target = _target(view, code_file, memory, libraries)
                 if target is not None:
                     return target
     except (FileNotFoundError, ProcessLookupError) as error:
@@ -80,16 +82,12 @@ def inspect_stm(pid: int, libraries: Collection[Library] = tuple(Library)) -> St
     return None
 
 
-def _candidates(pid: int) -> list[CodeFile]:
-    return list(code_files(procfs.read_maps(pid)))
-
-
 def _target(
-    pid: int, code_file: CodeFile, memory: ProcessMemory, libraries: Collection[Library]
+    view: ProcessView, code_file: CodeFile, memory: ProcessMemory, libraries: Collection[Library]
 ) -> StmTarget | None:
     try:
         with contextlib.ExitStack() as closing:
-            file = closing.enter_context(contextlib.closing(open_mapped(pid, code_file.first)))
+            file = closing.enter_context(contextlib.closing(open_mapped(view.pid, code_file.first)))
             if not file.held.mentions(_MARKS[library] for library in libraries):
                 return None
             image = file.image()
@@ -97,7 +95,7 @@ def _target(
             sites = find_sites(image, lambda vaddr: _read_pointer(memory, load_bias, vaddr))
             if sites is None or sites.library not in libraries:
                 return None
-            process = _process(pid, code_file.first, image, sites)
+            process = _process(view, code_file.first, image, sites)
             closing.pop_all()
             return StmTarget(process, file, sites, load_bias)
     except (ElfError, NotPython, ValueError):
@@ -110,16 +108,15 @@ def _read_pointer(memory: ProcessMemory, load_bias: int, vaddr: int) -> int | No
     return value - load_bias if value else None
 
 
-def _process(pid: int, mapping: Mapping, image: ElfImage, sites: StmSites) -> StmProcess:
-    container_id, pod_uid = procfs.read_cgroup(pid)
+def _process(view: ProcessView, mapping: Mapping, image: ElfImage, sites: StmSites) -> StmProcess:
     return StmProcess(
-        pid=pid,
-        name=process_name(procfs.read_command_line(pid)),
+        pid=view.pid,
+        name=view.name,
         library=sites.library,
         method=sites.method,
         path=mapping.path,
         build_id=image.build_id,
         checks=sites.checks,
-        container_id=container_id,
-        pod_uid=pod_uid,
+        container_id=view.container_id,
+        pod_uid=view.pod_uid,
     )

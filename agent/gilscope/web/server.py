@@ -3,7 +3,7 @@
 import http
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
@@ -137,8 +137,10 @@ class Server:
         """
         watched = SourceHistory(source, logs)
         book = BlockingSeries(pairs)
-        collector = AgentCollector(watched, book, watched.logs, ConflictSeries(pairs))
-        view = _View(watched, collector, book, logs is not None, self._page_every_s)
+        # So a scrape is in the history, and what the page shows too.
+        source = replace(source, observe=watched.observe)
+        collector = AgentCollector(source, book, watched.logs, ConflictSeries(pairs))
+        view = _View(source, watched, collector, book, logs is not None, self._page_every_s)
         looking = Pulse("keeps the curves of the page", _PAGE_STALE_S)
         self._looking = threading.Thread(
             target=watched.keep_up, args=(book, self._stopped, looking.beat), daemon=True
@@ -185,8 +187,9 @@ def _health(health: Health) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """Looks at everything for a person."""
+    """What the page shows."""
 
+    source: Source
     watched: SourceHistory
     collector: AgentCollector
     book: BlockingSeries
@@ -202,13 +205,15 @@ class _View:
     def _main(self) -> Markup:
         watched = self.watched
         with self.book.turn:
-            observations = watched.observe()
+            seen = self.source.observe()
+            observations = [each.gil for each in seen if each.gil is not None]
             lately = self.book.lately(observations, MOST_PAIRS)
-        live, logs = watched.observe_transactions(), watched.logs()
+        live = [each.transactions for each in seen if each.transactions is not None]
+        logs = watched.logs()
         figures = page.Figures(
             observations,
-            watched.refusals(),
-            SelfPortrait(watched.agent_state(), self.collector.last_scrape_ns),
+            self.source.refusals(),
+            SelfPortrait(self.source.agent_state(), self.collector.last_scrape_ns),
             lately,
             page.Transactions(
                 live,

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from gilscope.exporter.source import Logs, Source
-from gilscope.model.agent import AgentState
-from gilscope.model.gil import Observation, Refusal
+from gilscope.model.gil import GilObservation
+from gilscope.model.observation import Observation
 from gilscope.model.transactions import StmObservation
 from gilscope.series.blocking import BlockingSeries
 from gilscope.series.recent import Curve, History, Totals
@@ -31,9 +31,9 @@ _Key = tuple[int, int]
 class SourceHistory:
     """A source, and the last minutes of what it has shown.
 
-    Every scrape and every view of the page is a look that is kept. Where Prometheus scrapes, that
-    costs nothing more; where nobody does, there is a look every ten seconds, so that who opens the
-    page sees what was before.
+    Every scrape and every view of the page is a sample that is kept. Where Prometheus scrapes, that
+    costs nothing more; where nothing does, there is a sample every ten seconds, so that who opens
+    the page sees what was before.
     """
 
     def __init__(
@@ -41,40 +41,27 @@ class SourceHistory:
     ) -> None:
         """Watch *source*, and *logs* where they are followed.
 
-        `keep_up` looks when nobody has for *unwatched_ns*.
+        `keep_up` observes when nobody has for *unwatched_ns*.
         """
-        self.bcc_version = source.bcc_version
-        self._source = source
+        self._observe = source.observe
         self._logs = logs
         self._unwatched_ns = unwatched_ns
-        self._looked_ns = 0
+        self._observed_ns = 0
         self._processes: History[_Key] = History()
         self._transactions: History[_Key] = History()
         self._followed: History[str] = History()
 
     def observe(self) -> Sequence[Observation]:
         """Return the state of every traced process now."""
-        self._looked_ns = time.monotonic_ns()
-        seen = self._source.observe()
-        valid = [each for each in seen if not each.invalid]
+        self._observed_ns = time.monotonic_ns()
+        seen = self._observe()
+        valid = [each.gil for each in seen if each.gil is not None and not each.gil.invalid]
         at_ns = max((each.totals.at_ns for each in valid), default=time.monotonic_ns())
         self._processes.enter(at_ns, {_key(each): _totals(each) for each in valid})
+        live = [each.transactions for each in seen if each.transactions is not None]
+        at_ns = max((each.totals.at_ns for each in live), default=time.monotonic_ns())
+        self._transactions.enter(at_ns, {_key(each): _stm_totals(each) for each in live})
         return seen
-
-    def observe_transactions(self) -> Sequence[StmObservation]:
-        """Return the state of every process whose transactions are traced now."""
-        seen = self._source.observe_transactions()
-        at_ns = max((each.totals.at_ns for each in seen), default=time.monotonic_ns())
-        self._transactions.enter(at_ns, {_key(each): _stm_totals(each) for each in seen})
-        return seen
-
-    def refusals(self) -> Sequence[Refusal]:
-        """Return the Pythons that were found and cannot be traced."""
-        return self._source.refusals()
-
-    def agent_state(self) -> AgentState:
-        """Return the state of the agent itself now."""
-        return self._source.agent_state()
 
     def logs(self) -> Sequence[FollowedLog]:
         """Return what is known of the STM logs; none where none are followed."""
@@ -88,7 +75,7 @@ class SourceHistory:
         )
         return logs
 
-    def curves(self, seen: Sequence[Observation]) -> dict[int, Curve]:
+    def curves(self, seen: Sequence[GilObservation]) -> dict[int, Curve]:
         """Return the last minutes of the processes in *seen*, by pid."""
         return {
             each.process.pid: self._processes.curve(_key(each), each.totals.at_ns, _totals(each))
@@ -119,32 +106,31 @@ class SourceHistory:
         stopped: threading.Event,
         beat: Callable[[], None] = lambda: None,
     ) -> None:
-        """Look by itself, for *book* as well, whenever nobody else does, until *stopped* is set.
+        """Observe, for *book* as well, whenever nobody else does, until *stopped* is set.
 
         *beat* is called again and again.
         """
         while not stopped.wait(min(self._due_ns() / NS_PER_S, _BEAT_S)):
             beat()
             if self._due_ns() > 0:
-                continue  # somebody has looked meanwhile
+                continue  # somebody has meanwhile
             try:
                 with book.turn:
-                    book.lately(self.observe(), 0)
-                self.observe_transactions()
+                    book.lately([each.gil for each in self.observe() if each.gil is not None], 0)
                 self.logs()
-            except Exception:  # noqa: BLE001 - the next look may well succeed
-                _log.exception("could not look at what is followed this time")
+            except Exception:  # noqa: BLE001 - the next time may well succeed
+                _log.exception("could not observe what is traced this time")
 
     def _due_ns(self) -> int:
-        """Return for how long nobody needs to look."""
-        return max(0, self._looked_ns + self._unwatched_ns - time.monotonic_ns())
+        """Return for how long nobody needs to observe."""
+        return max(0, self._observed_ns + self._unwatched_ns - time.monotonic_ns())
 
 
-def _key(seen: Observation | StmObservation) -> _Key:
+def _key(seen: GilObservation | StmObservation) -> _Key:
     return seen.process.pid, seen.since_ns
 
 
-def _totals(seen: Observation) -> Totals:
+def _totals(seen: GilObservation) -> Totals:
     held = [gil.held_ns for gil in seen.totals.gils if gil.held_ns is not None]
     return Totals(
         seen.since_ns,

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from accuracy.truth import ExactCounts, Workload, exact_counts, started
-from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Observation, ThreadTotals
+from gilscope.gil.tracing.account import GilAccount
+from gilscope.model.gil import GilObservation, ThreadTotals
 from gilscope.process import procfs
 from support.commands.gilscope import eventually, gilscope, gilscope_started
 from support.commands.serve import serving
@@ -87,7 +87,7 @@ def _in_own_root(root: Path, python: str) -> tuple[str, ...]:
     return (*_OWN_EVERYTHING, "sh", "-c", _ENTER_OWN_ROOT, "sh", str(root), python)
 
 
-def _waiter(observation: Observation) -> ThreadTotals:
+def _waiter(observation: GilObservation) -> ThreadTotals:
     (thread,) = [
         thread
         for thread in observation.totals.threads
@@ -96,7 +96,7 @@ def _waiter(observation: Observation) -> ThreadTotals:
     return thread
 
 
-def _assert_right(observation: Observation, truth: ExactCounts) -> None:
+def _assert_right(observation: GilObservation, truth: ExactCounts) -> None:
     waiter = _waiter(observation)
 
     assert (23, truth.waiter.convoy_waits) == (waiter.waits, waiter.convoy_waits)
@@ -105,7 +105,7 @@ def _assert_right(observation: Observation, truth: ExactCounts) -> None:
     assert {} == missed_events(observation)
 
 
-def test_interpreter_that_only_the_target_can_see(tracer: Tracer, tmp_path: Path) -> None:
+def test_interpreter_that_only_the_target_can_see(tracer: GilAccount, tmp_path: Path) -> None:
     """
     A target with a root of its own is traced through that root, whatever lies there for others.
     """
@@ -123,7 +123,7 @@ def test_interpreter_that_only_the_target_can_see(tracer: Tracer, tmp_path: Path
     _assert_right(observation, truth)
 
 
-def test_file_of_the_same_path_is_not_mistaken_for_it(tracer: Tracer, tmp_path: Path) -> None:
+def test_file_of_the_same_path_is_not_mistaken_for_it(tracer: GilAccount, tmp_path: Path) -> None:
     """
     Another file at the same path in the agent's world is never opened in its place.
     """
@@ -143,7 +143,7 @@ def test_file_of_the_same_path_is_not_mistaken_for_it(tracer: Tracer, tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["pyenv-3.8", "pyenv-3.10", "pyenv-3.13"])
-def test_roles_in_a_pid_namespace(name: str, tracer: Tracer) -> None:
+def test_roles_in_a_pid_namespace(name: str, tracer: GilAccount) -> None:
     """
     Threads have their roles though the interpreter knows them by other ids than the agent.
     """
@@ -161,7 +161,7 @@ def test_roles_in_a_pid_namespace(name: str, tracer: Tracer) -> None:
     )
 
 
-def test_targets_that_share_a_file_are_told_apart(tracer: Tracer, tmp_path: Path) -> None:
+def test_targets_that_share_a_file_are_told_apart(tracer: GilAccount, tmp_path: Path) -> None:
     """
     Two containers over one inode: each has its own numbers, and an untraced third one none.
     """

@@ -8,7 +8,7 @@ import pytest
 
 from accuracy.truth import Workload, started
 from gilscope.errors import UnsupportedPython
-from gilscope.gil.tracing.tracer import Tracer
+from gilscope.gil.tracing.account import GilAccount
 from support.interpreters.builds import build
 from support.interpreters.known import Interpreter
 from support.tracing.observations import assert_counts_exactly
@@ -53,7 +53,7 @@ def _shared() -> Interpreter:
     return build("pyenv-3.12")
 
 
-def test_its_own_library_is_mapped_to_be_read(tracer: Tracer, tmp_path: Path) -> None:
+def test_its_own_library_is_mapped_to_be_read(tracer: GilAccount, tmp_path: Path) -> None:
     """
     Where the library is run is where its data is.
     """
@@ -68,7 +68,7 @@ def test_its_own_library_is_mapped_to_be_read(tracer: Tracer, tmp_path: Path) ->
 
 
 def test_a_library_that_a_static_python_has_loaded_by_mistake(
-    tracer: Tracer, tmp_path: Path
+    tracer: GilAccount, tmp_path: Path
 ) -> None:
     """
     As an extension does that is linked with it: the lock of the program is the one in use.
@@ -80,7 +80,7 @@ def test_a_library_that_a_static_python_has_loaded_by_mistake(
         assert_counts_exactly(tracer, workload)
 
 
-def test_a_library_of_another_version_that_nobody_runs(tracer: Tracer, tmp_path: Path) -> None:
+def test_a_library_of_another_version_that_nobody_runs(tracer: GilAccount, tmp_path: Path) -> None:
     """
     Two libraries, of which one has threads.
     """
@@ -92,7 +92,7 @@ def test_a_library_of_another_version_that_nobody_runs(tracer: Tracer, tmp_path:
         assert_counts_exactly(tracer, workload)
 
 
-def test_two_pythons_that_both_run(tracer: Tracer, tmp_path: Path) -> None:
+def test_two_pythons_that_both_run(tracer: GilAccount, tmp_path: Path) -> None:
     """
     No figure is right for both, so there is none, and it is said.
     """

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from accuracy.truth import Answer, started
-from gilscope.gil.tracing.tracer import Tracer
+from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.gil import GilTotals
 from gilscope.model.histogram import total
 from gilscope.model.kinds import Cause, Kind
@@ -35,7 +35,7 @@ def _fighters(answer: Answer) -> dict[int, list[int]]:
 
 
 @pytest.mark.parametrize("name", _WITH_OWN_GILS)
-def test_each_interpreter_has_the_waits_of_its_own_threads(name: str, tracer: Tracer) -> None:
+def test_each_interpreter_has_the_waits_of_its_own_threads(name: str, tracer: GilAccount) -> None:
     """
     Three locks in one process: each fight is counted on its own, nothing crosses over.
     """
@@ -145,7 +145,7 @@ def _waits(gils: tuple[GilTotals, ...]) -> int:
     return sum(total(gil.waits.values()).count for gil in gils)
 
 
-def test_interpreter_that_comes_and_goes_unseen_does_no_harm(tracer: Tracer) -> None:
+def test_interpreter_that_comes_and_goes_unseen_does_no_harm(tracer: GilAccount) -> None:
     """
     A lock that is gone before the agent could ask whose it was is no reason to distrust the rest.
     """

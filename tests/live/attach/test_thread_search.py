@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Observation
+from gilscope.gil.tracing.account import GilAccount
+from gilscope.model.gil import GilObservation
 from gilscope.model.kinds import Kind
 from support.tracing.trace import looked_after, observation_of
 
@@ -81,7 +81,7 @@ def _waiter(threads: int, interpreters: int) -> Iterator[_Waiter]:
             process.kill()
 
 
-def _stretches(seen: Observation, *, found: bool) -> int:
+def _stretches(seen: GilObservation, *, found: bool) -> int:
     """Return how many parts of waits after a sleep began in the function, or where nobody knows.
 
     A wait has a part for each holder that it was seen to wait for.
@@ -111,7 +111,7 @@ def _stretches(seen: Observation, *, found: bool) -> int:
         (125, 0),
     ],
 )
-def test_waiter_is_found_at_once(threads: int, interpreters: int, tracer: Tracer) -> None:
+def test_waiter_is_found_at_once(threads: int, interpreters: int, tracer: GilAccount) -> None:
     """
     All waits of the last thread of the list are known, from the first one on.
     """
@@ -125,7 +125,7 @@ def test_waiter_is_found_at_once(threads: int, interpreters: int, tracer: Tracer
     assert 0 == _stretches(seen, found=False)
 
 
-def test_waiter_far_down_the_list_is_found_with_a_later_wait(tracer: Tracer) -> None:
+def test_waiter_far_down_the_list_is_found_with_a_later_wait(tracer: GilAccount) -> None:
     """
     A search of 400 threads goes on from wait to wait, and what it has found is known from then on.
     """

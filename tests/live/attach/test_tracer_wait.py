@@ -7,7 +7,7 @@ from typing import Self
 import pytest
 
 from accuracy.truth import started
-from gilscope.gil.tracing.tracer import Tracer
+from gilscope.gil.tracing.account import GilAccount
 from support.tracing.trace import looked_after, observation_of
 
 pytestmark = pytest.mark.live
@@ -59,7 +59,7 @@ class _Steps:
         assert self._process.stdout.readline()
 
 
-def test_where_nothing_happens_the_wait_is_as_long_as_it_may_be(tracer: Tracer) -> None:
+def test_where_nothing_happens_the_wait_is_as_long_as_it_may_be(tracer: GilAccount) -> None:
     """
     A process that is traced and rests is no reason to end it.
     """
@@ -74,7 +74,7 @@ def test_where_nothing_happens_the_wait_is_as_long_as_it_may_be(tracer: Tracer) 
     assert _LONG_S <= took_s
 
 
-def test_new_stacks_are_read_while_nothing_else_happens(tracer: Tracer) -> None:
+def test_new_stacks_are_read_while_nothing_else_happens(tracer: GilAccount) -> None:
     """
     Without any tick, so that the code which they stand for has no time to go.
     """

@@ -8,8 +8,9 @@ import pytest
 from accuracy.truth import known_waits, started
 from gilscope.elf.image import ElfImage
 from gilscope.gil.target import Target, inspect
-from gilscope.gil.tracing import tracer as tracer_module
-from gilscope.gil.tracing.tracer import Tracer
+from gilscope.gil.tracing import account as tracer_module
+from gilscope.gil.tracing.account import GilAccount
+from gilscope.process.view import view_of
 from gilscope.runtimes.cpython.sites.cache import SiteCache
 from gilscope.runtimes.cpython.sites.model import PausePoint
 from support.tracing.bpf_tables import held_of
@@ -33,13 +34,13 @@ def _with_wrong_waits(target: Target, cache: SiteCache) -> None:
     cache.store(image, replace(target.sites, waits=wrong))
 
 
-def test_wrong_site_gives_no_numbers(tracer: Tracer) -> None:
+def test_wrong_site_gives_no_numbers(tracer: GilAccount) -> None:
     """
     A probe that is not at a wait for the GIL is noticed at its first event: a reason, no numbers.
     """
     with started([_PYTHON], "exact_count.py") as workload:
-        _with_wrong_waits(inspect(workload.pid, tracer.cache), tracer.cache)
-        only_sites = Tracer(tracer.probe, tracer.cache, method="sites")
+        _with_wrong_waits(inspect(view_of(workload.pid), tracer.cache), tracer.cache)
+        only_sites = GilAccount(tracer.probe, tracer.cache, method="sites")
         target = only_sites.attach(workload.pid)
         with looked_after(only_sites):
             workload.run()
@@ -54,13 +55,13 @@ def test_wrong_site_gives_no_numbers(tracer: Tracer) -> None:
         only_sites.drop(workload.pid)
 
 
-def test_wrong_site_is_replaced_by_the_other_method(tracer: Tracer) -> None:
+def test_wrong_site_is_replaced_by_the_other_method(tracer: GilAccount) -> None:
     """
     Where the sites fail their check and libc may be probed, its numbers are shown, and are right.
     """
     arguments = ("known_waits.py", "--seconds", "2", "--threads", "hog,spinner")
     with started([_PYTHON], *arguments) as workload:
-        _with_wrong_waits(inspect(workload.pid, tracer.cache), tracer.cache)
+        _with_wrong_waits(inspect(view_of(workload.pid), tracer.cache), tracer.cache)
         tracer.attach(workload.pid)
         with looked_after(tracer):
             truth = known_waits(workload.run())
@@ -76,7 +77,7 @@ def test_wrong_site_is_replaced_by_the_other_method(tracer: Tracer) -> None:
 
 
 def test_lock_that_looks_like_a_gil_gives_no_numbers(
-    tracer: Tracer, monkeypatch: pytest.MonkeyPatch
+    tracer: GilAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
     Waits on something with all signs of a GIL, but not one of the interpreter's, are not believed.
@@ -84,7 +85,7 @@ def test_lock_that_looks_like_a_gil_gives_no_numbers(
 
     def inspect_libc(pid: int, cache: SiteCache, *, method: str) -> Target:
         assert "sites" == method
-        target = inspect(pid, cache, method="libc")
+        target = inspect(view_of(pid), cache, method="libc")
         points = tuple(
             replace(point, program="on_wait")
             for point in target.hookpoints
@@ -94,7 +95,7 @@ def test_lock_that_looks_like_a_gil_gives_no_numbers(
         return replace(target, hookpoints=points, process=process)
 
     monkeypatch.setattr(tracer_module, "inspect", inspect_libc)
-    only_sites = Tracer(tracer.probe, tracer.cache, method="sites")
+    only_sites = GilAccount(tracer.probe, tracer.cache, method="sites")
     with started([_PYTHON], "foreign_condvars.py", "--seconds", "0.5") as workload:
         only_sites.attach(workload.pid)
         with looked_after(only_sites):
@@ -108,12 +109,12 @@ def test_lock_that_looks_like_a_gil_gives_no_numbers(
     assert () == observation.totals.gils
 
 
-def test_damaged_cache_is_not_believed(tracer: Tracer, tmp_path: Path) -> None:
+def test_damaged_cache_is_not_believed(tracer: GilAccount, tmp_path: Path) -> None:
     """
     Sites that are not what was remembered are looked for again.
     """
     with started([_PYTHON], "exact_count.py") as workload:
-        sites = inspect(workload.pid, tracer.cache).sites
+        sites = inspect(view_of(workload.pid), tracer.cache).sites
         assert sites is not None
         (entry,) = (tmp_path / "sites").iterdir()
         good, offset = entry.read_text(), sites.waits[0].call.offset

@@ -17,8 +17,8 @@ from gilscope.bpf.features import Features
 from gilscope.gil.probes import blame_maps
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.program import Limits, begin_loading
-from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Edge, Observation, Tally
+from gilscope.gil.tracing.account import GilAccount
+from gilscope.model.gil import Edge, GilObservation, Tally
 from gilscope.model.histogram import total
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack, StackState
@@ -97,20 +97,20 @@ def _rounds() -> Iterator[_Rounds]:
 
 
 @contextmanager
-def _tracer(folder: Path, limits: Limits, features: Features | None = None) -> Iterator[Tracer]:
+def _tracer(folder: Path, limits: Limits, features: Features | None = None) -> Iterator[GilAccount]:
     loading = begin_loading(limits=limits, features=features)
     with GilProbe(loading, features=features) as probe:
-        tracer = Tracer(probe, SiteCache(folder))
+        tracer = GilAccount(probe, SiteCache(folder))
         yield tracer
         tracer.close()
 
 
-def _final(tracer: Tracer, pid: int) -> Observation:
+def _final(tracer: GilAccount, pid: int) -> GilObservation:
     (seen,) = [each for each in tracer.observe(is_final=True) if each.process.pid == pid]
     return seen
 
 
-def _lost_by_kind(observation: Observation) -> dict[Kind, int]:
+def _lost_by_kind(observation: GilObservation) -> dict[Kind, int]:
     by_kind = dict.fromkeys(Kind, 0)
     for thread in observation.totals.threads:
         for kind, tally in thread.lost.items():
@@ -118,7 +118,7 @@ def _lost_by_kind(observation: Observation) -> dict[Kind, int]:
     return by_kind
 
 
-def _blamed_by_kind(observation: Observation) -> dict[Kind, int]:
+def _blamed_by_kind(observation: GilObservation) -> dict[Kind, int]:
     by_kind = dict.fromkeys(Kind, 0)
     for edge in observation.totals.edges:
         by_kind[edge.kind] += edge.lost.ns
@@ -136,7 +136,7 @@ def _depths(edges: tuple[Edge, ...]) -> set[int]:
     }
 
 
-def _figures(observation: Observation) -> dict[tuple[Kind, Stack, Stack], Tally]:
+def _figures(observation: GilObservation) -> dict[tuple[Kind, Stack, Stack], Tally]:
     return {(edge.kind, edge.waiter, edge.holder): edge.lost for edge in observation.totals.edges}
 
 
@@ -151,7 +151,7 @@ def _ran_back(
     ]
 
 
-def _look_until(done: Callable[[], bool], tracer: Tracer, pid: int) -> Observation:
+def _look_until(done: Callable[[], bool], tracer: GilAccount, pid: int) -> GilObservation:
     """Look again and again, and assert that no figure runs back; return what was seen last."""
     seen = observation_of(tracer, pid)
     until = time.monotonic() + 60
@@ -320,7 +320,7 @@ def test_holder_that_lets_go_soon_enough_is_no_slow_drop(tmp_path: Path) -> None
     Only who takes longer than the threshold is noted, though all requests are counted.
     """
     with GilProbe(slow_drop_ns=10_000_000_000) as probe:
-        tracer = Tracer(probe, SiteCache(tmp_path))
+        tracer = GilAccount(probe, SiteCache(tmp_path))
         with started([_PYTHON], "exact_count.py") as workload:
             tracer.attach(workload.pid)
             with looked_after(tracer):
@@ -335,7 +335,7 @@ def test_holder_that_lets_go_soon_enough_is_no_slow_drop(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["pyenv-3.8", "pyenv-3.10", "pyenv-3.13"])
-def test_both_ends_in_a_pid_namespace(name: str, tracer: Tracer) -> None:
+def test_both_ends_in_a_pid_namespace(name: str, tracer: GilAccount) -> None:
     """
     Stacks are found though the interpreter knows its threads by other ids than the kernel here.
     """
@@ -368,7 +368,7 @@ def _is_first_with(mark: str, pid: int) -> bool:
         return False
 
 
-def test_process_that_replaces_its_program(tracer: Tracer) -> None:
+def test_process_that_replaces_its_program(tracer: GilAccount) -> None:
     """
     Nothing that the first program was blamed for counts for the second, whose names are its own.
     """

@@ -8,8 +8,9 @@ import pytest
 from accuracy.truth import exact_counts, started
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.target import inspect
-from gilscope.gil.tracing.tracer import Tracer
+from gilscope.gil.tracing.account import GilAccount
 from gilscope.process import procfs
+from gilscope.process.view import view_of
 from gilscope.runtimes.cpython.sites.cache import SiteCache
 from support.commands.gilscope import eventually, gilscope_started
 from support.interpreters.builds import build
@@ -23,12 +24,12 @@ _PYTHON = "/usr/bin/python3.11"
 _TRACING = "Tracing the GIL of"
 
 
-def test_two_agents_on_one_process_are_both_right(tracer: Tracer, tmp_path: Path) -> None:
+def test_two_agents_on_one_process_are_both_right(tracer: GilAccount, tmp_path: Path) -> None:
     """
     Probes of a second agent at the same places change nothing for the first.
     """
     with GilProbe() as other_probe, started([_PYTHON], "exact_count.py") as workload:
-        other = Tracer(other_probe, SiteCache(tmp_path / "other"))
+        other = GilAccount(other_probe, SiteCache(tmp_path / "other"))
         tracer.attach(workload.pid)
         other.attach(workload.pid)
         with looked_after(tracer), looked_after(other):
@@ -36,7 +37,7 @@ def test_two_agents_on_one_process_are_both_right(tracer: Tracer, tmp_path: Path
         observations = [observation_of(each, workload.pid) for each in (tracer, other)]
         other.close()
         # The second one's end does not take the first one's probes.
-        assert BREAKPOINT == text_of(inspect(workload.pid, tracer.cache))
+        assert BREAKPOINT == text_of(inspect(view_of(workload.pid), tracer.cache))
 
     assert [23, 23] == [thread_of(seen, truth.waiter.tid).waits for seen in observations]
     assert [{}, {}] == [missed_events(seen) for seen in observations]
@@ -44,12 +45,12 @@ def test_two_agents_on_one_process_are_both_right(tracer: Tracer, tmp_path: Path
 
 @pytest.mark.beside_others
 @pytest.mark.parametrize("name", ["debian-3.11", "pyenv-3.12"])
-def test_probes_are_gone_after_the_agent_was_killed(name: str, tracer: Tracer) -> None:
+def test_probes_are_gone_after_the_agent_was_killed(name: str, tracer: GilAccount) -> None:
     """
     After SIGKILL of the agent the target's code is as in the file, and it works on.
     """
     with started(command_of(build(name)), "exact_count.py") as workload:
-        target = inspect(workload.pid, tracer.cache)
+        target = inspect(view_of(workload.pid), tracer.cache)
         with gilscope_started("record", "-p", str(workload.pid)) as command:
             command.says(_TRACING)
             assert BREAKPOINT == text_of(target)

@@ -16,7 +16,7 @@ import pytest
 from accuracy.truth import started
 from gilscope.errors import NotPython
 from gilscope.gil.probes.probe import GilProbe
-from gilscope.gil.tracing.tracer import Tracer
+from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.histogram import total
 from gilscope.process import procfs
 from gilscope.runtimes.cpython.sites.cache import SiteCache
@@ -55,7 +55,7 @@ def test_process_that_ends_while_it_is_attached(
     """
     Whenever it ends, attaching succeeds or says that it ended, and leaves nothing behind.
     """
-    tracer = Tracer(probe, SiteCache(tmp_path), method=method)
+    tracer = GilAccount(probe, SiteCache(tmp_path), method=method)
     before = _settled_descriptors(probe)
     for number in range(24):
         with _idle() as process:
@@ -99,7 +99,7 @@ def test_nothing_is_left_open_after_many_processes(probe: GilProbe, tmp_path: Pa
     """
     Attaching and dropping process after process leaves as many descriptors open as there were.
     """
-    tracer = Tracer(probe, SiteCache(tmp_path))
+    tracer = GilAccount(probe, SiteCache(tmp_path))
     before = _settled_descriptors(probe)
     for _ in range(5):
         with _idle() as process:
@@ -111,7 +111,7 @@ def test_nothing_is_left_open_after_many_processes(probe: GilProbe, tmp_path: Pa
     eventually(lambda: _descriptors() == before, within_s=10)
 
 
-def test_old_probes_are_out_before_new_ones_count(tracer: Tracer) -> None:
+def test_old_probes_are_out_before_new_ones_count(tracer: GilAccount) -> None:
     """
     A process that is attached again waits until nothing of the first attachment is in it.
     """
@@ -132,7 +132,7 @@ def test_old_probes_are_out_before_new_ones_count(tracer: Tracer) -> None:
         assert (process.pid,) == tracer.pids
 
 
-def test_wait_that_never_ends_is_counted_up_to_the_threads_death(tracer: Tracer) -> None:
+def test_wait_that_never_ends_is_counted_up_to_the_threads_death(tracer: GilAccount) -> None:
     """
     A target killed while a thread waits: that wait is counted to the end, and called abandoned.
     """
@@ -160,7 +160,7 @@ def test_wait_that_never_ends_is_counted_up_to_the_threads_death(tracer: Tracer)
     assert sum(thread.waits for thread in first.totals.threads) == total(gil.waits.values()).count
 
 
-def _waiting_ns(tracer: Tracer, pid: int, tid: int) -> int:
+def _waiting_ns(tracer: GilAccount, pid: int, tid: int) -> int:
     threads = observation_of(tracer, pid).totals.threads
     return sum(thread.waiting_ns for thread in threads if thread.tid == tid)
 
@@ -178,7 +178,9 @@ sys.stdin.readline()
 
 
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
-def test_interpreter_that_ends_while_threads_wait(interpreter: Interpreter, tracer: Tracer) -> None:
+def test_interpreter_that_ends_while_threads_wait(
+    interpreter: Interpreter, tracer: GilAccount
+) -> None:
     """
     At its end Python leaves waiting threads behind, each version in its way; all adds up.
     """
@@ -230,7 +232,7 @@ def _put_a_copy_there(file: Path) -> None:
 @pytest.mark.parametrize("replace_file", [_unlink, _put_another_there, _put_a_copy_there])
 @pytest.mark.parametrize("kind", ["static", "shared"])
 def test_interpreter_that_was_replaced_on_disk(
-    kind: str, replace_file: Callable[[Path], None], tracer: Tracer, tmp_path: Path
+    kind: str, replace_file: Callable[[Path], None], tracer: GilAccount, tmp_path: Path
 ) -> None:
     """
     A process goes on with the file that it was started from, and that is the one to trace.
@@ -254,7 +256,7 @@ def test_interpreter_that_was_replaced_on_disk(
 # Processes that multiply or change.
 
 
-def test_fork_of_a_traced_process_is_unharmed_and_not_counted(tracer: Tracer) -> None:
+def test_fork_of_a_traced_process_is_unharmed_and_not_counted(tracer: GilAccount) -> None:
     """
     A child that contends at the same addresses adds nothing to its parent's numbers.
     """
@@ -302,7 +304,7 @@ def test_fork_of_a_served_process_has_numbers_of_its_own() -> None:
     assert "Fight._fighter" in roles[child]
 
 
-def test_exec_is_not_counted_before_the_agent_knows_of_it(tracer: Tracer) -> None:
+def test_exec_is_not_counted_before_the_agent_knows_of_it(tracer: GilAccount) -> None:
     """
     From the exec on, nothing of the new program gets into the tables, though it is the same file.
     """
@@ -316,5 +318,7 @@ def test_exec_is_not_counted_before_the_agent_knows_of_it(tracer: Tracer) -> Non
 
         assert after_exec == after_fight
         assert [workload.pid] == tracer.tick()
-        assert (workload.pid,) == tracer.ended_pids
+        assert [(workload.pid, True)] == [
+            (seen.process.pid, seen.ended) for seen in tracer.observe()
+        ]
         assert 0 == workload.finish()

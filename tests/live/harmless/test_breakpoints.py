@@ -8,10 +8,10 @@ import pytest
 
 from accuracy.truth import Workload, started
 from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.tracing.account import GilAccount
 from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.gil.tracing.process import AttachedProcess
-from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Observation
+from gilscope.model.gil import GilObservation
 from gilscope.model.kinds import Mode
 from gilscope.runtimes.cpython.sites.cache import SiteCache
 from support.commands.gilscope import eventually
@@ -35,7 +35,7 @@ def _changes(workload: Workload, how: str) -> None:
     workload.answer()
 
 
-def _is_counted(seen: Observation, waits: int) -> bool:
+def _is_counted(seen: GilObservation, waits: int) -> bool:
     return bool(seen.invalid) or waits_of(seen) > waits
 
 
@@ -47,7 +47,7 @@ def test_probes_that_have_gone_are_put_in_once_more(
     """
     The figures begin anew, the loss is counted, and what is told then is right.
     """
-    tracer = Tracer(probe, SiteCache(tmp_path), plan=ObservationPlan(mode))
+    tracer = GilAccount(probe, SiteCache(tmp_path), plan=ObservationPlan(mode))
     with started(command_of(interpreter), "code_changer.py") as workload:
         target = tracer.attach(workload.pid)
         eventually(lambda: waits_of(observation_of(tracer, workload.pid)) > 3)
@@ -76,7 +76,7 @@ def test_probes_that_go_again_are_not_believed_any_more(
     """
     A program that writes over its code all the time is named, and shows nothing.
     """
-    tracer = Tracer(probe, SiteCache(tmp_path), method="sites")
+    tracer = GilAccount(probe, SiteCache(tmp_path), method="sites")
     with started(command_of(interpreter), "code_changer.py") as workload:
         target = tracer.attach(workload.pid)
         _changes(workload, "overwrite")
@@ -107,7 +107,7 @@ def test_probes_that_go_with_their_keeper_are_not_put_down_to_the_process(
         os.kill(probe.keeper_pid, signal.SIGKILL)
         return eventually(lambda: look(traced))
 
-    tracer = Tracer(probe, SiteCache(tmp_path))
+    tracer = GilAccount(probe, SiteCache(tmp_path))
     with started(command_of(build("debian-3.11")), "code_changer.py") as workload:
         tracer.attach(workload.pid)
         for _ in range(2):
@@ -123,7 +123,7 @@ def test_a_process_without_its_main_thread_is_not_believed(probe: GilProbe, tmp_
     """
     The kernel knows a process by its main thread: it takes the probes out when it next has to look.
     """
-    tracer = Tracer(probe, SiteCache(tmp_path), method="sites")
+    tracer = GilAccount(probe, SiteCache(tmp_path), method="sites")
     command = command_of(build("debian-3.11"))
     with started(command, "code_changer.py") as workload:
         target = tracer.attach(workload.pid)

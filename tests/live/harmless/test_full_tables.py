@@ -9,7 +9,7 @@ from accuracy.truth import exact_counts, started, thread_truths
 from gilscope.bpf.probe import Probe
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.program import Limits, begin_loading
-from gilscope.gil.tracing.tracer import Tracer
+from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.histogram import total
 from gilscope.model.kinds import Kind
 from gilscope.process import procfs
@@ -30,7 +30,7 @@ def test_full_table_is_said_and_the_rest_is_right(tmp_path: Path) -> None:
     With room for four threads, four are counted exactly, and the loss of others has its reason.
     """
     with GilProbe(begin_loading(limits=Limits(threads=4))) as probe:
-        tracer = Tracer(probe, SiteCache(tmp_path))
+        tracer = GilAccount(probe, SiteCache(tmp_path))
         with started(
             [_PYTHON], "many_threads.py", "--threads", "40", "--waiters", "30"
         ) as workload:
@@ -58,7 +58,7 @@ def test_full_table_of_locks_is_said(tmp_path: Path) -> None:
     A process whose lock finds no room is reported with no waits, and with their loss.
     """
     with GilProbe(begin_loading(limits=Limits(gils=1))) as probe:
-        tracer = Tracer(probe, SiteCache(tmp_path))
+        tracer = GilAccount(probe, SiteCache(tmp_path))
         with (
             started([_PYTHON], "exact_count.py") as first,
             started([_PYTHON], "exact_count.py") as second,
@@ -84,7 +84,7 @@ def test_process_that_fills_its_share_of_a_table_leaves_room_for_others(tmp_path
     """
     limits = Limits(threads=20, threads_of_process=8)
     with GilProbe(begin_loading(limits=limits)) as probe:
-        tracer = Tracer(probe, SiteCache(tmp_path))
+        tracer = GilAccount(probe, SiteCache(tmp_path))
         with (
             started([_PYTHON], "many_threads.py", "--threads", "40", "--waiters", "30") as hostile,
             started([_PYTHON], "exact_count.py") as victim,
@@ -115,7 +115,7 @@ def test_what_has_left_a_table_may_come_again(tmp_path: Path) -> None:
     """
     limits = Limits(threads_of_process=16)
     with GilProbe(begin_loading(limits=limits)) as probe:
-        tracer = Tracer(probe, SiteCache(tmp_path))
+        tracer = GilAccount(probe, SiteCache(tmp_path))
         command = [_PYTHON, "-c", _SHORT_THREADS_BY_TURNS]
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -164,7 +164,7 @@ def test_process_that_cannot_be_looked_after_costs_no_other(
     """
     Whatever fails at one process: it loses its credit, with the reason, and the rest goes on.
     """
-    tracer = Tracer(probe, SiteCache(tmp_path), method="sites")
+    tracer = GilAccount(probe, SiteCache(tmp_path), method="sites")
     read_wanted = RoleReader.read_wanted
     with (
         started([_PYTHON], "exact_count.py") as first,
@@ -219,8 +219,8 @@ def test_short_lived_threads_leave_their_numbers_and_nothing_else(
     """
     with GilProbe() as other_probe:
         tracers = (
-            Tracer(probe, SiteCache(tmp_path)),
-            Tracer(other_probe, SiteCache(tmp_path), keep_threads=False),
+            GilAccount(probe, SiteCache(tmp_path)),
+            GilAccount(other_probe, SiteCache(tmp_path), keep_threads=False),
         )
         command = [_PYTHON, "-c", _SHORT_THREADS]
         with subprocess.Popen(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from accuracy.truth import started
-from gilscope.gil.tracing.tracer import Tracer
+from gilscope.gil.tracing.account import GilAccount
 from gilscope.process.files import mapped_file, regular_file
 from support.commands.doctor import with_only
 from support.commands.gilscope import eventually, gilscope
@@ -168,7 +168,7 @@ def test_a_file_that_is_cut_as_soon_as_it_is_opened(folder: Path, opens: int) ->
         eventually(lambda: 200 == agent.get("/healthz").status)
 
 
-def test_a_copy_that_is_mounted_over_the_interpreter(tracer: Tracer, tmp_path: Path) -> None:
+def test_a_copy_that_is_mounted_over_the_interpreter(tracer: GilAccount, tmp_path: Path) -> None:
     """
     The file that runs is traced, not the one under its name.
     """
@@ -188,7 +188,7 @@ def test_a_copy_that_is_mounted_over_the_interpreter(tracer: Tracer, tmp_path: P
     "name", ["a\nb", "a\\012b", "a\rb", "a\u2028b", 'it\'s "$(id)" `x`', "x" * 200]
 )
 def test_an_interpreter_in_a_folder_with_an_odd_name(
-    name: str, tracer: Tracer, tmp_path: Path
+    name: str, tracer: GilAccount, tmp_path: Path
 ) -> None:
     """
     It is traced, also by an agent that may not follow the kernel's own links.

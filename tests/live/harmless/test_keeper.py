@@ -19,6 +19,7 @@ from gilscope.gil.target import Hookpoint, Target, inspect
 from gilscope.process import procfs
 from gilscope.process.breakpoints import addresses_of, first_missing
 from gilscope.process.memory import ProcessMemory
+from gilscope.process.view import view_of
 from gilscope.runtimes.cpython.sites.cache import SiteCache
 from support.commands.gilscope import Gilscope, environment, eventually, gilscope_started
 
@@ -76,7 +77,7 @@ def _keeper_of(agent: Gilscope) -> int:
 @contextmanager
 def _recorded(workload: Workload, cache: SiteCache) -> Iterator[tuple[Gilscope, Target]]:
     """Record *workload* in full mode, and yield when all probes are in place."""
-    target = inspect(workload.pid, cache)
+    target = inspect(view_of(workload.pid), cache)
     arguments = ("record", "-p", str(workload.pid), "--mode", "full", "--format", "json")
     with gilscope_started(*arguments) as agent:
         agent.says("Tracing the GIL of")
@@ -91,7 +92,7 @@ def test_no_breakpoint_stays_when_the_agent_is_killed_between_windows(tmp_path: 
     SIGKILL at any moment of putting probes in or taking them out: all go, each time.
     """
     with started([_PYTHON], "code_changer.py") as workload:
-        target = inspect(workload.pid, SiteCache(tmp_path))
+        target = inspect(view_of(workload.pid), SiteCache(tmp_path))
         points = (*target.acquires, *target.releases)
         offsets = [str(point.offset) for point in points]
         path = target.file.path.replace("/self/", f"/{os.getpid()}/")

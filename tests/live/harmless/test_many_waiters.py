@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.gil.probes.probe import GilProbe
-from gilscope.gil.tracing.tracer import Tracer
+from gilscope.gil.tracing.account import GilAccount
 from gilscope.runtimes.cpython.sites.cache import SiteCache
 from support.commands.gilscope import eventually
 from support.tracing.observations import waits_of
@@ -40,7 +40,7 @@ def test_all_but_one_of_five_hundred_threads_wait(probe: GilProbe, tmp_path: Pat
     """
     One holds the GIL at any time, so that 499 seconds are lost in a second, or 500 in a switch.
     """
-    tracer = Tracer(probe, SiteCache(tmp_path))
+    tracer = GilAccount(probe, SiteCache(tmp_path))
     with subprocess.Popen(
         ["/usr/bin/python3.11", "-c", _PROGRAM],
         stdin=subprocess.PIPE,

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.transactions.tracer import StmTracer
+from gilscope.process.view import view_of
+from gilscope.transactions.account import TransactionAccount
 from support.commands.gilscope import eventually
 from support.tracing.breakpoints import breakpoints, stm_target
 from support.tracing.transactions import ITM, built, running
@@ -17,8 +18,8 @@ def test_a_forked_child_runs_free_of_breakpoints(tmp_path: Path) -> None:
     It has its parent's memory, but nobody traces it; its parent stays traced.
     """
     with running(built(tmp_path, "itm_changer", ITM["shared"])) as program:
-        tracer, target = StmTracer(), stm_target(program.pid)
-        tracer.attach(target)
+        tracer, target = TransactionAccount(), stm_target(program.pid)
+        tracer.attach(target, view_of(program.pid))
         for _ in range(3):
             child = int(program.tell("fork"))
             # From here on nothing is put in any more, only taken out.
@@ -39,8 +40,8 @@ def test_probes_that_have_gone_are_noticed(tmp_path: Path) -> None:
     A program that drops its code shows no transactions any more, and it is said why.
     """
     with running(built(tmp_path, "itm_changer", ITM["shared"])) as program:
-        tracer, target = StmTracer(), stm_target(program.pid)
-        tracer.attach(target)
+        tracer, target = TransactionAccount(), stm_target(program.pid)
+        tracer.attach(target, view_of(program.pid))
         assert [""] == [seen.invalid for seen in tracer.observe()]
         assert "0" == program.tell("drop")
         assert 0 == breakpoints(target)

@@ -14,8 +14,8 @@ import pytest
 from accuracy.truth import Workload, spoken_to, started
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.target import Target
-from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Observation
+from gilscope.gil.tracing.account import GilAccount
+from gilscope.model.gil import GilObservation
 from gilscope.process.breakpoints import addresses_of
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.procfs import read_maps
@@ -75,7 +75,7 @@ def _put_page(workload: Workload, address: int) -> None:
     eventually(lambda: any("hangs" in each.path for each in read_maps(workload.pid)))
 
 
-def _is_refused(observation: Observation) -> bool:
+def _is_refused(observation: GilObservation) -> bool:
     return observation.invalid.startswith("its memory does not answer")
 
 
@@ -88,7 +88,7 @@ def test_memory_that_does_not_answer_costs_nobody_else_anything(
     """
     folder = tmp_path / "mount"
     folder.mkdir()
-    tracer = Tracer(probe, SiteCache(tmp_path))
+    tracer = GilAccount(probe, SiteCache(tmp_path))
     with (
         started([_PYTHON], "exact_count.py") as other,
         spoken_to([_PYTHON, "-c", _TARGET, str(folder / FILE)]) as workload,

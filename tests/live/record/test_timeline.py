@@ -10,9 +10,9 @@ import pytest
 from accuracy.truth import known_waits, started
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.program import Limits, begin_loading
+from gilscope.gil.tracing.account import GilAccount
 from gilscope.gil.tracing.hold_windows import ObservationPlan
-from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Observation, Tally
+from gilscope.model.gil import GilObservation, Tally
 from gilscope.model.kinds import Kind, Mode
 from gilscope.model.timeline import Timeline
 from support.commands.gilscope import eventually
@@ -40,7 +40,7 @@ def sending() -> Iterator[GilProbe]:
         yield loaded
 
 
-def _timeline(tracer: Tracer, pid: int) -> Timeline:
+def _timeline(tracer: GilAccount, pid: int) -> Timeline:
     timeline = tracer.timeline(pid)
     assert timeline is not None
     return timeline
@@ -74,7 +74,7 @@ def _overlaps(timeline: Timeline) -> list[tuple[int, int, int]]:
     ]
 
 
-def _counted(observation: Observation) -> int:
+def _counted(observation: GilObservation) -> int:
     """Return how many waits and holds the totals know of."""
     holds = sum(held_by(thread).count for thread in observation.totals.threads)
     return waits_of(observation) + holds
@@ -218,13 +218,13 @@ def test_what_goes_on_is_drawn_up_to_the_end(sending: GilProbe, tmp_path: Path) 
     assert hold.began_ns < wait.began_ns
 
 
-def _with_a_waiter(tracer: Tracer, pid: int) -> list[tuple[Observation, Timeline]]:
+def _with_a_waiter(tracer: GilAccount, pid: int) -> list[tuple[GilObservation, Timeline]]:
     observation = observation_of(tracer, pid)
     waiting = [thread for thread in observation.totals.threads if thread.waiting_ns > 10_000_000]
     return [(observation, _timeline(tracer, pid))] if waiting else []
 
 
-def test_nothing_is_sent_unless_it_was_asked_for(tracer: Tracer) -> None:
+def test_nothing_is_sent_unless_it_was_asked_for(tracer: GilAccount) -> None:
     """
     Then there is no timeline, rather than an empty one.
     """

@@ -11,9 +11,10 @@ from accuracy.truth import started
 from gilscope.bpf.info import enable_run_statistics
 from gilscope.discovery.agent_stats import AgentReader
 from gilscope.gil.probes.probe import GilProbe
-from gilscope.gil.tracing.tracer import Tracer
+from gilscope.gil.tracing.account import GilAccount
 from gilscope.process.cpu_time import process_cpu_ns
 from gilscope.system.memory_usage import read_own_memory
+from gilscope.tracing.tracer import Tracer
 from support.tracing.hold_windows import held_by, tracing
 from support.tracing.trace import looked_after, observation_of
 
@@ -23,7 +24,7 @@ _PYTHON = "/usr/bin/python3"
 
 
 @pytest.fixture
-def tracer(probe: GilProbe, tmp_path: Path) -> Iterator[Tracer]:
+def tracer(probe: GilProbe, tmp_path: Path) -> Iterator[GilAccount]:
     """A tracer in full mode."""
     with tracing(probe, tmp_path) as made:
         yield made
@@ -37,13 +38,13 @@ def counting() -> Iterator[None]:
     os.close(switch)
 
 
-def _reader(tracer: Tracer, setting: Path, value: str) -> AgentReader:
+def _reader(tracer: GilAccount, setting: Path, value: str) -> AgentReader:
     setting.write_text(value)
-    return AgentReader(tracer, time.monotonic_ns(), setting)
+    return AgentReader(Tracer(tracer), time.monotonic_ns(), setting)
 
 
 def test_traps_are_those_of_all_processes_also_of_dropped_ones(
-    tracer: Tracer, tmp_path: Path
+    tracer: GilAccount, tmp_path: Path
 ) -> None:
     """
     The total does not fall when a process goes.
@@ -64,7 +65,7 @@ def test_traps_are_those_of_all_processes_also_of_dropped_ones(
 
 
 @pytest.mark.usefixtures("counting")
-def test_programs_have_run_for_every_hold(tracer: Tracer, tmp_path: Path) -> None:
+def test_programs_have_run_for_every_hold(tracer: GilAccount, tmp_path: Path) -> None:
     """
     Where the kernel counts, runs of the release program are at least as many as holds ended.
     """
@@ -84,17 +85,17 @@ def test_programs_have_run_for_every_hold(tracer: Tracer, tmp_path: Path) -> Non
     assert after["on_release"].run_time_ns > before["on_release"].run_time_ns
 
 
-def test_programs_are_not_shown_while_nobody_counts(tracer: Tracer, tmp_path: Path) -> None:
+def test_programs_are_not_shown_while_nobody_counts(tracer: GilAccount, tmp_path: Path) -> None:
     """
     Zeros would say that nothing runs; so would a kernel without the setting.
     """
     off = _reader(tracer, tmp_path / "setting", "0\n")
-    absent = AgentReader(tracer, 0, tmp_path / "nothing")
+    absent = AgentReader(Tracer(tracer), 0, tmp_path / "nothing")
 
     assert ((), ()) == (off.read().program_runs, absent.read().program_runs)
 
 
-def test_tables_show_what_is_in_them(tracer: Tracer, tmp_path: Path) -> None:
+def test_tables_show_what_is_in_them(tracer: GilAccount, tmp_path: Path) -> None:
     """
     One process with one lock and a few threads; every table and the ring take kernel memory.
     """
@@ -119,7 +120,7 @@ def test_tables_show_what_is_in_them(tracer: Tracer, tmp_path: Path) -> None:
             assert table.entries < table.capacity
 
 
-def test_memory_and_time_are_the_agents_own(tracer: Tracer, tmp_path: Path) -> None:
+def test_memory_and_time_are_the_agents_own(tracer: GilAccount, tmp_path: Path) -> None:
     """
     As /proc and the clock tell, of the agent and of the process that holds its probes.
     """

@@ -6,17 +6,21 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from accuracy.truth import started
 from gilscope.discovery import scanner
-from gilscope.discovery.scanner import Discovery, choose_matching, choose_pids
+from gilscope.discovery.scanner import Scanner
+from gilscope.discovery.selection import Choice, choose_matching, choose_pids
 from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.tracing.account import GilAccount
 from gilscope.gil.tracing.process import AttachedProcess
-from gilscope.gil.tracing.tracer import Tracer
+from gilscope.model.gil import GilObservation
 from gilscope.runtimes.cpython.sites.cache import SiteCache
+from gilscope.tracing.tracer import Tracer
 from support.commands.gilscope import eventually, gilscope
 from support.commands.serve import Scrape, Service, serving
 from support.interpreters.builds import build
@@ -241,16 +245,32 @@ def test_process_that_ends_keeps_its_last_figures_for_a_while(service: Service, 
             assert value == second.counters()[series]
 
 
+@dataclass(frozen=True)
+class _Discovery:
+    """A scanner and a tracer, driven by hand."""
+
+    scanner: Scanner
+    tracer: Tracer
+
+    def tick(self) -> None:
+        self.scanner.note_executed(self.tracer.tick())
+        self.scanner.scan()
+
+    def observe(self) -> list[GilObservation]:
+        return [seen.gil for seen in self.tracer.observe() if seen.gil is not None]
+
+
 @contextmanager
 def _discovery(
-    probe: GilProbe, folder: Path, is_wanted: scanner.Choice, pids: Sequence[int] = ()
-) -> Iterator[tuple[Discovery, Tracer]]:
-    tracer = Tracer(probe, SiteCache(folder), keep_threads=False)
+    probe: GilProbe, folder: Path, is_wanted: Choice, pids: Sequence[int] = ()
+) -> Iterator[tuple[_Discovery, GilAccount]]:
+    gils = GilAccount(probe, SiteCache(folder), keep_threads=False)
+    tracer = Tracer(gils)
     try:
-        yield Discovery(tracer, is_wanted, pids, "", ended_kept_s=0.0), tracer
+        yield _Discovery(Scanner(tracer, is_wanted, pids, ended_kept_s=0.0), tracer), gils
     finally:
-        for pid in (*tracer.pids, *tracer.ended_pids):
-            tracer.drop(pid)
+        tracer.close()
+        tracer.drop_ended(0, set())
 
 
 def test_process_that_ended_leaves_the_kernels_tables(probe: GilProbe, tmp_path: Path) -> None:
@@ -273,7 +293,7 @@ def test_process_that_ended_leaves_the_kernels_tables(probe: GilProbe, tmp_path:
 
         eventually(is_gone, within_s=10)
         assert {} == held_of(probe, workload.pid)
-        assert () == (*tracer.pids, *tracer.ended_pids)
+        assert () == tracer.pids
     assert 23 <= sum(thread.waits for thread in observation.totals.threads)
     # So there was something to remove.
     assert {"targets", "gils", "threads", "histograms", "slots"} <= set(before)
@@ -297,10 +317,10 @@ def test_process_that_died_before_its_reaping_is_not_tried_again(
             found.tick()
 
         assert () == tracer.pids
-        assert [] == found.refusals()
+        assert [] == found.scanner.refusals()
 
 
-def _ticked(found: Discovery, tracer: Tracer) -> tuple[int, ...]:
+def _ticked(found: _Discovery, tracer: GilAccount) -> tuple[int, ...]:
     found.tick()
     return tracer.pids
 
@@ -358,5 +378,5 @@ def test_one_process_that_cannot_be_read_does_not_hide_others(
 
         assert (second.pid,) == tracer.pids
         assert [(first.pid, "cannot be read")] == [
-            (refusal.pid, refusal.reason) for refusal in found.refusals()
+            (refusal.pid, refusal.reason) for refusal in found.scanner.refusals()
         ]

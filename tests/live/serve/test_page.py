@@ -46,7 +46,7 @@ def _served(
 ) -> Iterator[tuple[Server, str]]:
     server = Server(("127.0.0.1", 0), guard, page_every_s=every_s)
     log = followed_log(played_log("E16", 300).content)
-    thread = threading.Thread(target=server.run, args=(source, Pulse(), 50, lambda: [log]))
+    thread = threading.Thread(target=server.run, args=(source.source, Pulse(), 50, lambda: [log]))
     thread.start()
     try:
         yield server, server.url

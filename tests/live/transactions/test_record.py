@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from gilscope.bpf.features import Features
+from gilscope.process.view import view_of
+from gilscope.transactions.account import TransactionAccount
 from gilscope.transactions.probe import StmProbe
 from gilscope.transactions.program import StmLimits, begin_loading
-from gilscope.transactions.tracer import StmTracer
 from support.commands.gilscope import gilscope, gilscope_started
 from support.tracing.counted_transactions import TRACING, recorded
 from support.tracing.transactions import ITM, RPYTHON, StmProgram, built, running
@@ -96,11 +97,11 @@ def test_reasons_are_bounded(tmp_path: Path) -> None:
     With room for one reason the first keeps its name, and all later ones are under other.
     """
     limits = StmLimits(reasons_of_process=1)
-    tracer = StmTracer(lambda: StmProbe(begin_loading(limits)))
+    tracer = TransactionAccount(lambda: StmProbe(begin_loading(limits)))
     with running(built(tmp_path, "rpython", RPYTHON["pie"]), "1", "5") as program:
-        target = tracer.find(program.pid)
+        target = tracer.find(view_of(program.pid))
         assert target is not None
-        tracer.attach(target)
+        tracer.attach(target, view_of(program.pid))
         program.tell()
         (observation,) = tracer.observe()
         tracer.close()
@@ -150,11 +151,11 @@ def test_threads_that_come_and_go_leave_nothing_behind(
     With room for eight, twenty threads one after the other are all counted and listed.
     """
     program_file = built(tmp_path, "rpython", RPYTHON["pie"])
-    tracer = StmTracer(lambda: StmProbe(begin_loading(StmLimits(threads=8))))
+    tracer = TransactionAccount(lambda: StmProbe(begin_loading(StmLimits(threads=8))))
     with running(program_file, "1", "5", *log) as program:
-        target = tracer.find(program.pid)
+        target = tracer.find(view_of(program.pid))
         assert target is not None
-        tracer.attach(target)
+        tracer.attach(target, view_of(program.pid))
         for _ in range(4):
             program.tell("churn")
             (observation,) = tracer.observe()
@@ -170,10 +171,10 @@ def test_program_that_begins_again_is_another_one(tmp_path: Path) -> None:
     What the same file does after an exec, through the same probes, is not counted.
     """
     with running(built(tmp_path, "rpython", RPYTHON["pie"]), "1", "5", "log") as program:
-        tracer = StmTracer()
-        target = tracer.find(program.pid)
+        tracer = TransactionAccount()
+        target = tracer.find(view_of(program.pid))
         assert target is not None
-        tracer.attach(target)
+        tracer.attach(target, view_of(program.pid))
         program.tell()
         assert "ready" == program.tell("again")
         program.tell()
@@ -192,11 +193,11 @@ def test_kernel_without_links_counts_the_same(tmp_path: Path) -> None:
     With a perf event for each probe, and tables that take their memory at once, nothing differs.
     """
     features = Features(uprobe_links=False, tables_may_grow=False)
-    tracer = StmTracer(lambda: StmProbe(features=features))
+    tracer = TransactionAccount(lambda: StmProbe(features=features))
     with running(built(tmp_path, "itm", ITM["static"]), *_SIZES) as program:
-        target = tracer.find(program.pid)
+        target = tracer.find(view_of(program.pid))
         assert target is not None
-        tracer.attach(target)
+        tracer.attach(target, view_of(program.pid))
         program.tell()
         (observation,) = tracer.observe()
         tracer.close()

@@ -14,9 +14,10 @@ import pytest
 from gilscope.bpf.features import kernel_features
 from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.model.transactions import Method
+from gilscope.process.view import view_of
+from gilscope.transactions.account import TransactionAccount
 from gilscope.transactions.probe import StmProbe
 from gilscope.transactions.target import StmTarget
-from gilscope.transactions.tracer import StmTracer
 from gilscope.transactions.window import StmWindow, TrapPrices
 from support.commands.gilscope import eventually
 from support.tracing.breakpoints import breakpoints, stm_target
@@ -272,18 +273,18 @@ def _started_as(pid: int, program: Path) -> Iterator[None]:
 
 def test_another_process_with_the_same_number_is_not_traced(tmp_path: Path) -> None:
     """
-    The first one ends, and its number is used again, before the tracer snapshots: it saw an end.
+    The first one ends, and its number is used again, before the tracer checks: it saw an end.
     """
     program_file = built(tmp_path, "itm", ITM["shared"])
-    tracer = StmTracer()
+    tracer = TransactionAccount()
     try:
         with running(program_file, "1", "10") as program:
             pid = program.pid
-            tracer.attach(stm_target(pid))
+            tracer.attach(stm_target(pid), view_of(pid))
             program.tell()
             assert 0 == program.finish()
         with _started_as(pid, program_file):
-            target = eventually(lambda: tracer.find(pid))
+            target = eventually(lambda: tracer.find(view_of(pid)))
             assert target is not None
             tracer.tick()
             (observation,) = tracer.observe()

@@ -13,10 +13,11 @@ from accuracy.holds_truth import Hold, Witness
 from accuracy.truth import Answer, Workload, spoken_to, started
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.target import inspect
+from gilscope.gil.tracing.account import GilAccount
 from gilscope.gil.tracing.hold_windows import ObservationPlan
-from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Observation, Tally
+from gilscope.model.gil import GilObservation, Tally
 from gilscope.model.kinds import Mode
+from gilscope.process.view import view_of
 from gilscope.runtimes.cpython.sites.cache import SiteCache
 from support.commands.gilscope import eventually
 from support.commands.serve import Scrape, serving
@@ -47,7 +48,7 @@ _STALL_NS = 20_000_000
 
 
 @pytest.fixture
-def tracer(probe: GilProbe, tmp_path: Path) -> Iterator[Tracer]:
+def tracer(probe: GilProbe, tmp_path: Path) -> Iterator[GilAccount]:
     """A tracer in full mode."""
     with tracing(probe, tmp_path) as made:
         yield made
@@ -62,7 +63,7 @@ def _hold(workload: Workload, *seconds: str) -> Answer:
     return workload.answer()
 
 
-def _counters(observation: Observation) -> dict[str, int]:
+def _counters(observation: GilObservation) -> dict[str, int]:
     """Return everything that must never fall, by name."""
     found = {"observed": observed_ns(observation)}
     for gil in observation.totals.gils:
@@ -76,7 +77,7 @@ def _counters(observation: Observation) -> dict[str, int]:
     return found
 
 
-def _assert_runs_forward(before: Observation, now: Observation) -> None:
+def _assert_runs_forward(before: GilObservation, now: GilObservation) -> None:
     """Assert that no counter falls, and that none gains more time than has passed."""
     passed_ns = now.totals.at_ns - before.totals.at_ns
     values = _counters(now)
@@ -87,7 +88,7 @@ def _assert_runs_forward(before: Observation, now: Observation) -> None:
             assert value - _counters(before).get(name, 0) <= passed_ns, name
 
 
-def _share(before: Observation, now: Observation) -> float:
+def _share(before: GilObservation, now: GilObservation) -> float:
     """Return which part of the time between two observations the one lock was held."""
     (had,), (has,) = before.totals.gils, now.totals.gils
     held_ns = holds_of(has).held_ns - holds_of(had).held_ns
@@ -95,7 +96,7 @@ def _share(before: Observation, now: Observation) -> float:
 
 
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
-def test_hold_in_flight_counts_up_to_now(interpreter: Interpreter, tracer: Tracer) -> None:
+def test_hold_in_flight_counts_up_to_now(interpreter: Interpreter, tracer: GilAccount) -> None:
     """
     Whenever somebody looks, a hold has lasted until then; it counts as one when it is over.
     """
@@ -139,14 +140,14 @@ def test_hold_in_flight_counts_up_to_now(interpreter: Interpreter, tracer: Trace
 
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
 def test_hold_that_was_there_before_counts_from_the_attachment(
-    interpreter: Interpreter, tracer: Tracer
+    interpreter: Interpreter, tracer: GilAccount
 ) -> None:
     """
     Of a hold that began unseen the time is counted that was seen, and no hold.
     """
     with started(command_of(interpreter), "hold_long.py") as workload:
         # Finding the sites for the first time may take longer than the hold.
-        inspect(workload.pid, tracer.cache)
+        inspect(view_of(workload.pid), tracer.cache)
         _hold(workload, "1")
         tracer.attach(workload.pid)
         with looked_after(tracer):
@@ -174,7 +175,7 @@ def test_hold_that_was_there_before_counts_from_the_attachment(
     assert holds_of(gil).finished.sum_ns < holds_of(gil).held_ns / 10
 
 
-def test_hold_that_never_ends_is_seen_until_the_process_does(tracer: Tracer) -> None:
+def test_hold_that_never_ends_is_seen_until_the_process_does(tracer: GilAccount) -> None:
     """
     Its time counts from look to look, and no further when the process is gone.
     """
@@ -206,7 +207,7 @@ def test_hold_that_never_ends_is_seen_until_the_process_does(tracer: Tracer) -> 
 
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
 def test_process_that_exits_in_the_middle_of_a_hold(
-    interpreter: Interpreter, tracer: Tracer, tmp_path: Path
+    interpreter: Interpreter, tracer: GilAccount, tmp_path: Path
 ) -> None:
     """
     Its exit code is its own, its last hold counts up to its end, and nothing runs on.
@@ -235,7 +236,7 @@ def test_process_that_exits_in_the_middle_of_a_hold(
     assert 300_000_000 <= holds.held_ns <= before_ns + ended_ns - last.from_ns + _STALL_NS
 
 
-def test_hold_and_the_wait_for_it_go_on_together(tracer: Tracer) -> None:
+def test_hold_and_the_wait_for_it_go_on_together(tracer: GilAccount) -> None:
     """
     While one thread keeps the GIL another waits for it: both are in flight, and then one switch.
     """
@@ -264,7 +265,7 @@ def test_hold_and_the_wait_for_it_go_on_together(tracer: Tracer) -> None:
     assert 500_000_000 <= held_by(thread_of(after, workload.ready["holder"])).ns
 
 
-def _with_a_waiter(tracer: Tracer, pid: int) -> list[Observation]:
+def _with_a_waiter(tracer: GilAccount, pid: int) -> list[GilObservation]:
     observation = observation_of(tracer, pid)
     waiting = [thread for thread in observation.totals.threads if thread.waiting_ns > 10_000_000]
     return [observation] if waiting else []
@@ -275,7 +276,7 @@ def test_libc_method_sees_no_holds_and_says_so(probe: GilProbe, tmp_path: Path) 
     Where the call sites are not known, holds are not zero but unknown.
     """
     plan = ObservationPlan(Mode.FULL)
-    tracer = Tracer(probe, SiteCache(tmp_path / "sites"), method="libc", plan=plan)
+    tracer = GilAccount(probe, SiteCache(tmp_path / "sites"), method="libc", plan=plan)
     with started([_PYTHON], "exact_count.py") as workload:
         tracer.attach(workload.pid)
         with looked_after(tracer):
@@ -377,7 +378,7 @@ sys.stdin.readline()
 
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
 def test_threads_that_have_ended_keep_their_holds(
-    interpreter: Interpreter, tracer: Tracer, tmp_path: Path
+    interpreter: Interpreter, tracer: GilAccount, tmp_path: Path
 ) -> None:
     """
     Of 23 threads that live one after the other each keeps what it held, to the last hold.
@@ -411,7 +412,7 @@ def _assert_same(truth: Sequence[Hold], held: Tally) -> None:
 
 
 @pytest.mark.parametrize("name", _WITH_OWN_GILS)
-def test_each_interpreter_has_its_own_holds(name: str, tracer: Tracer, tmp_path: Path) -> None:
+def test_each_interpreter_has_its_own_holds(name: str, tracer: GilAccount, tmp_path: Path) -> None:
     """
     Three locks in one process, two of them made while it is traced: each has the holds on it.
     """
@@ -442,7 +443,7 @@ def test_each_interpreter_has_its_own_holds(name: str, tracer: Tracer, tmp_path:
     assert_adds_up(observation)
 
 
-def test_fork_holds_on_its_own_account(tracer: Tracer, tmp_path: Path) -> None:
+def test_fork_holds_on_its_own_account(tracer: GilAccount, tmp_path: Path) -> None:
     """
     A child that holds the GIL at the same address adds nothing to its parent's holds.
     """
@@ -467,7 +468,7 @@ def test_fork_holds_on_its_own_account(tracer: Tracer, tmp_path: Path) -> None:
         _assert_same(truth.of(tid), held_by(thread_of(observation, tid)))
 
 
-def test_exec_ends_all_holds(tracer: Tracer, tmp_path: Path) -> None:
+def test_exec_ends_all_holds(tracer: GilAccount, tmp_path: Path) -> None:
     """
     What a process holds as another program counts for nobody; what it held before stays.
     """

@@ -12,9 +12,9 @@ import pytest
 
 from gilscope import cli
 from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.tracing.account import GilAccount
 from gilscope.gil.tracing.lock_sampler import LockSampler
 from gilscope.gil.tracing.reader import Readings
-from gilscope.gil.tracing.tracer import Tracer
 from gilscope.process.files.source_files import SourceLines
 from gilscope.runtimes.cpython.sites.cache import SiteCache
 from support.commands.gilscope import eventually
@@ -43,7 +43,7 @@ def test_held_time_does_not_reach_beyond_the_observation(
     """
     An agent that has no CPU for 0.3 s after it has read the tables: what goes on is not in them.
     """
-    tracer = Tracer(probe, SiteCache(tmp_path))
+    tracer = GilAccount(probe, SiteCache(tmp_path))
     with _computing() as pid:
         tracer.attach(pid)
         with looked_after(tracer):
@@ -96,7 +96,7 @@ def test_nobody_samples_a_process_whose_attachment_has_failed(
     """
     Its memory is closed by then, and the number of the descriptor may be another file's.
     """
-    tracer = Tracer(probe, SiteCache(tmp_path))
+    tracer = GilAccount(probe, SiteCache(tmp_path))
     added: list[tuple[LockSampler, int, int]] = []
     add = LockSampler.add
 

@@ -15,8 +15,8 @@ from gilscope.gil.abi import NoticeKind
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.window import Window, WindowSites
 from gilscope.gil.target import Target
-from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Observation
+from gilscope.gil.tracing.account import GilAccount
+from gilscope.model.gil import GilObservation
 from gilscope.model.histogram import Histogram
 from gilscope.runtimes.cpython.sites.cache import SiteCache
 from support.commands.gilscope import eventually
@@ -40,19 +40,19 @@ def _descriptors(probe: GilProbe) -> int:
 class _Driven(NamedTuple):
     """A process whose windows the test opens and ends by itself."""
 
-    tracer: Tracer
+    tracer: GilAccount
     target: Target
     window: Window
     workload: Workload
 
-    def seen(self) -> Observation:
+    def seen(self) -> GilObservation:
         """Return what has been counted until now."""
         return observation_of(self.tracer, self.workload.pid)
 
 
 @contextmanager
 def _driven(probe: GilProbe, folder: Path, script: str, *arguments: str) -> Iterator[_Driven]:
-    tracer = Tracer(probe, SiteCache(folder / "sites"))
+    tracer = GilAccount(probe, SiteCache(folder / "sites"))
     with started(command_of(build(_PYTHON)), script, *arguments) as workload:
         target = tracer.attach(workload.pid)
         traced = tracer._traced[workload.pid]  # noqa: SLF001 - it opens windows by itself only
@@ -187,12 +187,12 @@ def test_a_hold_over_many_windows_fills_each(
     assert is_seen_to_begin == _finished(last).count - _finished(first).count
 
 
-def _finished(seen: Observation) -> Histogram:
+def _finished(seen: GilObservation) -> Histogram:
     (gil,) = seen.totals.gils
     return holds_of(gil).finished
 
 
-def _held_ns(seen: Observation) -> int:
+def _held_ns(seen: GilObservation) -> int:
     (gil,) = seen.totals.gils
     return holds_of(gil).held_ns
 

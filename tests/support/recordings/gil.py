@@ -6,9 +6,9 @@ from dataclasses import replace
 from gilscope.model.gil import (
     Edge,
     Gil,
+    GilObservation,
     GilTotals,
     HoldTotals,
-    Observation,
     Process,
     ProcessTotals,
     Recording,
@@ -72,9 +72,9 @@ def observation(
     threads: tuple[ThreadTotals, ...] = (),
     gils: tuple[GilTotals, ...] = (),
     lost_events: Mapping[str, int] | None = None,
-) -> Observation:
+) -> GilObservation:
     """Return what was seen of one process in a second."""
-    return Observation(
+    return GilObservation(
         process=PROCESS,
         since_ns=0,
         totals=ProcessTotals(1000 * MS, threads, gils, lost_events or {}),

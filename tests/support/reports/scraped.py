@@ -10,8 +10,10 @@ from prometheus_client.samples import Sample
 
 from gilscope.exporter.collector import AgentCollector
 from gilscope.exporter.exposition import encode
+from gilscope.exporter.source import Source
 from gilscope.model.agent import AgentState, ProgramRuns, TableState
-from gilscope.model.gil import Observation, Refusal
+from gilscope.model.gil import GilObservation, Refusal
+from gilscope.model.observation import Observation
 from gilscope.model.transactions import StmObservation
 
 __all__ = ["AGENT", "OPEN_METRICS", "PLAIN", "Fixed", "Scrape", "parse", "read", "scrape"]
@@ -44,18 +46,19 @@ _OF_PROCESS = {"process": "app.py", "pid": "4711", "container_id": "", "pod_uid"
 class Fixed:
     """A source that always sees the same."""
 
-    observations: Sequence[Observation] = ()
+    observations: Sequence[GilObservation] = ()
     agent: AgentState = AGENT
-    bcc_version: str = "0.26.0"
     transactions: Sequence[StmObservation] = ()
+
+    @property
+    def source(self) -> Source:
+        """It as a source."""
+        return Source(self.agent_state, self.observe, self.refusals, "0.26.0")
 
     def observe(self) -> Sequence[Observation]:
         """Return what it was made with."""
-        return self.observations
-
-    def observe_transactions(self) -> Sequence[StmObservation]:
-        """Return what it was made with."""
-        return self.transactions
+        gils = [Observation(gil=seen) for seen in self.observations]
+        return [*gils, *(Observation(transactions=seen) for seen in self.transactions)]
 
     def refusals(self) -> Sequence[Refusal]:
         """Return one Python that cannot be traced."""
@@ -107,10 +110,10 @@ def _present(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def scrape(
-    *observations: Observation, agent: AgentState = AGENT, content_type: str = PLAIN
+    *observations: GilObservation, agent: AgentState = AGENT, content_type: str = PLAIN
 ) -> Scrape:
     """Return what a scrape of *observations* says."""
-    return read(AgentCollector(Fixed(observations, agent)), content_type)
+    return read(AgentCollector(Fixed(observations, agent).source), content_type)
 
 
 def read(collector: AgentCollector, content_type: str = PLAIN) -> Scrape:

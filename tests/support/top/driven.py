@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from textual.pilot import Pilot
 
-from gilscope.model.gil import Observation, Refusal
+from gilscope.model.gil import GilObservation, Refusal
 from gilscope.model.stack import Frame
 from gilscope.top.app import TopApp
 from gilscope.top.blocking_table import Sources
@@ -50,7 +50,7 @@ class View:
         for _ in range(_HOPS):
             await self.pilot.pause(0)
 
-    async def look(self, *observations: Observation) -> None:
+    async def look(self, *observations: GilObservation) -> None:
         """Let the source be asked once more, and wait until its answer has been drawn."""
         if observations:
             self.source.observations = list(observations)
@@ -63,7 +63,7 @@ class View:
 
 def run(
     act: Act,
-    *observations: Observation,
+    *observations: GilObservation,
     refusals: Iterable[Refusal] = (),
     problems: int = 0,
 ) -> TopApp:
@@ -71,7 +71,10 @@ def run(
     permits = threading.Semaphore(0)
     source = Made(*observations, refusals=refusals, permits=permits)
     app = TopApp(
-        source, Settings("full", 0.001), read_sources=_read_sources, count_problems=lambda: problems
+        source.source,
+        Settings("full", 0.001),
+        read_sources=_read_sources,
+        count_problems=lambda: problems,
     )
 
     async def drive() -> None:

@@ -4,8 +4,10 @@ import threading
 from collections.abc import Iterable
 from dataclasses import replace
 
+from gilscope.exporter.source import Source
 from gilscope.model.agent import AgentState
-from gilscope.model.gil import Observation, Refusal
+from gilscope.model.gil import GilObservation, Refusal
+from gilscope.model.observation import Observation
 from gilscope.top.layout import Line, Row
 from support.recordings.gil import MS, PROCESS, full_mode, observation, with_edges
 
@@ -25,7 +27,7 @@ AGENT = AgentState(
     bpf_misses=None,
 )
 
-BUSY: Observation = replace(
+BUSY: GilObservation = replace(
     full_mode().observation,
     totals=replace(full_mode().observation.totals, edges=with_edges().observation.totals.edges),
 )
@@ -44,7 +46,7 @@ class Made:
 
     def __init__(
         self,
-        *observations: Observation,
+        *observations: GilObservation,
         refusals: Iterable[Refusal] = (),
         permits: threading.Semaphore | None = None,
     ) -> None:
@@ -56,6 +58,11 @@ class Made:
         self.asked = threading.Semaphore(0)
         """Released each time that somebody asks."""
 
+    @property
+    def source(self) -> Source:
+        """It as a source."""
+        return Source(self.agent_state, self.observe, self.refusals)
+
     def observe(self) -> list[Observation]:
         """Return what there is, or fail as it was told to."""
         self.asked.release()
@@ -63,7 +70,7 @@ class Made:
             self.permits.acquire()
         if self.failure is not None:
             raise self.failure
-        return self.observations
+        return [Observation(gil=seen) for seen in self.observations]
 
     def refusals(self) -> list[Refusal]:
         """Return what was refused."""

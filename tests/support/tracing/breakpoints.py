@@ -2,6 +2,7 @@
 
 from gilscope.process import procfs
 from gilscope.process.memory import ProcessMemory
+from gilscope.process.view import view_of
 from gilscope.transactions.target import StmTarget, inspect_stm
 
 __all__ = ["breakpoints", "stm_target"]
@@ -11,7 +12,7 @@ _BREAKPOINT = b"\xcc"
 
 def stm_target(pid: int) -> StmTarget:
     """Return where the transactions of *pid* would be probed."""
-    target = inspect_stm(pid)
+    target = inspect_stm(view_of(pid))
     assert target is not None
     return target
 

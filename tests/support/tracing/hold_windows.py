@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.tracing.account import GilAccount
 from gilscope.gil.tracing.hold_windows import ObservationPlan
-from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import GilTotals, HoldTotals, Observation, Tally, ThreadTotals
+from gilscope.model.gil import GilObservation, GilTotals, HoldTotals, Tally, ThreadTotals
 from gilscope.model.kinds import Mode
 from gilscope.runtimes.cpython.sites.cache import SiteCache
 from support.tracing.trace import missed_events
@@ -23,15 +23,16 @@ __all__ = [
 
 
 @contextmanager
-def tracing(probe: GilProbe, folder: Path, plan: ObservationPlan | None = None) -> Iterator[Tracer]:
+def tracing(
+    probe: GilProbe, folder: Path, plan: ObservationPlan | None = None
+) -> Iterator[GilAccount]:
     """Trace by *plan*, by default in full mode, with a site cache in *folder*."""
-    tracer = Tracer(probe, SiteCache(folder / "sites"), plan=plan or ObservationPlan(Mode.FULL))
+    tracer = GilAccount(probe, SiteCache(folder / "sites"), plan=plan or ObservationPlan(Mode.FULL))
     try:
         yield tracer
     finally:
         tracer.close()
-        for pid in tracer.ended_pids:
-            tracer.drop(pid)
+        tracer.drop_ended(0, set())
 
 
 def held_by(thread: ThreadTotals) -> Tally:
@@ -46,19 +47,19 @@ def holds_of(gil: GilTotals) -> HoldTotals:
     return gil.holds
 
 
-def observed_ns(observation: Observation) -> int:
+def observed_ns(observation: GilObservation) -> int:
     """Return how much time windows have covered."""
     assert observation.totals.observed_ns is not None
     return observation.totals.observed_ns
 
 
-def assert_sound(observation: Observation) -> None:
+def assert_sound(observation: GilObservation) -> None:
     """Assert that all checks of the probes have passed and that nothing was lost."""
     assert "" == observation.invalid
     assert {} == missed_events(observation)
 
 
-def assert_adds_up(observation: Observation) -> None:
+def assert_adds_up(observation: GilObservation) -> None:
     """Assert that what threads and locks have been credited with is the same; both are at rest."""
     threads = [held_by(thread) for thread in observation.totals.threads]
     gils = [holds_of(gil) for gil in observation.totals.gils]

@@ -10,8 +10,8 @@ import pytest
 from gilscope.budget.trap_costs import TrapCosts
 from gilscope.gil.calibration.measure import measure_trap_costs
 from gilscope.gil.probes.probe import GilProbe
-from gilscope.gil.tracing.tracer import Tracer
-from gilscope.model.gil import Observation
+from gilscope.gil.tracing.account import GilAccount
+from gilscope.model.gil import GilObservation
 from gilscope.runtimes.cpython.sites.cache import SiteCache
 from support.interpreters.known import Interpreter
 
@@ -34,14 +34,14 @@ def command_of(interpreter: Interpreter) -> list[str]:
     return ["env", *settings, *interpreter.argv] if settings else list(interpreter.argv)
 
 
-def missed_events(observation: Observation) -> dict[str, int]:
+def missed_events(observation: GilObservation) -> dict[str, int]:
     """Return what was lost of waits and holds, by reason; an unknown stack is no loss of either."""
     lost = observation.totals.lost_events
     return {reason: count for reason, count in lost.items() if not reason.startswith("stack_")}
 
 
 @contextmanager
-def looked_after(tracer: Tracer) -> Iterator[None]:
+def looked_after(tracer: GilAccount) -> Iterator[None]:
     """Call ``tick`` in the background as the commands do, and pass its failures on."""
     ended = threading.Event()
     failures: list[BaseException] = []
@@ -64,7 +64,7 @@ def looked_after(tracer: Tracer) -> Iterator[None]:
         raise failures[0]
 
 
-def observation_of(tracer: Tracer, pid: int) -> Observation:
+def observation_of(tracer: GilAccount, pid: int) -> GilObservation:
     """Return what has been counted of *pid* until now."""
     (observation,) = [seen for seen in tracer.observe() if seen.process.pid == pid]
     return observation
@@ -84,10 +84,9 @@ def trap_costs(probe: GilProbe) -> TrapCosts:
 
 
 @pytest.fixture
-def tracer(probe: GilProbe, tmp_path: Path) -> Iterator[Tracer]:
+def tracer(probe: GilProbe, tmp_path: Path) -> Iterator[GilAccount]:
     """A tracer with a site cache of its own."""
-    made = Tracer(probe, SiteCache(tmp_path / "sites"))
+    made = GilAccount(probe, SiteCache(tmp_path / "sites"))
     yield made
     made.close()
-    for pid in made.ended_pids:
-        made.drop(pid)
+    made.drop_ended(0, set())

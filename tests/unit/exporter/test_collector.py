@@ -9,7 +9,7 @@ from prometheus_client import Metric
 from gilscope import metrics
 from gilscope.exporter.collector import AgentCollector
 from gilscope.model.agent import AgentState
-from gilscope.model.gil import Observation
+from gilscope.model.observation import Observation
 from gilscope.model.transactions import Library, Method
 from support.recordings.gil import full_mode, gil, histogram
 from support.recordings.transactions import stm_observation
@@ -38,7 +38,7 @@ def test_broken_source_does_not_break_the_scrape(caplog: pytest.LogCaptureFixtur
     """
     The agent's own figures are there, and say that the others are not.
     """
-    figures = read(AgentCollector(_Broken()))
+    figures = read(AgentCollector(_Broken().source))
 
     assert 0 == figures.value("gilscope_scrape_success")
     assert 5000 == figures.value("gilscope_agent_traps_total")
@@ -51,7 +51,7 @@ def test_blind_agent_does_not_break_the_scrape(caplog: pytest.LogCaptureFixture)
     """
     The figures about processes are there, those about the agent are not.
     """
-    figures = read(AgentCollector(_Blind([full_mode().observation])))
+    figures = read(AgentCollector(_Blind([full_mode().observation]).source))
 
     assert 1 == figures.value("gilscope_scrape_success")
     assert 1420 == figures.of_process("gilscope_target_traps_total")
@@ -136,7 +136,7 @@ def test_scrape_duration_has_the_writing_in_it() -> None:
     """
     The figures of processes are written before the time is taken.
     """
-    collector = AgentCollector(Fixed([full_mode().observation]))
+    collector = AgentCollector(Fixed([full_mode().observation]).source)
 
     figures = read(collector)
 
@@ -155,7 +155,7 @@ def test_every_family_of_the_table_is_exported_with_its_labels() -> None:
     # No single process has waits of RPython and restarts of libitm.
     stm = (stm_observation(), stm_observation(Library.LIBITM, Method.RESTARTS, pid=4712))
     collector = AgentCollector(
-        Fixed((full,), transactions=stm),
+        Fixed((full,), transactions=stm).source,
         logs=lambda: [followed_log(played_log("E16", 99).content)],
     )
     exported = {metric.name: metric for metric in read(collector).families}

@@ -81,7 +81,7 @@ def _parse(text: str) -> Iterable[Metric]:
 def _everything() -> list[Series]:
     nasty = replace(PROCESS, pid=1, name='a "quoted"\\ name\nof two lines é')
     observations = [full_mode().observation, replace(full_mode().observation, process=nasty)]
-    return list(AgentCollector(Fixed(observations)).collect())
+    return list(AgentCollector(Fixed(observations).source).collect())
 
 
 def test_plain_text_says_what_the_library_says() -> None:

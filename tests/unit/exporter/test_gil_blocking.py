@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from gilscope.exporter.exposition import encode
 from gilscope.exporter.gil import gil_families
-from gilscope.model.gil import Observation, Tally
+from gilscope.model.gil import GilObservation, Tally
 from gilscope.model.kinds import Kind
 from gilscope.series.blocking import BlockingSeries
 from support.recordings.gil import MS, PROCESS, observation, stack, with_edges
@@ -13,11 +13,11 @@ from support.reports.scraped import OPEN_METRICS, PLAIN, Scrape, parse
 _BLOCKED = "gilscope_gil_blocked_seconds_total"
 
 
-def _scrape(book: BlockingSeries, seen: Observation, content_type: str = PLAIN) -> Scrape:
+def _scrape(book: BlockingSeries, seen: GilObservation, content_type: str = PLAIN) -> Scrape:
     return parse(encode(gil_families([seen], book), content_type).decode(), content_type)
 
 
-def _grown(seen: Observation) -> Observation:
+def _grown(seen: GilObservation) -> GilObservation:
     """Return *seen* a second later, when all has been lost twice."""
     totals = replace(
         seen.totals,
@@ -73,7 +73,7 @@ def test_quiet_process_exports_zeros_of_what_it_can_lose() -> None:
     """
     blind = replace(observation(), process=replace(PROCESS, method="libc", knows_causes=False))
 
-    def kinds(seen: Observation) -> dict[str, float]:
+    def kinds(seen: GilObservation) -> dict[str, float]:
         figures = _scrape(BlockingSeries(), seen)
         return {each.labels["kind"]: each.value for each in figures.samples(_BLOCKED)}
 

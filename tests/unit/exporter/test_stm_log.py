@@ -177,7 +177,7 @@ def test_logs_that_fail_do_not_break_the_scrape(caplog: pytest.LogCaptureFixture
     def logs() -> Sequence[FollowedLog]:
         raise OSError(5, "Input/output error")
 
-    figures = read(AgentCollector(Fixed(), logs=logs))
+    figures = read(AgentCollector(Fixed().source, logs=logs))
 
     assert 0 == figures.value("gilscope_scrape_success")
     assert 5000 == figures.value("gilscope_agent_traps_total")
@@ -190,7 +190,7 @@ def test_logs_are_part_of_the_scrape() -> None:
     """
     Beside the processes.
     """
-    figures = read(AgentCollector(Fixed(), logs=lambda: [followed_log(_CONTENT)]))
+    figures = read(AgentCollector(Fixed().source, logs=lambda: [followed_log(_CONTENT)]))
 
     assert 1 == figures.value("gilscope_scrape_success")
     assert len(_CONTENT) == figures.total("gilscope_stm_log_bytes_total")

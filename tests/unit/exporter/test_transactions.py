@@ -11,7 +11,7 @@ from support.reports.scraped import Fixed, Scrape, read
 
 
 def _scrape(*transactions: StmObservation) -> Scrape:
-    return read(AgentCollector(Fixed(transactions=transactions)))
+    return read(AgentCollector(Fixed(transactions=transactions).source))
 
 
 def test_transactions_are_counted_by_outcome() -> None:
@@ -63,7 +63,7 @@ def test_process_is_a_target_like_any_other() -> None:
     Its probes, traps and losses are in the families that are about all traced processes.
     """
     stm = stm_observation(pid=1)
-    figures = read(AgentCollector(Fixed([full_mode().observation], transactions=[stm])))
+    figures = read(AgentCollector(Fixed([full_mode().observation], transactions=[stm]).source))
     labels = {"process": "app.py", "pid": "1", "container_id": "", "pod_uid": ""}
 
     assert 2 == figures.value("gilscope_targets", state="traced")

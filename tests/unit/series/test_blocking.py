@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.model.gil import Edge, Observation, SlowDrop, Tally
+from gilscope.model.gil import Edge, GilObservation, SlowDrop, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_STACK, Stack
 from gilscope.series.blocking import BlockingSeries, RecentPair, SlowHolder
@@ -32,7 +32,7 @@ _SLOW = SlowDrop(MATCHING, Tally(260 * MS, 12), longest_ns=41 * MS)
 
 def _seen(
     at_ns: int, edges: Iterable[Edge] = (), slow_drops: Iterable[SlowDrop] = (), *, pid: int = 4711
-) -> Observation:
+) -> GilObservation:
     seen = observation()
     totals = replace(seen.totals, at_ns=at_ns, edges=tuple(edges), slow_drops=tuple(slow_drops))
     return replace(seen, process=replace(PROCESS, pid=pid), totals=totals)
@@ -42,7 +42,7 @@ def _lost(edge: Edge, ns: int, count: int = 0) -> Edge:
     return replace(edge, lost=Tally(ns, count))
 
 
-def _pairs(book: BlockingSeries, seen: Observation) -> dict[tuple[str, ...], tuple[int, int]]:
+def _pairs(book: BlockingSeries, seen: GilObservation) -> dict[tuple[str, ...], tuple[int, int]]:
     """Return what the series of the process show that have shown or show anything."""
     blame = book.series([seen])[seen.process.pid]
     return {labels: (ns, count) for labels, ns, count in blame.pairs if labels[0] != "other" or ns}

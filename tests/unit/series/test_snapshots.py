@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from gilscope.model.gil import Observation
+from gilscope.model.gil import GilObservation
 from gilscope.series.snapshots import SnapshotSeries
 from support.recordings.gil import MS, observation
 
 _S = 1000 * MS
 
 
-def _seen(at_ns: int) -> Observation:
+def _seen(at_ns: int) -> GilObservation:
     seen = observation()
     return replace(seen, totals=replace(seen.totals, at_ns=at_ns))
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gilscope.model.gil import Observation, ProcessTotals, Tally, ThreadTotals
+from gilscope.model.gil import GilObservation, ProcessTotals, Tally, ThreadTotals
 from gilscope.model.kinds import Kind
 from gilscope.top.rates import ProcessRates, RoleRates, rates
 from support.recordings.gil import (
@@ -19,10 +19,10 @@ from support.recordings.gil import (
 
 def _seen(
     at_ms: int, *threads: ThreadTotals, pid: int = 7, since_ms: int = 0, invalid: str = ""
-) -> Observation:
+) -> GilObservation:
     totals = ProcessTotals(at_ms * MS, threads, (), {})
     process = replace(PROCESS, pid=pid)
-    return Observation(process, since_ms * MS, totals, invalid=invalid)
+    return GilObservation(process, since_ms * MS, totals, invalid=invalid)
 
 
 def _waiter(
@@ -31,7 +31,7 @@ def _waiter(
     return thread(tid, role, {Kind.CONVOY: Tally(convoy_ms * MS, 1)}, waiting_ns=waiting_ms * MS)
 
 
-def _one(before: list[Observation], now: Observation) -> ProcessRates:
+def _one(before: list[GilObservation], now: GilObservation) -> ProcessRates:
     (process,) = rates(before, [now])
     return process
 

@@ -132,7 +132,7 @@ def test_application_is_textuals() -> None:
     """
     The colours are the terminal's own, and there is no palette of commands of textual's.
     """
-    app = TopApp(Made(), Settings("full", 1.0))
+    app = TopApp(Made().source, Settings("full", 1.0))
 
     assert isinstance(app, App)
     assert ("ansi-dark", False) == (app.theme, app.ENABLE_COMMAND_PALETTE)

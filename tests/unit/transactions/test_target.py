@@ -11,6 +11,7 @@ from gilscope.model.transactions import Library
 from gilscope.process import procfs
 from gilscope.process.files.mapped_file import MappedFile, open_mapped
 from gilscope.process.procfs import Mapping
+from gilscope.process.view import view_of
 from gilscope.transactions import target as target_module
 from gilscope.transactions.target import inspect_stm
 
@@ -40,5 +41,5 @@ def test_gccs_library_is_not_even_opened_unless_asked_for(
 
     monkeypatch.setattr(target_module, "open_mapped", noted)
 
-    assert inspect_stm(os.getpid(), libraries) is None
+    assert inspect_stm(view_of(os.getpid()), libraries) is None
     assert (paths if Library.LIBITM in libraries else paths[1:]) == sorted(opened)

@@ -52,7 +52,9 @@ def serve(config: Path) -> Iterator[Serve]:
 @contextmanager
 def _served(access: Access) -> Iterator[str]:
     server = Server(("127.0.0.1", 0), access)
-    thread = threading.Thread(target=server.run, args=(Fixed([full_mode().observation]), Pulse()))
+    thread = threading.Thread(
+        target=server.run, args=(Fixed([full_mode().observation]).source, Pulse())
+    )
     thread.start()
     try:
         yield server.url

@@ -84,7 +84,7 @@ def test_health_names_the_loop_that_hangs() -> None:
 
     starting = health()
     search = Pulse("looks for processes", stale_s=3600)
-    server.show(Fixed([]), search)
+    server.show(Fixed([]).source, search)
     well = health()
     search._stale_s = 0  # noqa: SLF001 - what is otherwise waited for
     hanging = health()

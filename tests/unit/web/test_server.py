@@ -40,7 +40,7 @@ def test_anything_else_is_refused(text: str) -> None:
 def url() -> Iterator[str]:
     """Serve one process on a port that the kernel chooses."""
     server = Server(("127.0.0.1", 0))
-    source = Fixed([full_mode().observation])
+    source = Fixed([full_mode().observation]).source
     thread = threading.Thread(target=server.run, args=(source, Pulse()))
     thread.start()
     yield server.url

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from gilscope.model.gil import Observation
+from gilscope.model.gil import GilObservation
+from gilscope.model.observation import Observation
 from gilscope.series.blocking import BlockingSeries
 from gilscope.web.source_history import SourceHistory
 from support.recordings.gil import MS, PROCESS, full_mode
@@ -19,7 +20,11 @@ from support.stm_log.program import played_log
 _S = 1000 * MS
 
 
-def _after(seconds: int, *, waits: int, holds: int) -> Observation:
+def _gils(watched: SourceHistory) -> list[GilObservation]:
+    return [seen.gil for seen in watched.observe() if seen.gil is not None]
+
+
+def _after(seconds: int, *, waits: int, holds: int) -> GilObservation:
     """Return an observation so long after the attachment, with seconds of waiting and holding."""
     seen = full_mode().observation
     thread = seen.totals.threads[1]
@@ -35,11 +40,11 @@ def test_curve_is_of_all_threads_and_all_locks() -> None:
     Two locks that are held for half of the time each come to 100 %.
     """
     source = Fixed([_after(10, waits=0, holds=0)])
-    watched = SourceHistory(source, None)
+    watched = SourceHistory(source.source, None)
     watched.observe()
     source.observations = [_after(20, waits=15, holds=5)]
 
-    curve = watched.curves(watched.observe())[PROCESS.pid]
+    curve = watched.curves(_gils(watched))[PROCESS.pid]
 
     assert (1.5, 1.0) == (curve.lost, curve.held)
     assert 2 == len(curve.stretches)
@@ -50,9 +55,9 @@ def test_what_cannot_be_trusted_has_no_curve() -> None:
     And none of before.
     """
     source = Fixed([replace(_after(10, waits=1, holds=1), invalid="wrong place")])
-    watched = SourceHistory(source, None)
+    watched = SourceHistory(source.source, None)
 
-    assert {} == watched.curves(watched.observe())
+    assert {} == watched.curves(_gils(watched))
 
 
 def test_transactions_have_curves() -> None:
@@ -60,9 +65,10 @@ def test_transactions_have_curves() -> None:
     10 aborts of 1 ms in 2 s.
     """
     seen = stm_observation()
-    watched = SourceHistory(Fixed(transactions=[seen]), None)
+    watched = SourceHistory(Fixed(transactions=[seen]).source, None)
 
-    curve = watched.stm_curves(watched.observe_transactions())[seen.process.pid]
+    watched.observe()
+    curve = watched.stm_curves([seen])[seen.process.pid]
 
     assert curve.lost == pytest.approx(0.005)
 
@@ -73,7 +79,7 @@ def test_a_log_that_is_not_read_yet_has_no_curve() -> None:
     """
     content = played_log("E16", 300).content
     behind = followed_log(content, name="behind", lag_bytes=len(content))
-    watched = SourceHistory(Fixed(), lambda: [behind, followed_log(content, name="read")])
+    watched = SourceHistory(Fixed().source, lambda: [behind, followed_log(content, name="read")])
 
     curves = watched.log_curves(watched.logs())
 
@@ -83,31 +89,31 @@ def test_a_log_that_is_not_read_yet_has_no_curve() -> None:
 
 @dataclass
 class _Counted(Fixed):
-    """Tells whenever it is looked at."""
+    """Tells whenever it is asked."""
 
-    looks: "queue.SimpleQueue[None]" = field(default_factory=queue.SimpleQueue)
+    asked: "queue.SimpleQueue[None]" = field(default_factory=queue.SimpleQueue)
     fails: bool = False
 
     def observe(self) -> Sequence[Observation]:
         """Return what it was made with."""
-        self.looks.put(None)
+        self.asked.put(None)
         if self.fails:
             raise OSError("no")
         return super().observe()
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_it_looks_by_itself_where_nobody_does(*, fails: bool) -> None:
+def test_it_observes_by_itself_where_nobody_does(*, fails: bool) -> None:
     """
     Again and again, also when it went wrong, until it is to end.
     """
     source = _Counted([full_mode().observation], fails=fails)
-    watched = SourceHistory(source, None, unwatched_ns=MS)
+    watched = SourceHistory(source.source, None, unwatched_ns=MS)
     stopped = threading.Event()
     thread = threading.Thread(target=watched.keep_up, args=(BlockingSeries(), stopped))
     thread.start()
     for _ in range(3):
-        source.looks.get(timeout=30)
+        source.asked.get(timeout=30)
     stopped.set()
     thread.join(30)
 
@@ -125,11 +131,11 @@ class _Ending(threading.Event):
         return True
 
 
-def test_it_does_not_look_where_somebody_does() -> None:
+def test_it_does_not_observe_where_somebody_does() -> None:
     """
-    A scrape is a look: for ten seconds no other is due.
+    A scrape is a sample: for ten seconds no other is due.
     """
-    watched = SourceHistory(Fixed([full_mode().observation]), None)
+    watched = SourceHistory(Fixed([full_mode().observation]).source, None)
     watched.observe()
     ending = _Ending()
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import os
 import time
 from collections.abc import Iterable
 
@@ -16,11 +15,12 @@ from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.gil.tracing.reader import Readings
 from gilscope.gil.tracing.wakeups import Wakeups
 from gilscope.model.kinds import Mode
-from gilscope.process import procfs
 from gilscope.process.breakpoints import addresses_of
 from gilscope.process.memory import ProcessMemory
-from gilscope.process.memory_reader import MemoryReader, ReadUnanswered
+from gilscope.process.memory_reader import ReadUnanswered
 from gilscope.process.reads import ProcessReads
+from gilscope.process.view import ProcessView
+from gilscope.process.watch import ProcessWatch
 from gilscope.runtimes.cpython.gil_state import LockMemory
 from gilscope.runtimes.cpython.runtime import Runtime, runtime_of
 from gilscope.runtimes.cpython.thread_roles import RoleReader
@@ -34,7 +34,14 @@ _log = logging.getLogger(__name__)
 class Attachments:
     """Each process with all that follows it, from its attachment until it is dropped."""
 
-    def __init__(self, probe: GilProbe, plan: ObservationPlan, *, keep_callers: bool) -> None:
+    def __init__(
+        self,
+        probe: GilProbe,
+        plan: ObservationPlan,
+        watch: ProcessWatch,
+        *,
+        keep_callers: bool,
+    ) -> None:
         """Trace with *probe*; *plan* says how closely.
 
         *keep_callers*: stacks are kept as a whole, otherwise those with the same innermost frame
@@ -47,25 +54,26 @@ class Attachments:
         """Those too that have ended, or whose probes were taken out."""
         self.full_mode = HoldWindows(probe, plan)
         self.readings = Readings(probe, self.by_pid)
-        self.wakeups = Wakeups(probe)
-        self.reader = MemoryReader()
+        self.wakeups = Wakeups(probe, watch)
+        self.watch = watch
         # In full mode windows cover all the time, so nothing is left to be estimated.
         self.held_time = None if plan.mode is Mode.FULL else HeldTime(plan.held_error)
 
-    def begin(self, target: Target, pidfd: int, memory: ProcessMemory) -> None:
-        """Put the probes into *target*, and keep *pidfd* and *memory* of it.
+    def begin(self, target: Target, view: ProcessView, pidfd: int, memory: ProcessMemory) -> None:
+        """Put the probes into *target*, found in *view*, and keep *pidfd* and *memory* of it.
 
         Raises NotPython, and what `GilProbe.attach` raises; the two are the caller's then.
         """
-        pid = target.located.pid
+        pid = view.pid
         with contextlib.ExitStack() as undo:
             self.end(pid)
             self.readings.forget_timeline(pid)
             located = target.located
-            reads = ProcessReads(self.reader, pid, memory)
+            reads = ProcessReads(self.watch.reader, pid, memory)
             runtime = reads(lambda: runtime_of(memory, located.interpreter, located.load_bias))
             threads = ThreadFinder(pid, runtime)
             traced = AttachedProcess(
+                pid=pid,
                 target=target,
                 memory=memory,
                 runtime=runtime,
@@ -79,14 +87,14 @@ class Attachments:
             traced.refresh_gils()
             undo.callback(self._take_out, traced)
             self._place_probes(traced)
-            self._find_breakpoints(traced)
+            self._find_breakpoints(traced, view)
             if not traced.runs_the_same():
                 raise NotPython(
                     f"process {pid} changed while it was being attached",
                     remedy="It may be replacing its program: try again.",
                 )
-            self.wakeups.add(pidfd, pid)
-            undo.callback(self.wakeups.remove, pidfd)
+            self.watch.add(pidfd, pid)
+            undo.callback(self.watch.remove, pidfd)
             # Nobody samples at memory any more that the caller closes if this fails.
             undo.callback(self._drop_samples, pid)
             self.look_at_locks(traced)
@@ -110,15 +118,14 @@ class Attachments:
         self.full_mode.end(traced)
         traced.ended_ns = time.monotonic_ns()
         self._probe.detach(pid)
-        traced.memory.close()
+        self.watch.remove(traced.pidfd)
+        traced.close()
         # No probe is placed in it any more, for which its file would be needed.
         traced.target.close()
-        self.wakeups.remove(traced.pidfd)
-        os.close(traced.pidfd)
 
     def end_dead(self) -> None:
         """Take the probes out of the processes that have ended."""
-        for pid in self.wakeups.ended():
+        for pid in self.watch.ended() & self.by_pid.keys():
             self.end(pid)
 
     def distrust(self, traced: AttachedProcess, reason: str) -> None:
@@ -175,7 +182,6 @@ class Attachments:
         """Take the probes out of all processes."""
         for pid in list(self.by_pid):
             self.end(pid)
-        self.reader.close()
 
     def _blame(self, runtime: Runtime) -> Blame | None:
         if not self._reads_stacks:
@@ -192,9 +198,9 @@ class Attachments:
         except (FileNotFoundError, ProcessLookupError) as error:
             raise NotPython(f"process {traced.pid} ended while it was being attached") from error
 
-    def _find_breakpoints(self, traced: AttachedProcess) -> None:
+    def _find_breakpoints(self, traced: AttachedProcess, view: ProcessView) -> None:
         """Note where the probes are; raises GilCodeNotFound where they are not."""
-        target, mappings = traced.target, procfs.read_maps(traced.pid)
+        target, mappings = traced.target, view.mappings
         file = target.file.mapping
         traced.breakpoints = addresses_of(
             file, mappings, [point.offset for point in target.hookpoints]

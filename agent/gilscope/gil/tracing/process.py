@@ -22,16 +22,15 @@ from gilscope.gil.totals.raw import RawLock, RawProcess
 from gilscope.model.gil import (
     ENDED_INTERPRETER,
     Gil,
+    GilObservation,
     GilTotals,
-    Observation,
     ProcessTotals,
     Record,
     TracingCost,
 )
 from gilscope.model.stack import UNKNOWN_STACK, Stack
+from gilscope.process.attachment import Attachment
 from gilscope.process.breakpoints import first_missing
-from gilscope.process.memory import ProcessMemory
-from gilscope.process.reads import DirectReads, Reads
 from gilscope.process.remote_read import LimitExceeded, TornRead
 from gilscope.runtimes.cpython.gil_state import LockMemory
 from gilscope.runtimes.cpython.runtime import Runtime, read_gils
@@ -56,17 +55,14 @@ _MOST_DEAD_THREADS = 10_000
 """That are listed one by one; further ones are added up by role."""
 
 
-@dataclass(slots=True)
-class AttachedProcess:
-    """One process with probes in it, or that had them."""
+@dataclass(slots=True, kw_only=True)
+class AttachedProcess(Attachment):
+    """One process whose GIL is traced. Its breakpoints are those on the contended path."""
 
     target: Target
-    memory: ProcessMemory
     runtime: Runtime
     roles: RoleReader
     locks: LockMemory
-    pidfd: int
-    since_ns: int
     blame: Blame | None = None
     """None: stacks are not read."""
     gils: dict[int, Gil] = field(default_factory=dict)
@@ -76,37 +72,15 @@ class AttachedProcess:
     """None: holds are not seen."""
     sampled_held_ns: dict[int, int] = field(default_factory=dict)
     """Held time outside of windows, estimated, by address of ``cond``."""
-    invalid: str = ""
-    ended_ns: int | None = None
-    """When its end was noticed, or its probes were taken out."""
-
-    breakpoints: tuple[int, ...] = ()
-    """Where the probes on the contended path are in its memory."""
     window_breakpoints: tuple[int, ...] = ()
     """Where those of windows are, while one is open."""
     renewals: int = 0
     """How often it was attached again because its probes had gone."""
 
-    reads: Reads = field(default_factory=DirectReads)
-    """What its memory is read by."""
     over_limit: str = ""
     """What there was too much of to be read, in words."""
     unlisted_since_s: float = 0.0
     """Since when threads wait for locks while no GIL of the process can be read; 0: not so."""
-
-    @property
-    def ended(self) -> bool:
-        """Whether it has ended, or is not traced any more."""
-        return self.ended_ns is not None
-
-    @property
-    def pid(self) -> int:
-        """Its process id, as the agent sees it."""
-        return self.target.located.pid
-
-    def runs_the_same(self) -> bool:
-        """Return whether the process still runs the program that was attached."""
-        return self.memory.is_there
 
     def missing_breakpoint(self) -> int | None:
         """Return the address of a probe that is not in place any more, None if all are.
@@ -231,7 +205,7 @@ class AttachedProcess:
 
     def observation(
         self, process: RawProcess, now_ns: int, cost: TracingCost | None, *, is_final: bool = False
-    ) -> Observation:
+    ) -> GilObservation:
         """Return the process as a report or a scrape shows it, at *now_ns* or at its end.
 
         *is_final*: nobody asks again, so nothing has to be left for later.
@@ -249,7 +223,7 @@ class AttachedProcess:
                     edges=self.blame.edges(process, now_ns, is_final=is_final),
                     slow_drops=self.blame.slow_drops(process, is_final=is_final),
                 )
-        return Observation(
+        return GilObservation(
             process=self.target.process,
             since_ns=self.since_ns,
             totals=totals,

@@ -2,9 +2,10 @@
 
 import select
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from gilscope.gil.probes.probe import GilProbe
+from gilscope.process.watch import ProcessWatch
 
 __all__ = ["Wakeups"]
 
@@ -15,30 +16,13 @@ _STACK_PAUSE_S = 0.05
 class Wakeups:
     """Knows when there is something to do."""
 
-    def __init__(self, probe: GilProbe) -> None:
-        """Wait for the rings of *probe*."""
+    def __init__(self, probe: GilProbe, watch: ProcessWatch) -> None:
+        """Wait for the rings of *probe*, and for the ends of processes in *watch*."""
         self._stacks = probe.stack_ring.fileno()
         self._poll = select.epoll()
         self._poll.register(probe.notice_ring.fileno(), select.EPOLLIN)
         self._poll.register(self._stacks, select.EPOLLIN)
-        self._pid_of: dict[int, int] = {}
-        """By pidfd, of the processes that have not ended."""
-
-    def add(self, pidfd: int, pid: int) -> None:
-        """Wait for the end of *pid*, which *pidfd* stands for."""
-        self._poll.register(pidfd, select.EPOLLIN)
-        self._pid_of[pidfd] = pid
-
-    def remove(self, pidfd: int) -> None:
-        """Wait for the end of that process no more."""
-        del self._pid_of[pidfd]
-        self._poll.unregister(pidfd)
-
-    def ended(self) -> Iterator[int]:
-        """Yield the processes that have ended; each is to be removed."""
-        for fd, _ in self._poll.poll(0):
-            if fd in self._pid_of:
-                yield self._pid_of[fd]
+        self._poll.register(watch.fileno(), select.EPOLLIN)
 
     def wait(
         self, until_s: float, read_stacks: Callable[[], None], stacks_at_s: Callable[[], float]

@@ -7,9 +7,9 @@ from typing import Any
 from gilscope.model.gil import (
     ENDED_INTERPRETER,
     Edge,
+    GilObservation,
     GilTotals,
     HoldTotals,
-    Observation,
     Process,
     ProcessTotals,
     Recording,
@@ -79,7 +79,7 @@ def buckets(histogram: Histogram) -> list[list[float | int | None]]:
     return shown
 
 
-def _totals(observation: Observation) -> dict[str, Any]:
+def _totals(observation: GilObservation) -> dict[str, Any]:
     threads, cost = observation.totals.threads, observation.totals.cost
     sums: dict[str, Any] = {
         "wait_s": sum(thread.wait_ns for thread in threads) / NS_PER_S,

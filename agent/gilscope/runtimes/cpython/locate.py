@@ -13,7 +13,6 @@ from gilscope.errors import (
     UnsupportedPython,
 )
 from gilscope.process import procfs
-from gilscope.process.access import readable
 from gilscope.process.files.code_files import CodeFile, code_files, likely_interpreters, load_biases
 from gilscope.process.files.mapped_file import MappedFile, open_mapped
 from gilscope.process.guarded_memory import GuardedMemory
@@ -22,7 +21,7 @@ from gilscope.runtimes.cpython.detect import Interpreter, identify
 from gilscope.runtimes.cpython.usage import Usage, usage_of
 from gilscope.text.printable import label, printable
 
-__all__ = ["Located", "locate", "locate_in", "open_memory"]
+__all__ = ["Located", "locate", "open_memory"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +36,11 @@ class Located:
     """Run-time address less the file's own, of the copy that runs."""
 
 
-def locate(pid: int) -> Located:
-    """Return the interpreter that process *pid* runs.
+def locate(view: ProcessView) -> Located:
+    """Return the interpreter that the process of *view* runs.
 
     Raises NotPython, NotPermitted, UnsupportedPython, NoGil or GilCodeNotFound.
     """
-    return locate_in(view_of(pid))
-
-
-def locate_in(view: ProcessView) -> Located:
-    """Return the interpreter that the process of *view* runs; raises what `locate` raises."""
     pid = view.pid
     _refuse_deeper_namespace(view)
     program = ""
@@ -66,8 +60,7 @@ def locate_in(view: ProcessView) -> Located:
             return _the_one_in_use(found)
     if refusal is not None:
         raise type(refusal)(f"process {pid}: {refusal}", remedy=refusal.remedy) from refusal
-    with readable(pid):
-        command = label(" ".join(procfs.read_command_line(pid)[:1])) or "?"
+    command = label(" ".join(view.command_line[:1])) or "?"
     raise NotPython(f"process {pid} ({command}) does not map a Python interpreter")
 
 
@@ -123,7 +116,7 @@ def open_memory(pid: int) -> GuardedMemory:
         raise NotPython(f"there is no process {pid}") from error
     except PermissionError as error:
         # A process that is no Python is none of gilscope's business, permitted or not.
-        locate(pid)
+        locate(view_of(pid))
         raise NotPermitted(
             f"not permitted to read the memory of process {pid} ({error.strerror})"
         ) from error

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 from gilscope.model.agent import AgentState, TableState
-from gilscope.model.gil import Observation
+from gilscope.model.gil import GilObservation
 from gilscope.reports.html.markup import joined, tag
 from gilscope.text.units import NS_PER_S, megabytes, percent, short_duration
 
@@ -26,7 +26,9 @@ class SelfPortrait:
     """How long the last scrape took; None: there was none yet."""
 
 
-def agent_section(portrait: SelfPortrait, observations: Iterable[Observation]) -> Iterator[Markup]:
+def agent_section(
+    portrait: SelfPortrait, observations: Iterable[GilObservation]
+) -> Iterator[Markup]:
     """Yield the section as lines of HTML."""
     yield Markup("<h2>This agent</h2>")
     yield Markup('<dl class="agent">')
@@ -36,7 +38,7 @@ def agent_section(portrait: SelfPortrait, observations: Iterable[Observation]) -
 
 
 def _facts(
-    portrait: SelfPortrait, observations: Iterable[Observation]
+    portrait: SelfPortrait, observations: Iterable[GilObservation]
 ) -> Iterator[tuple[str, str]]:
     state = portrait.state
     running_ns = max(1, state.running_ns)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from markupsafe import Markup
 
-from gilscope.model.gil import Observation, Process
+from gilscope.model.gil import GilObservation, Process
 from gilscope.reports.html.markup import tag, text
 from gilscope.series.blocking import Lately
 from gilscope.text.units import NS_PER_S, percent, short_duration
@@ -35,7 +35,7 @@ _HOLDER_COLUMNS = (
 
 
 def blame_section(
-    observations: Iterable[Observation], lately: Mapping[int, Lately]
+    observations: Iterable[GilObservation], lately: Mapping[int, Lately]
 ) -> Iterator[Markup]:
     """Yield the section as lines of HTML, the process that has lost most lately first."""
     known = [

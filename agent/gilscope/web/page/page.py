@@ -8,7 +8,7 @@ from typing import Final
 from markupsafe import Markup
 
 import gilscope
-from gilscope.model.gil import Observation, Refusal
+from gilscope.model.gil import GilObservation, Refusal
 from gilscope.model.transactions import StmObservation
 from gilscope.reports.html.document import digest
 from gilscope.reports.html.markup import asset, joined, tag, text
@@ -56,7 +56,7 @@ class Transactions:
 class Figures:
     """What the page shows."""
 
-    observations: Sequence[Observation] = ()
+    observations: Sequence[GilObservation] = ()
     refusals: Sequence[Refusal] = ()
     portrait: SelfPortrait | None = None
     lately: Mapping[int, Lately] = field(default_factory=dict)

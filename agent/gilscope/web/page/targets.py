@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from markupsafe import Markup
 
-from gilscope.model.gil import Observation, ProcessTotals
+from gilscope.model.gil import GilObservation, ProcessTotals
 from gilscope.reports.html.markup import tag, text
 from gilscope.series.recent import Curve
 from gilscope.text.units import percent, seconds, short_duration
@@ -62,7 +62,7 @@ _MEANINGS = {
 
 
 def targets_section(
-    observations: Sequence[Observation], curves: Mapping[int, Curve]
+    observations: Sequence[GilObservation], curves: Mapping[int, Curve]
 ) -> Iterator[Markup]:
     """Yield the section as lines of HTML, the process that lost most in the last minutes first."""
     yield Markup("<h2>Traced processes</h2>")
@@ -78,13 +78,13 @@ def targets_section(
     yield Markup("</dl></details>")
 
 
-def _rank(seen: Observation, curve: Curve | None) -> tuple[float, int, int]:
+def _rank(seen: GilObservation, curve: Curve | None) -> tuple[float, int, int]:
     stretches = () if curve is None else curve.stretches
     lost_ns = sum(each.lost * (each.began_ns - each.ended_ns) for each in stretches)
     return -lost_ns, -_wait_ns(seen), seen.process.pid
 
 
-def _cells(seen: Observation, curve: Curve | None) -> Iterator[str]:
+def _cells(seen: GilObservation, curve: Curve | None) -> Iterator[str]:
     process = seen.process
     yield text(process.name)
     yield str(process.pid)
@@ -96,7 +96,7 @@ def _cells(seen: Observation, curve: Curve | None) -> Iterator[str]:
         yield from _figures(seen)
 
 
-def _figures(seen: Observation) -> Iterator[str]:
+def _figures(seen: GilObservation) -> Iterator[str]:
     totals = seen.totals
     waiting = [thread.waiting_ns for thread in totals.threads if thread.waiting_ns]
     yield str(len(waiting))
@@ -114,7 +114,7 @@ def _longest_hold(totals: ProcessTotals) -> str:
     return short_duration(longest_ns) if longest_ns else ""
 
 
-def _state(seen: Observation) -> str:
+def _state(seen: GilObservation) -> str:
     if seen.invalid:
         return tag("span", "not reported: ", text(seen.invalid), class_="bad")
     if seen.ended:
@@ -123,5 +123,5 @@ def _state(seen: Observation) -> str:
     return ways[seen.process.method]
 
 
-def _wait_ns(seen: Observation) -> int:
+def _wait_ns(seen: GilObservation) -> int:
     return sum(thread.wait_ns for thread in seen.totals.threads)

@@ -13,7 +13,7 @@ from gilscope.gil.target import Hookpoint, Target
 from gilscope.gil.totals.raw import Holding, RawLock, RawProcess
 from gilscope.gil.tracing import process as traced_module
 from gilscope.gil.tracing.process import AttachedProcess
-from gilscope.model.gil import ENDED_INTERPRETER, Gil, Observation, Tally, TracingCost
+from gilscope.model.gil import ENDED_INTERPRETER, Gil, GilObservation, Tally, TracingCost
 from gilscope.model.histogram import SLOTS
 from gilscope.model.kinds import Kind
 from gilscope.process.memory import ProcessMemory
@@ -89,6 +89,7 @@ def _traced(python: PythonInMemory | None = None, window: _Window | None = None)
         sites=None,
     )
     return AttachedProcess(
+        pid=_PID,
         target=cast("Target", target),
         memory=cast("ProcessMemory", None),
         runtime=(python or PythonInMemory("3.11.7")).runtime,
@@ -101,7 +102,7 @@ def _traced(python: PythonInMemory | None = None, window: _Window | None = None)
     )
 
 
-def _observed(traced: AttachedProcess, raw: RawProcess) -> Observation:
+def _observed(traced: AttachedProcess, raw: RawProcess) -> GilObservation:
     return traced.observation(raw, _NOW_NS, TracingCost(5, 0.01, 2))
 
 

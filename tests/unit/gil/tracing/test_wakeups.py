@@ -9,6 +9,7 @@ from typing import Any, Self, cast
 import pytest
 
 from gilscope.gil.tracing.wakeups import Wakeups
+from gilscope.process.watch import ProcessWatch
 
 _LONG_S = 60.0
 _PID = 4711
@@ -66,9 +67,16 @@ def rings() -> Iterator[_Rings]:
 
 
 @pytest.fixture
-def wakeups(rings: _Rings) -> Wakeups:
-    """Waits for the two."""
-    return Wakeups(cast("Any", rings))
+def watch() -> Iterator[ProcessWatch]:
+    """No process is watched yet."""
+    with ProcessWatch() as made:
+        yield made
+
+
+@pytest.fixture
+def wakeups(rings: _Rings, watch: ProcessWatch) -> Wakeups:
+    """Waits for the rings, and for ends."""
+    return Wakeups(cast("Any", rings), watch)
 
 
 def _wait(wakeups: Wakeups, rings: _Rings, seconds: float) -> float:
@@ -112,25 +120,25 @@ def test_stacks_are_read_and_do_not_end_it(wakeups: Wakeups, rings: _Rings) -> N
     assert third - second >= 0.05
 
 
-def test_the_end_of_a_process_ends_it(wakeups: Wakeups, rings: _Rings) -> None:
+def test_the_end_of_a_process_ends_it(wakeups: Wakeups, rings: _Rings, watch: ProcessWatch) -> None:
     """
     Until that process is removed; one that lives is no reason.
     """
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
         pidfd = os.pidfd_open(process.pid)
-        wakeups.add(pidfd, _PID)
+        watch.add(pidfd, _PID)
         alive_s = _wait(wakeups, rings, 0.02)
-        ended_before = list(wakeups.ended())
+        ended_before = watch.ended()
         process.communicate()
     dead_s = _wait(wakeups, rings, _LONG_S)
-    ended_after = list(wakeups.ended())
-    wakeups.remove(pidfd)
+    ended_after = watch.ended()
+    watch.remove(pidfd)
     removed_s = _wait(wakeups, rings, 0.02)
     os.close(pidfd)
 
     assert alive_s >= 0.02
-    assert [] == ended_before
+    assert set() == ended_before
     assert dead_s < _LONG_S / 2
-    assert [_PID] == ended_after
+    assert {_PID} == ended_after
     assert removed_s >= 0.02
-    assert [] == list(wakeups.ended())
+    assert set() == watch.ended()

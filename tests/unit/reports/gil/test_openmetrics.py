@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.model.gil import Observation, Recording
+from gilscope.model.gil import GilObservation, Recording
 from gilscope.reports.gil import openmetrics, prometheus
 from support.recordings.gil import MS, full_mode, with_edges
 from support.reports.scraped import OPEN_METRICS, parse
@@ -84,7 +84,7 @@ def test_looks_stand_between_the_beginning_and_the_end() -> None:
     recording = _ended(with_edges())
     seen = recording.observation
 
-    def seen_at(at_ns: int, convoy_waits: int) -> Observation:
+    def seen_at(at_ns: int, convoy_waits: int) -> GilObservation:
         (gil,) = seen.totals.gils
         gils = (replace(gil, convoy_waits=convoy_waits),)
         return replace(seen, totals=replace(seen.totals, at_ns=at_ns, gils=gils, edges=()))

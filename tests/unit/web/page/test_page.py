@@ -5,7 +5,7 @@ import hashlib
 import re
 from dataclasses import replace
 
-from gilscope.model.gil import Observation, Refusal
+from gilscope.model.gil import GilObservation, Refusal
 from gilscope.reports.html.markup import EMPTY
 from gilscope.series.recent import Curve, Stretch
 from gilscope.web.page import page
@@ -89,7 +89,7 @@ def test_page_loads_nothing_from_elsewhere() -> None:
     assert "src=" not in html
 
 
-def _cells(seen: Observation, curve: Curve | None = None) -> dict[str, str]:
+def _cells(seen: GilObservation, curve: Curve | None = None) -> dict[str, str]:
     curves = {} if curve is None else {seen.process.pid: curve}
     html = page.main_part(page.Figures([seen], curves=curves))
     return dict(re.findall(r'data-name="([^"]+)">([^<]*)<', html))

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from gilscope.model.gil import (
     ENDED_INTERPRETER,
+    GilObservation,
     GilTotals,
-    Observation,
     ProcessTotals,
     Recording,
     Tally,
@@ -195,7 +195,7 @@ def _interpreters(recording: Recording, paint: Paint) -> Iterator[str]:
         yield f"  {name}: {seconds(waits.sum_ns)} in {waits.count} waits{held}"
 
 
-def _lost_events(observation: Observation, paint: Paint) -> Iterator[str]:
+def _lost_events(observation: GilObservation, paint: Paint) -> Iterator[str]:
     lost = observation.totals.lost_events
     yield ""
     if not lost:

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 from gilscope.budget.trap_costs import TrapCosts
 from gilscope.errors import GilscopeError, MemoryUnanswered
@@ -19,15 +20,18 @@ from gilscope.gil.totals.raw import RawProcess, RawTotals
 from gilscope.gil.tracing.attachments import Attachments
 from gilscope.gil.tracing.hold_windows import CONTENTION, ObservationPlan
 from gilscope.gil.tracing.process import AttachedProcess
-from gilscope.model.gil import Observation
+from gilscope.model.gil import GilObservation
 from gilscope.model.timeline import Timeline
 from gilscope.process.access import while_alive
 from gilscope.process.memory_reader import ReadUnanswered
 from gilscope.process.pidfd import open_pidfd
+from gilscope.process.view import view_of
+from gilscope.process.watch import ProcessWatch
 from gilscope.runtimes.cpython.locate import locate, open_memory
 from gilscope.runtimes.cpython.sites.cache import SiteCache
+from gilscope.text.units import NS_PER_S
 
-__all__ = ["Tracer"]
+__all__ = ["GilAccount"]
 
 _log = logging.getLogger(__name__)
 
@@ -42,10 +46,10 @@ _ASKED_AGAIN_S = 20.0
 _ANOTHER_RUNS = "another Python of the process runs than the one that was attached to"
 
 
-class Tracer:
+class GilAccount:
     """The processes that are being traced. Its methods may be called from several threads."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - most have defaults
         self,
         probe: GilProbe,
         cache: SiteCache,
@@ -53,12 +57,14 @@ class Tracer:
         method: str | None = None,
         keep_threads: bool = True,
         plan: ObservationPlan = CONTENTION,
+        watch: ProcessWatch | None = None,
     ) -> None:
         """Trace with *probe*; *method* forces ``sites`` or ``libc``; *plan* says how closely.
 
         With *keep_threads* every dead thread stays listed by itself, and stacks are kept as a
         whole; without, the dead threads of one role are added up, and stacks with the same
-        innermost frame are one: then a process that runs for ever takes no more memory.
+        innermost frame are one: then a process that runs for ever takes no more memory. *watch*
+        may be shared with others.
         """
         self.probe = probe
         self.cache = cache
@@ -69,7 +75,13 @@ class Tracer:
         self._forked: set[int] = set()
         self._free_children_s = 0.0
         self._known_losses = 0
-        self._processes = Attachments(probe, plan, keep_callers=keep_threads)
+        self._closing = contextlib.ExitStack()
+        self._processes = Attachments(
+            probe,
+            plan,
+            self._closing.enter_context(ProcessWatch()) if watch is None else watch,
+            keep_callers=keep_threads,
+        )
         self._traced = self._processes.by_pid
         self._readings = self._processes.readings
         self._full_mode = self._processes.full_mode
@@ -81,14 +93,8 @@ class Tracer:
             return tuple(pid for pid, traced in self._traced.items() if not traced.ended)
 
     @property
-    def ended_pids(self) -> tuple[int, ...]:
-        """The processes that have ended, or whose probes were taken out, and are still listed."""
-        with self._lock:
-            return tuple(pid for pid, traced in self._traced.items() if traced.ended)
-
-    @property
     def untrusted_pids(self) -> tuple[int, ...]:
-        """The processes of `ended_pids` whose probes failed a check; they may well be alive."""
+        """The processes whose probes failed a check; they may well be alive."""
         with self._lock:
             return tuple(pid for pid, traced in self._traced.items() if traced.invalid)
 
@@ -112,6 +118,19 @@ class Tracer:
     def attach(self, pid: int) -> Target:
         """Begin to trace *pid*; raises what `inspect` and `GilProbe.attach` raise."""
         return self._attach(pid, self._method)
+
+    def drop_ended(self, kept_s: float, alive: AbstractSet[int]) -> None:
+        """Forget what was counted of processes that have ended *kept_s* ago or earlier.
+
+        One whose probes could not be trusted is shown as such for as long as it is *alive*.
+        """
+        now_ns = time.monotonic_ns()
+        with self._lock:
+            for pid, traced in list(self._traced.items()):
+                is_shown = bool(traced.invalid) and pid in alive
+                ended_ns = traced.ended_ns
+                if ended_ns is not None and now_ns - ended_ns >= kept_s * NS_PER_S and not is_shown:
+                    self._processes.drop(pid)
 
     def drop(self, pid: int) -> None:
         """Stop tracing *pid* and forget what was counted."""
@@ -162,7 +181,7 @@ class Tracer:
             until_s, self._learn_stacks, lambda: self._readings.stacks_at_s
         )
 
-    def observe(self, *, is_final: bool = False) -> list[Observation]:
+    def observe(self, *, is_final: bool = False) -> list[GilObservation]:
         """Return what has been counted of every process until now.
 
         *is_final*: nobody will ask again, so what is going on is counted as if it ended now.
@@ -207,6 +226,7 @@ class Tracer:
             self._processes.close()
         if self._processes.held_time is not None:
             self._processes.held_time.close()
+        self._closing.close()
 
     def _apply(self, notice: Notice, traced: AttachedProcess) -> None:
         if notice.kind is NoticeKind.RETURN:
@@ -244,7 +264,7 @@ class Tracer:
             self._readings.learn_stacks()
 
     def _attach(self, pid: int, method: str | None) -> Target:
-        if self._processes.reader.is_exhausted:
+        if self._processes.watch.reader.is_exhausted:
             raise MemoryUnanswered("the memory of so many processes hangs that no other is read")
         with while_alive(pid), contextlib.ExitStack() as undo:
             # Both stay bound to the program that runs now: whatever comes after it has the same
@@ -252,12 +272,14 @@ class Tracer:
             pidfd = open_pidfd(pid)
             undo.callback(os.close, pidfd)
             memory = undo.enter_context(open_memory(pid))
-            target = inspect(pid, self.cache, method=method)
+            # From here on the program is the one whose memory is open, or the attachment fails.
+            view = view_of(pid)
+            target = inspect(view, self.cache, method=method)
             undo.callback(target.close)
             for file in (target.located.file, target.file):
                 memory.allow(file.mapping)
             with self._lock:
-                self._processes.begin(target, pidfd, memory)
+                self._processes.begin(target, view, pidfd, memory)
             undo.pop_all()
         return target
 
@@ -359,7 +381,7 @@ class Tracer:
         """Return whether the process has come to run another Python than the one attached to."""
         known = traced.target.located
         try:
-            found = locate(traced.pid)
+            found = locate(view_of(traced.pid))
         except (GilscopeError, OSError):
             return False
         same = (found.file.identity, found.load_bias) == (known.file.identity, known.load_bias)

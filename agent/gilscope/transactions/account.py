@@ -3,22 +3,24 @@
 import contextlib
 import logging
 import os
-import select
 import threading
 import time
 from collections.abc import Callable, Collection
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.errors import GilscopeError, NotPython
-from gilscope.model.transactions import Library, Method, StmObservation, StmThread
-from gilscope.process import procfs
+from gilscope.model.transactions import Library, Method, StmObservation, StmThread, StmTotals
 from gilscope.process.access import answering
+from gilscope.process.attachment import Attachment
 from gilscope.process.breakpoints import addresses_of, first_missing
 from gilscope.process.memory import ProcessMemory
-from gilscope.process.memory_reader import MemoryReader
 from gilscope.process.pidfd import open_pidfd
-from gilscope.process.reads import ProcessReads, Reads
+from gilscope.process.reads import ProcessReads
+from gilscope.process.view import ProcessView
+from gilscope.process.watch import ProcessWatch
+from gilscope.text.units import NS_PER_S
 from gilscope.transactions.plan import StmPlan
 from gilscope.transactions.probe import StmProbe
 from gilscope.transactions.target import StmTarget, inspect_stm
@@ -27,7 +29,7 @@ from gilscope.transactions.window import StmWindow
 from gilscope.transactions.window_policy import StmWindows
 from gilscope.transactions.window_thread import WindowThread
 
-__all__ = ["StmTracer"]
+__all__ = ["TransactionAccount"]
 
 _log = logging.getLogger(__name__)
 
@@ -36,29 +38,21 @@ _INSTRUCTION = 2
 """Bytes that tell whether the kernel emulates it."""
 
 
-@dataclass(slots=True)
-class _Traced:
+@dataclass(slots=True, kw_only=True)
+class _Traced(Attachment):
+    """Its breakpoints are there while its window is open."""
+
     target: StmTarget
-    memory: ProcessMemory
-    pidfd: int
     window: StmWindow
-    since_ns: int
-    addresses: tuple[int, ...]
-    """Where its probes are in its memory, while its window is open."""
-    reads: Reads
-    """What its memory is read by."""
     dead: list[StmThread] = field(default_factory=list)
     """The threads that have ended."""
-    ended_s: float | None = None
-    """On the monotonic clock; None: it is traced."""
-    invalid: str = ""
 
     @property
     def sees_events(self) -> bool:
         return self.target.sites.event_function is not None
 
 
-class StmTracer:
+class TransactionAccount:
     """The processes whose transactions are traced. Any thread may call its methods."""
 
     def __init__(
@@ -67,11 +61,13 @@ class StmTracer:
         *,
         keep_threads: bool = True,
         plan: StmPlan | None = None,
+        watch: ProcessWatch | None = None,
     ) -> None:
         """Trace with the probe that *load* makes when the first process is attached.
 
         With *keep_threads* dead threads stay listed; without, a process that runs for ever takes
-        no more memory. *plan* says how closely; by default all the time.
+        no more memory. *plan* says how closely; by default all the time. *watch* may be shared
+        with others.
         """
         self._load = load
         self._keep_threads = keep_threads
@@ -79,11 +75,9 @@ class StmTracer:
         self._windows = StmWindows(plan or StmPlan())
         self._window_thread: WindowThread | None = None
         self._traced: dict[int, _Traced] = {}
-        self._ends = select.epoll()
-        self._pid_of: dict[int, int] = {}
-        """By pidfd, of the processes that have not ended."""
+        self._closing = contextlib.ExitStack()
+        self._watch = self._closing.enter_context(ProcessWatch()) if watch is None else watch
         self._lock = threading.RLock()
-        self._reader = MemoryReader()
         self._settle_at_s = 0.0
         self._known_losses = 0
 
@@ -91,7 +85,7 @@ class StmTracer:
     def pids(self) -> tuple[int, ...]:
         """The processes that are traced and have not ended."""
         with self._lock:
-            return tuple(pid for pid, traced in self._traced.items() if traced.ended_s is None)
+            return tuple(pid for pid, traced in self._traced.items() if not traced.ended)
 
     @property
     def traps(self) -> int:
@@ -99,16 +93,20 @@ class StmTracer:
         with self._lock:
             return self._windows.traps
 
-    def find(self, pid: int, libraries: Collection[Library] = tuple(Library)) -> StmTarget | None:
-        """Return how to trace *pid*, None where it runs no transactions of any of *libraries*.
+    def find(
+        self, view: ProcessView, libraries: Collection[Library] = tuple(Library)
+    ) -> StmTarget | None:
+        """Return how to trace the process of *view*, None where it has none of *libraries*.
 
         Raises as `inspect_stm` does, and MemoryUnanswered.
         """
-        with answering(pid):
-            return self._reader.read(pid, lambda: inspect_stm(pid, libraries), discard=_let_go)
+        with answering(view.pid):
+            return self._watch.reader.read(
+                view.pid, lambda: inspect_stm(view, libraries), discard=_let_go
+            )
 
-    def attach(self, target: StmTarget) -> None:
-        """Begin to trace *target*.
+    def attach(self, target: StmTarget, view: ProcessView) -> None:
+        """Begin to trace *target*, which was found in *view*.
 
         Raises NotPython, NotPermitted, MemoryUnanswered or KernelOrBccMissing.
         """
@@ -123,8 +121,9 @@ class StmTracer:
                 pidfd = open_pidfd(pid)
                 undo.callback(os.close, pidfd)
                 memory = undo.enter_context(ProcessMemory(pid))
-                reads = ProcessReads(self._reader, pid, memory)
-                window = self._window(probe, target, reads(lambda: _stepped(target, memory)))
+                reads = ProcessReads(self._watch.reader, pid, memory)
+                stepped = reads(lambda: _stepped(target, view, memory))
+                window = self._window(probe, target, stepped)
                 undo.callback(probe.forget, pid)
                 undo.callback(probe.detach, pid)
                 undo.callback(lambda: probe.await_closing(pid, window.close()))
@@ -135,54 +134,73 @@ class StmTracer:
                 event = reads(lambda: target.event_function(memory))
             except (FileNotFoundError, ProcessLookupError) as error:
                 raise NotPython(f"process {pid} ended while it was being attached") from error
-            if event != target.sites.event_function:
+            if event != target.sites.event_function or not view.still_same():
                 raise NotPython(
                     f"process {pid} changed while it was being attached",
                     remedy="It may be replacing its program, or beginning to log: try again.",
                 )
-            addresses = addresses_of(
-                target.file.mapping,
-                procfs.read_maps(pid),
-                [hook.offset for hook in target.sites.hooks],
+            self._traced[pid] = _Traced(
+                pid=pid,
+                pidfd=pidfd,
+                memory=memory,
+                since_ns=time.monotonic_ns(),
+                reads=reads,
+                breakpoints=addresses_of(
+                    target.file.mapping,
+                    view.mappings,
+                    [hook.offset for hook in target.sites.hooks],
+                ),
+                target=target,
+                window=window,
             )
-            since_ns = time.monotonic_ns()
-            self._traced[pid] = _Traced(target, memory, pidfd, window, since_ns, addresses, reads)
-            self._ends.register(pidfd, select.EPOLLIN)
-            self._pid_of[pidfd] = pid
+            self._watch.add(pidfd, pid)
             undo.pop_all()
         if self._window_thread is not None:
             self._window_thread.wake()
 
-    def drop_ended(self, kept_s: float) -> None:
-        """Forget what was counted of processes that have ended *kept_s* ago or earlier."""
+    def drop(self, pid: int) -> None:
+        """Stop tracing *pid* and forget what was counted."""
+        with self._lock:
+            self._end(pid)
+            if self._traced.pop(pid, None) is not None:
+                self._forget(pid)
+
+    def drop_ended(self, kept_s: float, alive: AbstractSet[int]) -> None:
+        """Forget what was counted of processes that have ended *kept_s* ago or earlier.
+
+        One that is *alive* may be attached to again, whatever has become of its probes.
+        """
+        del alive
+        now_ns = time.monotonic_ns()
         with self._lock:
             for pid, traced in list(self._traced.items()):
-                ended_s = traced.ended_s
-                if ended_s is not None and time.monotonic() - ended_s >= kept_s:
+                if traced.ended_ns is not None and now_ns - traced.ended_ns >= kept_s * NS_PER_S:
                     del self._traced[pid]
-                    self._windows.forget(pid)
-                    if self._probe is not None:
-                        self._probe.forget(pid)
+                    self._forget(pid)
 
-    def tick(self) -> None:
-        """Look after all processes. To be called a few times a second."""
+    def tick(self) -> list[int]:
+        """Look after all processes. To be called a few times a second.
+
+        Of those that have replaced their program there is no notice.
+        """
         with self._lock:
-            for pidfd, _ in self._ends.poll(0):
-                self._end(self._pid_of[pidfd])
+            for pid in self._watch.ended() & self._traced.keys():
+                self._end(pid)
             losses = 0 if self._probe is None else self._probe.keeper_losses
             for traced in self._traced.values():
-                if traced.ended_s is not None:
+                if traced.ended:
                     continue
-                self._look_at(traced)
-                if losses != self._known_losses and traced.ended_s is None:
+                self._check(traced)
+                if losses != self._known_losses and not traced.ended:
                     traced.invalid = "the process that held its probes has ended"
-                    self._end(traced.target.process.pid)
+                    self._end(traced.pid)
             self._known_losses = losses
             if self._probe is not None:
                 self._hear(self._probe)
             if time.monotonic() >= self._settle_at_s:
                 # Dead threads leave the tables, also if nobody asks.
                 self.observe()
+        return []
 
     def observe(self) -> list[StmObservation]:
         """Return what has been counted of every process until now."""
@@ -192,7 +210,11 @@ class StmTracer:
             self._settle_at_s = time.monotonic() + _SETTLE_S
             for traced in self._traced.values():
                 self._believe_or_end(traced)
-            raw = self._probe.read()
+            try:
+                raw = self._probe.read()
+            except Exception:  # noqa: BLE001 - what else is measured has figures of its own
+                _log.exception("could not read what the probes of transactions have counted")
+                return [_unread(traced) for traced in self._traced.values()]
             return [
                 self._observation(traced, raw[pid])
                 for pid, traced in self._traced.items()
@@ -209,8 +231,7 @@ class StmTracer:
             if self._probe is not None:
                 self._probe.close()
                 self._probe = None
-            self._ends.close()
-        self._reader.close()
+        self._closing.close()
 
     def _loaded(self) -> StmProbe:
         if self._probe is None:
@@ -252,14 +273,13 @@ class StmTracer:
 
     def _observation(self, traced: _Traced, raw: RawStm) -> StmObservation:
         process, window = traced.target.process, traced.window
-        has_ended = traced.ended_s is not None
         return StmObservation(
             process,
             traced.since_ns,
             totals_of(process, raw, self._threads(traced, raw)),
             traced.invalid,
-            has_ended,
-            cost=self._windows.cost(process.pid, is_alive=not has_ended),
+            traced.ended,
+            cost=self._windows.cost(process.pid, is_alive=not traced.ended),
             observed_ns=window.observed_ns(raw.at_ns),
             is_whole=window.is_whole,
         )
@@ -278,49 +298,63 @@ class StmTracer:
         alive = [thread_of(tid, record) for tid, record in records.items()]
         return busiest_first([*alive, *traced.dead])
 
-    def _look_at(self, traced: _Traced) -> None:
+    def _check(self, traced: _Traced) -> None:
         """Notice the end of the program, or of what the probes see."""
         try:
             event = traced.reads(lambda: traced.target.event_function(traced.memory))
         except OSError:
             traced.invalid = traced.reads.stopped
-            self._end(traced.target.process.pid)
+            self._end(traced.pid)
             return
         if traced.reads.stopped or not traced.memory.is_there:
             traced.invalid = traced.reads.stopped
-            self._end(traced.target.process.pid)
+            self._end(traced.pid)
             return
         if event != traced.target.sites.event_function and traced.sees_events:
             traced.invalid = "the program has ended its log, which is where its events came from"
-            self._end(traced.target.process.pid)
+            self._end(traced.pid)
 
     def _believe_or_end(self, traced: _Traced) -> None:
         """Look whether the probes are still in the code: without them nothing seems to happen."""
         window = traced.window
-        if traced.ended_s is not None or not window.is_open or window.has_used_up:
+        if traced.ended or not window.is_open or window.has_used_up:
             return
         try:
-            missing = traced.reads(lambda: first_missing(traced.memory, traced.addresses))
+            missing = traced.reads(lambda: first_missing(traced.memory, traced.breakpoints))
         except OSError:
             return  # it runs another program by now, or does not answer, as the next tick says
         if missing is not None:
             traced.invalid = f"its probe at {missing:#x} has gone: something writes over its code"
-            self._end(traced.target.process.pid)
+            self._end(traced.pid)
+
+    def _forget(self, pid: int) -> None:
+        self._windows.forget(pid)
+        if self._probe is not None:
+            self._probe.forget(pid)
 
     def _end(self, pid: int) -> None:
         traced = self._traced.get(pid)
-        if traced is None or traced.ended_s is not None:
+        if traced is None or traced.ended:
             return
-        traced.ended_s = time.monotonic()
-        self._ends.unregister(traced.pidfd)
-        del self._pid_of[traced.pidfd]
+        traced.ended_ns = time.monotonic_ns()
+        self._watch.remove(traced.pidfd)
         self._windows.end(pid)
         if self._probe is not None:
             self._probe.await_closing(pid, traced.window.close())
             self._probe.detach(pid)
-        os.close(traced.pidfd)
-        traced.memory.close()
+        traced.close()
         traced.target.file.close()
+
+
+def _unread(traced: _Traced) -> StmObservation:
+    nothing = StmTotals(time.monotonic_ns(), 0, None, None, None, None, None, None, {}, None, ())
+    return StmObservation(
+        traced.target.process,
+        traced.since_ns,
+        nothing,
+        traced.invalid or "what its probes have counted cannot be read",
+        traced.ended,
+    )
 
 
 def _let_go(target: StmTarget | None) -> None:
@@ -328,11 +362,11 @@ def _let_go(target: StmTarget | None) -> None:
         target.close()
 
 
-def _stepped(target: StmTarget, memory: ProcessMemory) -> set[str]:
+def _stepped(target: StmTarget, view: ProcessView, memory: ProcessMemory) -> set[str]:
     """Return the programs whose traps the kernel has to single-step, at any of their places."""
     code = [
         mapping
-        for mapping in procfs.read_maps(target.process.pid)
+        for mapping in view.mappings
         if mapping.executable and mapping.path == target.file.mapping.path
     ]
     is_emulated = target.file.image().architecture.is_emulated

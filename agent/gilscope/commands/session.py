@@ -1,0 +1,179 @@
+"""What all commands that trace do: make a tracer, attach to what was named, keep things going."""
+
+import argparse
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from gilscope.budget.governor import Budget
+from gilscope.commands.options import chosen_method
+from gilscope.discovery.scanner import Scanner
+from gilscope.errors import NotPython, UnsupportedPython
+from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.tracing.account import GilAccount
+from gilscope.gil.tracing.hold_windows import ObservationPlan
+from gilscope.model.gil import Process
+from gilscope.model.kinds import Mode
+from gilscope.model.observation import Observation
+from gilscope.model.transactions import StmProcess
+from gilscope.process import procfs
+from gilscope.process.watch import ProcessWatch
+from gilscope.runtimes.cpython.sites.cache import SiteCache, default_folder
+from gilscope.series.snapshots import SnapshotSeries
+from gilscope.system import ending
+from gilscope.text.units import NS_PER_S
+from gilscope.tracing.tracer import Tracer
+from gilscope.transactions.account import TransactionAccount
+from gilscope.transactions.plan import StmPlan
+from gilscope.transactions.target import CHECKED
+
+__all__ = ["attach_named", "checked", "new_tracer", "observe_until_end", "tracing_session"]
+
+_log = logging.getLogger(__name__)
+
+_FIRST_TICK_S = 0.02
+"""Between two ticks until all processes have been attached to that were there at the start."""
+_RECORD_TICK_S = 0.05
+_PATIENCE_S = 0.5
+"""How long a thread may take to end."""
+
+
+def new_tracer(
+    arguments: argparse.Namespace,
+    probe: GilProbe,
+    plan: ObservationPlan,
+    *,
+    keep_threads: bool = True,
+    has_transactions: bool = True,
+) -> Tracer:
+    """Return a tracer that observes as *plan* says.
+
+    Live transactions have the same budget; without one, or in full mode, all of them are seen.
+    """
+    watch = ProcessWatch()
+    gils = GilAccount(
+        probe,
+        SiteCache(default_folder()),
+        method=chosen_method(arguments),
+        keep_threads=keep_threads,
+        plan=plan,
+        watch=watch,
+    )
+    if not has_transactions:
+        return Tracer(gils, watch=watch)
+    is_bounded = not keep_threads and plan.mode is not Mode.FULL
+    budget = Budget(plan.budget_share) if is_bounded else None
+    transactions = TransactionAccount(
+        keep_threads=keep_threads, plan=StmPlan(plan.costs, budget), watch=watch
+    )
+    return Tracer(gils, transactions, watch)
+
+
+def attach_named(tracer: Tracer, pid: int) -> Process | StmProcess:
+    """Attach to *pid*, which the user has named; raises what `Tracer.attach` raises.
+
+    The error says all that was searched for.
+    """
+    try:
+        return tracer.attach(pid)
+    except (NotPython, UnsupportedPython) as refusal:
+        if tracer.transactions is None:
+            raise
+        raise checked(refusal, pid) from refusal
+
+
+def checked(refusal: NotPython | UnsupportedPython, pid: int) -> NotPython | UnsupportedPython:
+    """Return *refusal* of *pid* with what else was searched for, if it is still there."""
+    if not procfs.is_alive(pid):
+        return refusal
+    return type(refusal)(f"{refusal}, {CHECKED}", remedy=refusal.remedy)
+
+
+def observe_until_end(
+    tracer: Tracer,
+    duration_s: float | None,
+    stopped: ending.Told,
+    snapshots: SnapshotSeries | None = None,
+) -> Observation:
+    """Trace the one process of *tracer* until its end, or for *duration_s*, or until *stopped*.
+
+    Returns what was counted of it; *snapshots* get what was before.
+    """
+    deadline_ns = None
+    if duration_s is not None:
+        deadline_ns = time.monotonic_ns() + int(duration_s * NS_PER_S)
+    while not stopped.is_set and tracer.pids:
+        left_s = _RECORD_TICK_S
+        if deadline_ns is not None:
+            left_s = min(left_s, (deadline_ns - time.monotonic_ns()) / NS_PER_S)
+            if left_s <= 0:
+                break
+        tracer.wait(left_s)
+        tracer.tick()
+        if snapshots is not None and snapshots.is_due(time.monotonic_ns()):
+            for seen in tracer.observe():
+                if seen.gil is not None:
+                    snapshots.add(seen.gil)
+    return tracer.observe(is_final=True)[-1]
+
+
+@contextlib.contextmanager
+def tracing_session(
+    tracer: Tracer,
+    scanner: Scanner,
+    tick_s: float,
+    *,
+    ticked: Callable[[], None] = lambda: None,
+    scanned: Callable[[], None] = lambda: None,
+) -> Iterator[threading.Event]:
+    """Look after *tracer* and have *scanner* scan, in two threads, until the block has ended.
+
+    Two, because scanning may take its time, and windows of full mode must end on time meanwhile.
+    *ticked* and *scanned* are called after each turn that succeeded. The event is set when all
+    processes have been judged that were there at the start. The tracer is closed at the end.
+    """
+    stopped, has_scanned = threading.Event(), threading.Event()
+
+    def look_after() -> None:
+        while not stopped.is_set():
+            tracer.wait(tick_s if has_scanned.is_set() else _FIRST_TICK_S)
+            if _succeeds(lambda: scanner.note_executed(tracer.tick())):
+                ticked()
+            else:
+                stopped.wait(tick_s)  # what is due may stay due for ever
+
+    def scan() -> None:
+        while not stopped.is_set():
+            if _succeeds(scanner.scan):
+                scanned()
+            else:
+                stopped.wait(tick_s)  # likewise
+            has_scanned.set()
+            scanner.wait()
+
+    threads = [
+        threading.Thread(target=look_after, name="tick", daemon=True),
+        threading.Thread(target=scan, name="scan", daemon=True),
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield has_scanned
+    finally:
+        stopped.set()
+        scanner.wake()
+        for thread in threads:
+            thread.join(_PATIENCE_S)
+        tracer.close()
+
+
+def _succeeds(work: Callable[[], None]) -> bool:
+    try:
+        work()
+    except Exception:  # noqa: BLE001 - see below
+        # One process must not end tracing for the others; the log tells what to report.
+        _log.exception("could not look after the traced processes this time")
+        return False
+    return True

@@ -1,0 +1,59 @@
+"""Which processes are wanted."""
+
+import re
+from collections.abc import Callable, Iterable
+
+from gilscope.process import procfs
+
+__all__ = ["Choice", "Kinship", "choose_all", "choose_matching", "choose_pids"]
+
+Choice = Callable[[int, "Kinship"], bool]
+"""Whether a process is wanted, by its pid and what is known of its ancestors."""
+
+
+class Kinship:
+    """Who descends from whom."""
+
+    def __init__(self, wanted: Iterable[int]) -> None:
+        self._wanted = set(wanted)
+
+    def is_descendant(self, pid: int) -> bool:
+        """Return whether *pid* is wanted itself or has an ancestor that is, and remember it."""
+        line = []
+        while pid > 1 and pid not in self._wanted:
+            line.append(pid)
+            try:
+                pid = procfs.read_status(pid).parent
+            except (OSError, KeyError):
+                return False
+        if pid not in self._wanted:
+            return False
+        # A child outlives its parent: the family is kept, not asked for again.
+        self._wanted.update(line)
+        return True
+
+    def forget_dead(self, alive: set[int]) -> None:
+        """Let the numbers of processes that have ended be those of others."""
+        self._wanted &= alive
+
+
+def choose_all() -> Choice:
+    """Return the choice of every Python on the host."""
+    return lambda _pid, _kinship: True
+
+
+def choose_pids() -> Choice:
+    """Return the choice of the given processes and their descendants."""
+    return lambda pid, kinship: kinship.is_descendant(pid)
+
+
+def choose_matching(pattern: re.Pattern[str]) -> Choice:
+    """Return the choice of processes whose command line, joined by blanks, matches *pattern*."""
+
+    def matches(pid: int, _kinship: Kinship) -> bool:
+        try:
+            return pattern.search(" ".join(procfs.read_command_line(pid))) is not None
+        except OSError:
+            return False
+
+    return matches

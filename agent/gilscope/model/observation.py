@@ -1,0 +1,28 @@
+"""What is known of a traced process at one instant, by what is measured in it."""
+
+from dataclasses import dataclass
+
+from gilscope.model.gil import GilObservation, Process
+from gilscope.model.transactions import StmObservation, StmProcess
+
+__all__ = ["Observation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One process. What is None is not measured in it; something is."""
+
+    gil: GilObservation | None = None
+    transactions: StmObservation | None = None
+
+    @property
+    def process(self) -> Process | StmProcess:
+        """Who it is."""
+        seen = self.gil or self.transactions
+        assert seen is not None  # noqa: S101 - see above
+        return seen.process
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether all of its figures can be trusted."""
+        return not any(seen.invalid for seen in (self.gil, self.transactions) if seen is not None)

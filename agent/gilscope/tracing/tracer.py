@@ -1,0 +1,109 @@
+"""Traces processes, and keeps an account of each thing that is measured in them."""
+
+from collections.abc import Collection
+from collections.abc import Set as AbstractSet
+
+from gilscope.errors import NotPython, UnsupportedPython
+from gilscope.gil.tracing.account import GilAccount
+from gilscope.model.gil import Process
+from gilscope.model.observation import Observation
+from gilscope.model.transactions import Library, StmProcess
+from gilscope.process.access import while_alive
+from gilscope.process.view import view_of
+from gilscope.process.watch import ProcessWatch
+from gilscope.transactions.account import TransactionAccount
+
+__all__ = ["Tracer"]
+
+
+class Tracer:
+    """The processes that are being traced. Its methods may be called from several threads.
+
+    A process is attached to by the first account that can: a Python with a GIL by *gils*, any
+    other program with transactions by *transactions*.
+    """
+
+    def __init__(
+        self,
+        gils: GilAccount,
+        transactions: TransactionAccount | None = None,
+        watch: ProcessWatch | None = None,
+    ) -> None:
+        """Keep these accounts. *watch*, which they share, is closed with them."""
+        self.gils = gils
+        self.transactions = transactions
+        self._watch = watch
+        self._accounts = (gils,) if transactions is None else (gils, transactions)
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """The processes that are traced and have not ended."""
+        return frozenset(pid for account in self._accounts for pid in account.pids)
+
+    @property
+    def traps(self) -> int:
+        """How often any process has run into a probe so far."""
+        return sum(account.traps for account in self._accounts)
+
+    def attach(
+        self, pid: int, libraries: Collection[Library] = tuple(Library)
+    ) -> Process | StmProcess:
+        """Begin to trace *pid*, and return what it is; transactions are those of *libraries*.
+
+        Raises what `GilAccount.attach` and `TransactionAccount.attach` raise. What is neither is
+        refused as a Python.
+        """
+        try:
+            return self.gils.attach(pid).process
+        except (NotPython, UnsupportedPython):
+            # PyPy-STM is a Python whose GIL is not known, for it has none.
+            if self.transactions is None:
+                raise
+            with while_alive(pid):
+                view = view_of(pid)
+            target = self.transactions.find(view, libraries)
+            if target is None:
+                raise
+            self.transactions.attach(target, view)
+            return target.process
+
+    def drop(self, pid: int) -> None:
+        """Stop tracing *pid* and forget what was counted."""
+        for account in self._accounts:
+            account.drop(pid)
+
+    def drop_ended(self, kept_s: float, alive: AbstractSet[int]) -> None:
+        """Forget what was counted of processes that have ended *kept_s* ago or earlier.
+
+        One whose probes could not be trusted may be kept for as long as it is *alive*.
+        """
+        for account in self._accounts:
+            account.drop_ended(kept_s, alive)
+
+    def tick(self) -> list[int]:
+        """Look after all processes; return those that have replaced their program.
+
+        To be called a few times a second; whatever was missed in between is made up for.
+        """
+        return [pid for account in self._accounts for pid in account.tick()]
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until `tick` has something to do, *timeout_s* at the most."""
+        self.gils.wait(timeout_s)
+
+    def observe(self, *, is_final: bool = False) -> list[Observation]:
+        """Return what has been counted of every process until now.
+
+        *is_final*: nobody will ask again, so what is going on is counted as if it ended now.
+        """
+        seen = [Observation(gil=each) for each in self.gils.observe(is_final=is_final)]
+        if self.transactions is not None:
+            seen += [Observation(transactions=each) for each in self.transactions.observe()]
+        return seen
+
+    def close(self) -> None:
+        """Take the probes out of all processes."""
+        for account in self._accounts:
+            account.close()
+        if self._watch is not None:
+            self._watch.close()
