@@ -12,7 +12,7 @@ from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.gil import Edge, GilObservation, Tally
 from gilscope.model.stack import UNKNOWN_FRAME, Frame, Stack, StackState
-from gilscope.runtimes.cpython.sites.cache import SiteCache
+from gilscope.runtimes.site_cache import SiteCache
 from support.interpreters.known import Interpreter
 from support.paths import WORKLOADS
 from support.tracing.trace import command_of, looked_after, observation_of

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 
 from gilscope.errors import GilscopeError
 from gilscope.process.remote_read import TornRead
-from gilscope.runtimes.cpython.code_objects import CodeReader, is_code
+from gilscope.runtimes.cpython.code.code_objects import CodeReader, is_code
+from gilscope.runtimes.cpython.code.frames import outermost_frames, read_code
 from gilscope.runtimes.cpython.debug_offsets import read_members
 from gilscope.runtimes.cpython.detect import Interpreter
-from gilscope.runtimes.cpython.frames import outermost_frames, read_code
 from gilscope.runtimes.cpython.layout import layout_for
 from gilscope.runtimes.cpython.runtime import kernel_thread_id, read_gils, read_threads
 from support.gil.python_in_memory import LAYOUTS, PythonInMemory

@@ -34,11 +34,11 @@ _PURE_ROOMS = (
 """They import no files, sockets, processes or clocks, but for these modules, each with a reason."""
 _TOUCHING = {
     "exporter.collector": "knows how long a scrape takes",
-    "runtimes.cpython.sites.cache": "keeps what was found in files",
+    "runtimes.site_cache": "keeps what was found in files",
     "runtimes.cpython.sites.search": "starts the child that searches",
     "runtimes.cpython.sites.search_child": "is that child",
     "runtimes.cpython.thread_roles": "knows what time it is",
-    "runtimes.cpython.unwind_info": "reads what the loader has mapped",
+    "runtimes.cpython.code.unwind_info": "reads what the loader has mapped",
     "stm_log.follow": "follows files",
     "stm_log.log_file": "opens them",
     "stm_log.read": "reads them",

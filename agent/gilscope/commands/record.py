@@ -42,7 +42,7 @@ from gilscope.model.transaction_words import LIBRARY_WORDS
 from gilscope.model.transactions import StmProcess, StmRecording
 from gilscope.process.files.source_files import SourceLines
 from gilscope.process.view import view_of
-from gilscope.runtimes.cpython.sites.cache import SiteCache, default_folder
+from gilscope.runtimes.site_cache import SiteCache, default_folder
 from gilscope.series.snapshots import SnapshotSeries
 from gilscope.system import ending
 from gilscope.system.rlimits import allow_many

@@ -20,7 +20,7 @@ from gilscope.model.observation import Observation
 from gilscope.model.transactions import StmProcess
 from gilscope.process import procfs
 from gilscope.process.watch import ProcessWatch
-from gilscope.runtimes.cpython.sites.cache import SiteCache, default_folder
+from gilscope.runtimes.site_cache import SiteCache, default_folder
 from gilscope.series.snapshots import SnapshotSeries
 from gilscope.system import ending
 from gilscope.text.units import NS_PER_S

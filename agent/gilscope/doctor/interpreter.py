@@ -11,8 +11,8 @@ from gilscope.model.diagnosis import Check, Status
 from gilscope.model.gil import Gil
 from gilscope.process import procfs
 from gilscope.process.files.mapped_file import check_name
-from gilscope.runtimes.cpython.locate import Located
-from gilscope.runtimes.cpython.sites.model import Sites
+from gilscope.runtimes.base import Build
+from gilscope.runtimes.sites import Sites
 
 __all__ = [
     "Found",
@@ -66,16 +66,13 @@ def judge_closed_path(path: str, machine: Machine) -> Check:
     )
 
 
-def judge_interpreter(located: Located, *, is_replaced: bool) -> Check:
+def judge_interpreter(build: Build, *, is_replaced: bool) -> Check:
     """Return which interpreter it is, and how its file is opened.
 
     *is_replaced*: its name does not lead to it any more.
     """
-    file, build_id = located.file, located.build_id.removeprefix("sha256:")
-    found = (
-        f"CPython {located.interpreter.version}, {file.mapping.path}, "
-        f"build {build_id[:_SHORT_BUILD_ID]}"
-    )
+    file, build_id = build.file, build.build_id.removeprefix("sha256:")
+    found = f"CPython {build.version}, {file.mapping.path}, build {build_id[:_SHORT_BUILD_ID]}"
     if not is_replaced:
         return Check("interpreter", Status.OK, found)
     return Check(

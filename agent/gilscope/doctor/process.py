@@ -26,11 +26,12 @@ from gilscope.naming.process import process_name
 from gilscope.process import procfs
 from gilscope.process.files.mapped_file import leads_to
 from gilscope.process.guarded_memory import GuardedMemory
+from gilscope.process.reads import DirectReads
 from gilscope.process.remote_read import TornRead
 from gilscope.process.view import view_of
-from gilscope.runtimes.cpython.locate import Located, locate
-from gilscope.runtimes.cpython.runtime import read_gils, read_threads, runtime_of
-from gilscope.runtimes.cpython.sites.cache import SiteCache
+from gilscope.runtimes.base import Build
+from gilscope.runtimes.registry import detect
+from gilscope.runtimes.site_cache import SiteCache
 from gilscope.transactions.target import inspect_stm
 
 __all__ = ["diagnose_process", "is_readable"]
@@ -67,15 +68,15 @@ def _diagnose_python(
     outside: ProcessDiagnosis, standing: Standing, machine: Machine, cache: SiteCache
 ) -> ProcessDiagnosis:
     pid = outside.pid
-    located = _attempted("interpreter", lambda: locate(view_of(pid)))
-    if isinstance(located, Check):
-        transactions = _transactions(pid, located)
+    build = _attempted("interpreter", lambda: detect(view_of(pid)))
+    if isinstance(build, Check):
+        transactions = _transactions(pid, build)
         if transactions is not None:
             return replace(outside, checks=(*outside.checks, transactions))
-        closed = closed_path(pid) if located.exit_code == NotPermitted.exit_code else None
+        closed = closed_path(pid) if build.exit_code == NotPermitted.exit_code else None
         if closed is not None:
-            located = judge_closed_path(closed, machine)
-        return replace(outside, checks=(*outside.checks, located))
+            build = judge_closed_path(closed, machine)
+        return replace(outside, checks=(*outside.checks, build))
     target = _attempted("gil_code", lambda: inspect(view_of(pid), cache))
     found = None
     code: tuple[Check, ...]
@@ -84,17 +85,17 @@ def _diagnose_python(
     else:
         found = Found(target, target.sites)
         code = (judge_gil_code(found), judge_holds(found))
-    is_replaced = not leads_to(pid, located.file)
-    interpreter = judge_interpreter(located, is_replaced=is_replaced)
-    threads, gils = _read_runtime(located)
+    is_replaced = not leads_to(pid, build.file)
+    interpreter = judge_interpreter(build, is_replaced=is_replaced)
+    threads, gils = _read_runtime(build)
     locks = judge_gils(gils, threads, standing.threads)
     return replace(
         outside,
         checks=(*outside.checks, interpreter, *code, locks),
-        python=located.interpreter.version,
-        build_id=located.build_id,
-        path=located.file.mapping.path,
-        opened_as=located.file.opened_as,
+        python=build.version,
+        build_id=build.build_id,
+        path=build.file.mapping.path,
+        opened_as=build.file.opened_as,
         method=found.target.process.method if found else None,
         sites=sites_count(found) if found else None,
         gils=tuple(gil.interpreter_id for gil in gils) if isinstance(gils, list) else None,
@@ -102,9 +103,9 @@ def _diagnose_python(
     )
 
 
-def _transactions(pid: int, located: Check) -> Check | None:
+def _transactions(pid: int, build: Check) -> Check | None:
     """Return how the transactions of *pid* can be traced, which has no GIL that can be."""
-    if located.exit_code not in (NotPython.exit_code, UnsupportedPython.exit_code):
+    if build.exit_code not in (NotPython.exit_code, UnsupportedPython.exit_code):
         return None
     target = _attempted("interpreter", lambda: inspect_stm(view_of(pid)))
     if target is None or isinstance(target, Check):
@@ -127,10 +128,10 @@ def _attempted(name: str, action: Callable[[], _Result]) -> _Result | Check:
         return Check(name, Status.MISSING, found, NotPython.remedy, NotPython.exit_code)
 
 
-def _read_runtime(located: Located) -> tuple[int | None, list[Gil] | str]:
+def _read_runtime(build: Build) -> tuple[int | None, list[Gil] | str]:
     try:
-        with GuardedMemory(located.pid, [located.file.mapping]) as memory:
-            runtime = runtime_of(memory, located.interpreter, located.load_bias)
-            return len(read_threads(runtime)), read_gils(runtime)
+        with GuardedMemory(build.pid, [build.file.mapping]) as memory:
+            instance = build.instance(memory, DirectReads())
+            return instance.count_threads(), instance.gils()
     except (OSError, TornRead, GilscopeError) as error:
         return None, str(error)

@@ -12,7 +12,7 @@ from gilscope.model.diagnosis import PythonLine
 from gilscope.naming.process import process_name
 from gilscope.process import procfs
 from gilscope.process.view import view_of
-from gilscope.runtimes.cpython.sites.cache import SiteCache
+from gilscope.runtimes.site_cache import SiteCache
 
 __all__ = ["list_pythons"]
 

@@ -11,10 +11,10 @@ from gilscope.process.files.code_files import code_files
 from gilscope.process.files.mapped_file import MappedFile, open_mapped
 from gilscope.process.procfs import ProcessStatus
 from gilscope.process.view import ProcessView
-from gilscope.runtimes.cpython.locate import Located, locate
-from gilscope.runtimes.cpython.sites.cache import SiteCache
-from gilscope.runtimes.cpython.sites.model import Sites
-from gilscope.runtimes.cpython.sites.search import search_sites
+from gilscope.runtimes.base import Build
+from gilscope.runtimes.registry import detect
+from gilscope.runtimes.site_cache import SiteCache
+from gilscope.runtimes.sites import Sites
 
 __all__ = ["Hookpoint", "Target", "inspect"]
 
@@ -34,7 +34,7 @@ class Hookpoint:
 class Target:
     """A process that can be traced, and how."""
 
-    located: Located
+    build: Build
     process: Process
     file: MappedFile
     """What the hookpoints lie in."""
@@ -52,31 +52,31 @@ class Target:
     def close(self) -> None:
         """Let go of the files."""
         self.file.close()
-        self.located.file.close()
+        self.build.file.close()
 
 
 def inspect(view: ProcessView, cache: SiteCache, *, method: str | None = None) -> Target:
     """Return how to trace the process of *view*; *method* forces ``sites`` or ``libc``.
 
-    Raises what `locate` raises.
+    Raises what `detect` raises.
     """
     with while_alive(view.pid):
         return _inspect(view, cache, method)
 
 
 def _inspect(view: ProcessView, cache: SiteCache, method: str | None) -> Target:
-    located = locate(view)
+    build = detect(view)
     reason = ""
     if method != "libc":
         try:
             _refuse_shadow_stack(view.status)
-            return _by_sites(located, view, cache)
+            return _by_sites(build, view, cache)
         except (ElfError, GilCodeNotFound) as error:
             if method == "sites":
                 raise GilCodeNotFound(str(error)) from error
             reason = str(error)
     try:
-        return _by_libc(located, view, reason)
+        return _by_libc(build, view, reason)
     except GilCodeNotFound as error:
         raise GilCodeNotFound(f"{reason}; {error}" if reason else str(error)) from error
 
@@ -90,13 +90,8 @@ def _refuse_shadow_stack(status: ProcessStatus) -> None:
         )
 
 
-def _by_sites(located: Located, view: ProcessView, cache: SiteCache) -> Target:
-    image = located.file.image()
-    sites = cache.load(image)
-    if sites is None:
-        found = search_sites(located.file.held)
-        sites = found.sites
-        cache.store(found, sites)
+def _by_sites(build: Build, view: ProcessView, cache: SiteCache) -> Target:
+    image, sites = build.file.image(), build.sites(cache)
     is_stepped = any(
         not image.architecture.is_direct_call(image.bytes_at(site.offset, 1))
         for site in (*sites.acquires, *sites.releases)
@@ -111,9 +106,9 @@ def _by_sites(located: Located, view: ProcessView, cache: SiteCache) -> Target:
         *(("on_wait", pause.call) for pause in sites.waits),
     )
     return Target(
-        located=located,
-        process=_process(located, view, "sites", knows_causes=bool(sites.callers)),
-        file=located.file,
+        build=build,
+        process=_process(build, view, "sites", knows_causes=bool(sites.callers)),
+        file=build.file,
         hookpoints=tuple(Hookpoint(program, site.offset) for program, site in points),
         sites=sites,
         acquires=tuple(Hookpoint("on_acquire", site.offset) for site in sites.acquires),
@@ -122,21 +117,21 @@ def _by_sites(located: Located, view: ProcessView, cache: SiteCache) -> Target:
     )
 
 
-def _by_libc(located: Located, view: ProcessView, reason: str) -> Target:
+def _by_libc(build: Build, view: ProcessView, reason: str) -> Target:
     for libc in code_files(view.mappings):
         if not _LIBC.search(libc.path):
             continue
-        file = open_mapped(located.pid, libc.first)
+        file = open_mapped(build.pid, libc.first)
         points = _libc_points(file.image())
         if points:
             return Target(
-                located=located,
-                process=_process(located, view, "libc", knows_causes=False),
+                build=build,
+                process=_process(build, view, "libc", knows_causes=False),
                 file=file,
                 hookpoints=points,
                 fallback_reason=reason,
             )
-    raise GilCodeNotFound(f"process {located.pid} maps no libc that defines pthread_cond_timedwait")
+    raise GilCodeNotFound(f"process {build.pid} maps no libc that defines pthread_cond_timedwait")
 
 
 def _libc_points(image: ElfImage) -> tuple[Hookpoint, ...]:
@@ -152,12 +147,12 @@ def _libc_points(image: ElfImage) -> tuple[Hookpoint, ...]:
     return tuple(points) if len(points) > 1 else ()
 
 
-def _process(located: Located, view: ProcessView, method: str, *, knows_causes: bool) -> Process:
+def _process(build: Build, view: ProcessView, method: str, *, knows_causes: bool) -> Process:
     return Process(
         pid=view.pid,
         name=view.name,
-        python=located.interpreter.version,
-        build_id=located.build_id,
+        python=build.version,
+        build_id=build.build_id,
         method=method,
         knows_causes=knows_causes,
         container_id=view.container_id,

@@ -16,9 +16,9 @@ from gilscope.model.stack import UNKNOWN_FRAME, Frame
 from gilscope.naming.roles import FRAMES_FOR_ROLE, thread_role
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.remote_read import TornRead
-from gilscope.runtimes.cpython.code_objects import CodeReader
+from gilscope.runtimes.cpython.code.code_objects import CodeReader
+from gilscope.runtimes.cpython.code.frames import outermost_frames
 from gilscope.runtimes.cpython.detect import identify
-from gilscope.runtimes.cpython.frames import outermost_frames
 from gilscope.runtimes.cpython.runtime import (
     PythonThread,
     Runtime,

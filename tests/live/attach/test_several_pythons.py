@@ -62,8 +62,8 @@ def test_its_own_library_is_mapped_to_be_read(tracer: GilAccount, tmp_path: Path
     code = _MAP_AGAIN.format(file=str(shared.elf))
     with _beginning_with(code, command, tmp_path) as workload:
         target = tracer.attach(workload.pid)
-        assert target.located.file.mapping.start == 0x10000000
-        assert target.located.load_bias > 0x10000000
+        assert target.build.file.mapping.start == 0x10000000
+        assert target.build.load_bias > 0x10000000
         assert_counts_exactly(tracer, workload)
 
 
@@ -76,7 +76,7 @@ def test_a_library_that_a_static_python_has_loaded_by_mistake(
     code = _LOAD.format(file=str(build("pyenv-3.11").elf))
     with _beginning_with(code, [_STATIC], tmp_path) as workload:
         target = tracer.attach(workload.pid)
-        assert _STATIC == target.located.file.mapping.path
+        assert _STATIC == target.build.file.mapping.path
         assert_counts_exactly(tracer, workload)
 
 

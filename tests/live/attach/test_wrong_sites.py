@@ -11,8 +11,8 @@ from gilscope.gil.target import Target, inspect
 from gilscope.gil.tracing import account as tracer_module
 from gilscope.gil.tracing.account import GilAccount
 from gilscope.process.view import view_of
-from gilscope.runtimes.cpython.sites.cache import SiteCache
-from gilscope.runtimes.cpython.sites.model import PausePoint
+from gilscope.runtimes.site_cache import SiteCache
+from gilscope.runtimes.sites import PausePoint
 from support.tracing.bpf_tables import held_of
 from support.tracing.observations import assert_counts_exactly, thread_of
 from support.tracing.target_text import BREAKPOINT, text_of

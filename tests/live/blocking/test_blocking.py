@@ -23,7 +23,7 @@ from gilscope.model.histogram import total
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack, StackState
 from gilscope.process import procfs
-from gilscope.runtimes.cpython.sites.cache import SiteCache
+from gilscope.runtimes.site_cache import SiteCache
 from support.commands.gilscope import eventually, gilscope
 from support.interpreters.builds import build
 from support.tracing.trace import command_of, looked_after, observation_of

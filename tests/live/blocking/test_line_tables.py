@@ -7,9 +7,9 @@ from functools import cache
 import pytest
 
 from gilscope.elf.image import ElfImage
+from gilscope.runtimes.cpython.code.line_table import LineTableForm, line_at
 from gilscope.runtimes.cpython.detect import identify
 from gilscope.runtimes.cpython.layout import layout_for
-from gilscope.runtimes.cpython.line_table import LineTableForm, line_at
 from support.interpreters.known import ALL_INTERPRETERS, Interpreter
 from support.paths import WORKLOADS
 

@@ -11,7 +11,7 @@ import pytest
 from accuracy.truth import spoken_to
 from gilscope.model.stack import Stack, StackState
 from gilscope.naming.places import role_of
-from gilscope.runtimes.cpython.code_objects import CodeReader
+from gilscope.runtimes.cpython.code.code_objects import CodeReader
 from gilscope.runtimes.cpython.runtime import Runtime
 from gilscope.runtimes.cpython.thread_roles import RoleReader
 from gilscope.runtimes.cpython.threads import ThreadFinder

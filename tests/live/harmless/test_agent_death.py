@@ -11,7 +11,7 @@ from gilscope.gil.target import inspect
 from gilscope.gil.tracing.account import GilAccount
 from gilscope.process import procfs
 from gilscope.process.view import view_of
-from gilscope.runtimes.cpython.sites.cache import SiteCache
+from gilscope.runtimes.site_cache import SiteCache
 from support.commands.gilscope import eventually, gilscope_started
 from support.interpreters.builds import build
 from support.tracing.observations import thread_of

@@ -19,7 +19,7 @@ from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.histogram import total
 from gilscope.process import procfs
-from gilscope.runtimes.cpython.sites.cache import SiteCache
+from gilscope.runtimes.site_cache import SiteCache
 from support.commands.gilscope import eventually
 from support.commands.serve import serving
 from support.interpreters.builds import build

@@ -13,7 +13,7 @@ from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.model.gil import GilObservation
 from gilscope.model.kinds import Mode
-from gilscope.runtimes.cpython.sites.cache import SiteCache
+from gilscope.runtimes.site_cache import SiteCache
 from support.commands.gilscope import eventually
 from support.interpreters.builds import build
 from support.interpreters.known import Interpreter
@@ -142,6 +142,6 @@ def test_a_process_without_its_main_thread_is_not_believed(probe: GilProbe, tmp_
         tracer.close()
         os.kill(workload.pid, signal.SIGKILL)
 
-    assert target.located.pid == seen.process.pid
+    assert target.build.pid == seen.process.pid
     assert seen.invalid.startswith("its probes have gone, and were refused: ")
     assert ((), ()) == (seen.totals.threads, seen.totals.gils)

@@ -13,8 +13,8 @@ from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.histogram import total
 from gilscope.model.kinds import Kind
 from gilscope.process import procfs
-from gilscope.runtimes.cpython.sites.cache import SiteCache
 from gilscope.runtimes.cpython.thread_roles import RoleReader
+from gilscope.runtimes.site_cache import SiteCache
 from support.commands.gilscope import eventually
 from support.tracing.bpf_tables import threads_held_of
 from support.tracing.observations import thread_of, waits_of

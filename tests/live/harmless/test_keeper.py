@@ -20,7 +20,7 @@ from gilscope.process import procfs
 from gilscope.process.breakpoints import addresses_of, first_missing
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.view import view_of
-from gilscope.runtimes.cpython.sites.cache import SiteCache
+from gilscope.runtimes.site_cache import SiteCache
 from support.commands.gilscope import Gilscope, environment, eventually, gilscope_started
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
@@ -51,7 +51,7 @@ while True:
 
 def _breakpoints(target: Target, points: tuple[Hookpoint, ...], pid: int | None = None) -> int:
     """Return how many of *points* have a breakpoint in the memory of *pid*, or of the target."""
-    pid = pid or target.located.pid
+    pid = pid or target.build.pid
     offsets = [point.offset for point in points]
     addresses = addresses_of(target.file.mapping, procfs.read_maps(pid), offsets)
     assert len(addresses) == len(points)

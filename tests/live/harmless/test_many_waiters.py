@@ -7,7 +7,7 @@ import pytest
 
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
-from gilscope.runtimes.cpython.sites.cache import SiteCache
+from gilscope.runtimes.site_cache import SiteCache
 from support.commands.gilscope import eventually
 from support.tracing.observations import waits_of
 from support.tracing.trace import looked_after, observation_of

@@ -19,8 +19,8 @@ from gilscope.model.gil import GilObservation
 from gilscope.process.breakpoints import addresses_of
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.procfs import read_maps
-from gilscope.runtimes.cpython.runtime import read_gils, runtime_of
-from gilscope.runtimes.cpython.sites.cache import SiteCache
+from gilscope.process.reads import DirectReads
+from gilscope.runtimes.site_cache import SiteCache
 from support.commands.gilscope import eventually
 from support.tracing.hanging_file import FILE, hanging_file
 from support.tracing.observations import assert_counts_exactly
@@ -58,16 +58,14 @@ libc.mmap(address, 4096, 5, 0x12, file.fileno(), 0)
 
 
 def _lock_of(target: Target) -> int:
-    located = target.located
-    with ProcessMemory(located.pid) as memory:
-        runtime = runtime_of(memory, located.interpreter, located.load_bias)
-        (gil,) = read_gils(runtime)
+    with ProcessMemory(target.build.pid) as memory:
+        (gil,) = target.build.instance(memory, DirectReads()).gils()
     return gil.cond - _LOCKED_BEFORE_COND
 
 
 def _code_of(target: Target) -> int:
     offsets = [point.offset for point in target.hookpoints]
-    return addresses_of(target.file.mapping, read_maps(target.located.pid), offsets)[0]
+    return addresses_of(target.file.mapping, read_maps(target.build.pid), offsets)[0]
 
 
 def _put_page(workload: Workload, address: int) -> None:

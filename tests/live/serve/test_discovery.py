@@ -19,7 +19,7 @@ from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.model.gil import GilObservation
-from gilscope.runtimes.cpython.sites.cache import SiteCache
+from gilscope.runtimes.site_cache import SiteCache
 from gilscope.tracing.tracer import Tracer
 from support.commands.gilscope import eventually, gilscope
 from support.commands.serve import Scrape, Service, serving

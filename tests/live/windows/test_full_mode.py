@@ -18,7 +18,7 @@ from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.model.gil import GilObservation, Tally
 from gilscope.model.kinds import Mode
 from gilscope.process.view import view_of
-from gilscope.runtimes.cpython.sites.cache import SiteCache
+from gilscope.runtimes.site_cache import SiteCache
 from support.commands.gilscope import eventually
 from support.commands.serve import Scrape, serving
 from support.interpreters.builds import build

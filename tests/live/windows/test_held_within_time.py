@@ -16,7 +16,7 @@ from gilscope.gil.tracing.account import GilAccount
 from gilscope.gil.tracing.lock_sampler import LockSampler
 from gilscope.gil.tracing.reader import Readings
 from gilscope.process.files.source_files import SourceLines
-from gilscope.runtimes.cpython.sites.cache import SiteCache
+from gilscope.runtimes.site_cache import SiteCache
 from support.commands.gilscope import eventually
 from support.tracing.trace import looked_after, observation_of
 

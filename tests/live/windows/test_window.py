@@ -18,7 +18,7 @@ from gilscope.gil.target import Target
 from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.gil import GilObservation
 from gilscope.model.histogram import Histogram
-from gilscope.runtimes.cpython.sites.cache import SiteCache
+from gilscope.runtimes.site_cache import SiteCache
 from support.commands.gilscope import eventually
 from support.interpreters.builds import build
 from support.tracing.hold_windows import assert_sound, held_by, holds_of, observed_ns
@@ -59,7 +59,7 @@ def _driven(probe: GilProbe, folder: Path, script: str, *arguments: str) -> Iter
         sites = WindowSites(
             traced.hooks(target.acquires), traced.hooks(target.releases), inside_hold_ns=0
         )
-        traced.window = window = probe.window(workload.pid, sites, traced.locks)
+        traced.window = window = probe.window(workload.pid, sites, traced.runtime.locks)
         yield _Driven(tracer, target, window, workload)
         wait(window.close())
         tracer.close()

@@ -124,7 +124,7 @@ def target(inode: int = 2, build_id: str = "") -> SimpleNamespace:
         releases=("R",),
         is_stepped=False,
         file=file,
-        located=SimpleNamespace(file=file, build_id=build_id),
+        build=SimpleNamespace(file=file, build_id=build_id),
     )
 
 
@@ -147,7 +147,7 @@ class Setting:
             pid=PID,
             target=self.target,
             hooks=tuple,
-            locks=self.process,
+            runtime=SimpleNamespace(locks=self.process),
             gils={COND: Gil(COND, 0)},
             ended=False,
             window=None,

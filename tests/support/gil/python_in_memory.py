@@ -2,8 +2,12 @@
 
 import errno
 import struct
+from typing import cast
 
+from gilscope.process.memory import ProcessMemory
+from gilscope.process.reads import DirectReads
 from gilscope.runtimes.cpython.detect import Interpreter
+from gilscope.runtimes.cpython.instance import CPythonInstance
 from gilscope.runtimes.cpython.layout import Layout, layout_for
 from gilscope.runtimes.cpython.runtime import Runtime
 from support.gil.recorded_offsets import RECORDED_OFFSETS
@@ -12,6 +16,7 @@ __all__ = ["LAYOUTS", "PythonInMemory"]
 
 _BASE = 0x7F00_0000_0000
 _SIZE = 1 << 20
+_PID = 4711
 _STRUCTURE = 8192
 
 
@@ -38,6 +43,8 @@ class PythonInMemory:
         self.layout = LAYOUTS[version]
         self.code_type = self.new(64)
         self.runtime = Runtime(self, self.layout, self.new(_STRUCTURE), self.code_type)
+        memory = cast("ProcessMemory", self)
+        self.instance = CPythonInstance(_PID, self.runtime, memory, DirectReads())
 
     def read(self, address: int, size: int) -> bytes:
         """Return what is there; raise OSError outside, as /proc/PID/mem does."""

@@ -9,7 +9,7 @@ from gilscope.gil.tracing.account import GilAccount
 from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.model.gil import GilObservation, GilTotals, HoldTotals, Tally, ThreadTotals
 from gilscope.model.kinds import Mode
-from gilscope.runtimes.cpython.sites.cache import SiteCache
+from gilscope.runtimes.site_cache import SiteCache
 from support.tracing.trace import missed_events
 
 __all__ = [

@@ -3,7 +3,7 @@
 from itertools import islice
 
 from gilscope.process.remote_read import retried
-from gilscope.runtimes.cpython.frames import places
+from gilscope.runtimes.cpython.code.frames import places
 from gilscope.runtimes.cpython.runtime import Runtime
 
 __all__ = ["read_places"]

@@ -14,12 +14,12 @@ BREAKPOINT = b"\xcc"
 
 def text_of(target: Target, program: str = "on_wait") -> bytes:
     """Return the first byte of the first site of *program* in the memory of the target."""
-    pid, offset = target.located.pid, _offset(target, program)
+    pid, offset = target.build.pid, _offset(target, program)
     (address,) = [
         mapping.start + offset - mapping.offset
         for mapping in procfs.read_maps(pid)
         if mapping.executable
-        and mapping.path == target.located.file.mapping.path
+        and mapping.path == target.build.file.mapping.path
         and mapping.offset <= offset < mapping.offset + mapping.end - mapping.start
     ]
     with ProcessMemory(pid) as memory:

@@ -12,7 +12,7 @@ from gilscope.gil.calibration.measure import measure_trap_costs
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.gil import GilObservation
-from gilscope.runtimes.cpython.sites.cache import SiteCache
+from gilscope.runtimes.site_cache import SiteCache
 from support.interpreters.known import Interpreter
 
 __all__ = [

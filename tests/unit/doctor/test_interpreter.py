@@ -20,9 +20,9 @@ from gilscope.model.gil import Gil, Process
 from gilscope.process.files.mapped_file import MappedFile
 from gilscope.process.files.regular_file import HeldFile
 from gilscope.process.procfs import Mapping
+from gilscope.runtimes.cpython.build import CPythonBuild
 from gilscope.runtimes.cpython.detect import Interpreter
-from gilscope.runtimes.cpython.locate import Located
-from gilscope.runtimes.cpython.sites.model import PausePoint, Site, Sites
+from gilscope.runtimes.sites import PausePoint, Site, Sites
 
 _SITE = Site(0x1000, 0x1000)
 _PAUSE = PausePoint(_SITE, _SITE)
@@ -46,9 +46,9 @@ def _held() -> HeldFile:
     return HeldFile(os.open(__file__, os.O_RDONLY))
 
 
-def _located(opened_as: str) -> Located:
+def _build(opened_as: str) -> CPythonBuild:
     mapping = Mapping(0x400000, 0x500000, False, 0, 7, "/usr/bin/python3.11", False)
-    return Located(
+    return CPythonBuild(
         pid=47,
         file=MappedFile(mapping, opened_as, _held()),
         interpreter=Interpreter((3, 11), "3.11.2", 0x1000, 0x2000, None),
@@ -59,7 +59,7 @@ def _located(opened_as: str) -> Located:
 
 def _target(method: str) -> Target:
     return Target(
-        located=_located("/proc/47/root/usr/bin/python3.11"),
+        build=_build("/proc/47/root/usr/bin/python3.11"),
         process=Process(47, "app.py", "3.11.2", "ab" * 20, method),
         file=MappedFile(_LIBC, "/proc/47/root/lib/libc.so.6", _held()),
         hookpoints=(Hookpoint("on_libc_wait", 1), Hookpoint("on_libc_yield", 2)),
@@ -71,7 +71,7 @@ def test_an_interpreter_on_disk() -> None:
     """
     Version, path and the beginning of the build-id.
     """
-    check = judge_interpreter(_located("/proc/47/exe"), is_replaced=False)
+    check = judge_interpreter(_build("/proc/47/exe"), is_replaced=False)
 
     assert "CPython 3.11.2, /usr/bin/python3.11, build abababababab" == check.found
 
@@ -80,7 +80,7 @@ def test_a_replaced_interpreter() -> None:
     """
     The way that leads to the replaced file is told.
     """
-    check = judge_interpreter(_located("/proc/47/exe"), is_replaced=True)
+    check = judge_interpreter(_build("/proc/47/exe"), is_replaced=True)
 
     assert (Status.OK, True) == (
         check.status,

@@ -10,7 +10,7 @@ from typing import Final, Self
 
 from gilscope.arch.registry import architecture_named
 from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
-from gilscope.runtimes.cpython.sites.model import CallerRule
+from gilscope.runtimes.sites import CallerRule
 
 __all__ = ["DummyLock", "Exercise"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.gil.abi import TargetFlag
 from gilscope.model.gil import Record
-from gilscope.runtimes.cpython.sites.model import CallerRule
+from gilscope.runtimes.sites import CallerRule
 
 __all__ = ["Plan"]
 

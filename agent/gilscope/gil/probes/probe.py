@@ -23,7 +23,7 @@ from gilscope.gil.probes.program import NEXT_PROGRAMS, begin_loading
 from gilscope.gil.probes.quotas import Quotas
 from gilscope.gil.probes.window import LockReader, Window, WindowKernel, WindowSites
 from gilscope.gil.totals.raw import RawTotals
-from gilscope.runtimes.cpython.sites.model import CallerRule
+from gilscope.runtimes.sites import CallerRule
 
 __all__ = ["SLOW_DROP_NS", "GilProbe", "SlotPool"]
 

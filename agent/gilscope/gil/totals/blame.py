@@ -11,8 +11,7 @@ from gilscope.model.gil import Edge, SlowDrop, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_FRAME, UNKNOWN_STACK, Frame, Stack, StackState
 from gilscope.naming.roles import FRAMES_FOR_ROLE
-from gilscope.runtimes.cpython.code_objects import CodeReader, is_code
-from gilscope.runtimes.cpython.runtime import Runtime
+from gilscope.runtimes.base import Code
 from gilscope.text.printable import LONGEST_LABEL, label
 
 __all__ = ["Blame"]
@@ -39,10 +38,9 @@ class Blame:
     innermost frame alone, so that a process that runs for ever takes no more memory.
     """
 
-    def __init__(self, runtime: Runtime, *, keep_callers: bool) -> None:
-        """Read names in the memory of *runtime*."""
-        self._runtime = runtime
-        self._codes = CodeReader(runtime)
+    def __init__(self, code: Code, *, keep_callers: bool) -> None:
+        """Have names read by *code*."""
+        self._codes = code
         self._keep_callers = keep_callers
         # One object and one number for a stack, by which others may know it.
         self._stacks: list[Stack] = []
@@ -182,7 +180,7 @@ class Blame:
         if self._verified.get(code) == identity:
             return True
         # Asked afterwards: what has been read belongs to the code that is there still.
-        if not is_code(self._runtime, code, identity):
+        if not self._codes.is_same(code, identity):
             self._codes.forget(code)
             return False
         self._verified[code] = identity

@@ -27,8 +27,8 @@ from gilscope.process.memory_reader import ReadUnanswered
 from gilscope.process.pidfd import open_pidfd
 from gilscope.process.view import view_of
 from gilscope.process.watch import ProcessWatch
-from gilscope.runtimes.cpython.locate import locate, open_memory
-from gilscope.runtimes.cpython.sites.cache import SiteCache
+from gilscope.runtimes.registry import detect, open_memory
+from gilscope.runtimes.site_cache import SiteCache
 from gilscope.text.units import NS_PER_S
 
 __all__ = ["GilAccount"]
@@ -232,7 +232,7 @@ class GilAccount:
         if notice.kind is NoticeKind.RETURN:
             self._probe_returns(notice.pid)
         elif notice.kind is NoticeKind.THREAD:
-            traced.roles.want(notice.tid)
+            traced.runtime.threads.want(notice.tid)
         elif notice.kind is NoticeKind.LOCK and not traced.ended:
             self._processes.learn_gils(traced)
         elif notice.kind is NoticeKind.WINDOW:
@@ -276,7 +276,7 @@ class GilAccount:
             view = view_of(pid)
             target = inspect(view, self.cache, method=method)
             undo.callback(target.close)
-            for file in (target.located.file, target.file):
+            for file in (target.build.file, target.file):
                 memory.allow(file.mapping)
             with self._lock:
                 self._processes.begin(target, view, pidfd, memory)
@@ -327,10 +327,10 @@ class GilAccount:
         reason = traced.invalid or traced.reason_to_distrust(process)
         if not reason:
             for tid in holders(process):
-                traced.roles.want(tid)
+                traced.runtime.threads.want(tid)
             for tid, record in process.threads.items():
                 traced.learn_role(tid, record)
-                traced.roles.want(tid)
+                traced.runtime.threads.want(tid)
                 if has_exited(record):
                     # A dead thread's record is final. It leaves the map, which never fills up so.
                     self.probe.forget_thread_of(traced.pid, tid)
@@ -379,9 +379,9 @@ class GilAccount:
 
     def _runs_another(self, traced: AttachedProcess) -> bool:
         """Return whether the process has come to run another Python than the one attached to."""
-        known = traced.target.located
+        known = traced.target.build
         try:
-            found = locate(view_of(traced.pid))
+            found = detect(view_of(traced.pid))
         except (GilscopeError, OSError):
             return False
         same = (found.file.identity, found.load_bias) == (known.file.identity, known.load_bias)

@@ -21,10 +21,7 @@ from gilscope.process.memory_reader import ReadUnanswered
 from gilscope.process.reads import ProcessReads
 from gilscope.process.view import ProcessView
 from gilscope.process.watch import ProcessWatch
-from gilscope.runtimes.cpython.gil_state import LockMemory
-from gilscope.runtimes.cpython.runtime import Runtime, runtime_of
-from gilscope.runtimes.cpython.thread_roles import RoleReader
-from gilscope.runtimes.cpython.threads import ThreadFinder
+from gilscope.runtimes.base import Instance
 
 __all__ = ["Attachments"]
 
@@ -68,17 +65,13 @@ class Attachments:
         with contextlib.ExitStack() as undo:
             self.end(pid)
             self.readings.forget_timeline(pid)
-            located = target.located
             reads = ProcessReads(self.watch.reader, pid, memory)
-            runtime = reads(lambda: runtime_of(memory, located.interpreter, located.load_bias))
-            threads = ThreadFinder(pid, runtime)
+            runtime = target.build.instance(memory, reads)
             traced = AttachedProcess(
                 pid=pid,
                 target=target,
                 memory=memory,
                 runtime=runtime,
-                roles=RoleReader(pid, runtime, threads),
-                locks=LockMemory(memory, runtime.layout.gil_struct, threads, reads),
                 reads=reads,
                 blame=self._blame(runtime),
                 pidfd=pidfd,
@@ -165,8 +158,8 @@ class Attachments:
 
     def read_roles(self, traced: AttachedProcess) -> None:
         """Name the threads of *traced* that are new; raises ReadUnanswered."""
-        if traced.roles.is_wanted:
-            traced.reads(traced.roles.read_wanted)
+        if traced.runtime.threads.is_wanted:
+            traced.reads(traced.runtime.threads.read_wanted)
 
     def look_at_locks(self, traced: AttachedProcess) -> None:
         """Take over what is estimated of the held time of *traced*."""
@@ -183,10 +176,10 @@ class Attachments:
         for pid in list(self.by_pid):
             self.end(pid)
 
-    def _blame(self, runtime: Runtime) -> Blame | None:
+    def _blame(self, runtime: Instance) -> Blame | None:
         if not self._reads_stacks:
             return None
-        return Blame(runtime, keep_callers=self._keep_callers)
+        return Blame(runtime.code(), keep_callers=self._keep_callers)
 
     def _place_probes(self, traced: AttachedProcess) -> None:
         try:

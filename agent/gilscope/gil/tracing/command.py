@@ -18,7 +18,7 @@ from gilscope.elf.image import ElfError
 from gilscope.errors import NotPermitted, NotPython
 from gilscope.process.files.mapped_file import open_program
 from gilscope.process.view import view_of
-from gilscope.runtimes.cpython.locate import locate
+from gilscope.runtimes.registry import detect
 from gilscope.system import ending
 
 __all__ = ["HeldCommand"]
@@ -81,7 +81,7 @@ class HeldCommand:
         if _needs_libpython(self.pid):
             return self._step_until_located()
         try:
-            locate(view_of(self.pid))
+            detect(view_of(self.pid))
         except NotPython:
             return False
         return True
@@ -91,7 +91,7 @@ class HeldCommand:
         forwarded = 0
         while True:
             with contextlib.suppress(NotPython):
-                locate(view_of(self.pid))
+                detect(view_of(self.pid))
                 return True
             self._resume(_SYSCALL, forwarded)
             forwarded = _signal_of(self._wait_for_stop())

@@ -144,7 +144,7 @@ class HoldWindows:
             sites = WindowSites(
                 traced.hooks(target.acquires), traced.hooks(target.releases), inside_ns
             )
-            traced.window = self._probe.window(traced.pid, sites, traced.locks)
+            traced.window = self._probe.window(traced.pid, sites, traced.runtime.locks)
         usage = Usage(time.monotonic_ns(), process_cpu_ns(traced.pid) or 0, 0, 0)
         prices = Prices(costs, target.is_stepped)
         file = self._files.setdefault(_file_of(traced), _File())
@@ -322,9 +322,9 @@ def _file_of(traced: AttachedProcess) -> object:
     # Each container has a device of its own for the layer that it shares with others, but the
     # kernel hangs all probes on the one file below. A build is in one file, as a rule; where it is
     # in several, a trap is taken to cost more than it does.
-    located = traced.target.located
-    if traced.target.file == located.file and located.build_id:
-        return located.build_id
+    build = traced.target.build
+    if traced.target.file == build.file and build.build_id:
+        return build.build_id
     return traced.target.file.identity
 
 

@@ -32,10 +32,7 @@ from gilscope.model.stack import UNKNOWN_STACK, Stack
 from gilscope.process.attachment import Attachment
 from gilscope.process.breakpoints import first_missing
 from gilscope.process.remote_read import LimitExceeded, TornRead
-from gilscope.runtimes.cpython.gil_state import LockMemory
-from gilscope.runtimes.cpython.runtime import Runtime, read_gils
-from gilscope.runtimes.cpython.thread_roles import RoleReader
-from gilscope.runtimes.cpython.unwind_info import frame_walk
+from gilscope.runtimes.base import Instance
 
 __all__ = ["AttachedProcess"]
 
@@ -60,9 +57,7 @@ class AttachedProcess(Attachment):
     """One process whose GIL is traced. Its breakpoints are those on the contended path."""
 
     target: Target
-    runtime: Runtime
-    roles: RoleReader
-    locks: LockMemory
+    runtime: Instance
     blame: Blame | None = None
     """None: stacks are not read."""
     gils: dict[int, Gil] = field(default_factory=dict)
@@ -98,12 +93,12 @@ class AttachedProcess(Attachment):
         target = self.target
         return Plan(
             hooks=self.hooks(target.hookpoints),
-            load_bias=target.located.load_bias,
-            build_id=target.located.build_id,
+            load_bias=target.build.load_bias,
+            build_id=target.build.build_id,
             callers=target.sites.callers if target.sites else (),
             conds=tuple(sorted(self.gils, key=lambda cond: self.gils[cond].interpreter_id)),
             waits_only_on_conds=target.process.method == "libc",
-            frame_walk=None if self.blame is None else frame_walk(self.pid, self.runtime),
+            frame_walk=None if self.blame is None else self.runtime.frame_walk(),
         )
 
     def stack(self, stack_id: int) -> Stack:
@@ -127,7 +122,7 @@ class AttachedProcess(Attachment):
         """Look for new locks, and return the addresses of those that were found."""
         known = set(self.gils)
         try:
-            for gil in self.reads(lambda: read_gils(self.runtime)):
+            for gil in self.reads(self.runtime.gils):
                 # A program may make interpreters without end. Where one that is not listed has its
                 # own lock, waits for that are counted as those of an interpreter that has ended.
                 if len(self.gils) >= _MOST_GILS:
@@ -143,10 +138,10 @@ class AttachedProcess(Attachment):
 
     def learn_role(self, tid: int, record: Record) -> None:
         """Take the role of a thread from a stack that it has waited in, if there is one."""
-        if self.blame is not None and tid not in self.roles.known:
+        if self.blame is not None and tid not in self.runtime.threads.known:
             frames = self.blame.outermost(record["stack"])
             if frames:
-                self.roles.learn(tid, frames)
+                self.runtime.threads.learn(tid, frames)
 
     def retire(self, tid: int, process: RawProcess, now_ns: int, *, is_listed: bool) -> None:
         """Keep the final figures of thread *tid*, whose record is about to go.
@@ -154,9 +149,9 @@ class AttachedProcess(Attachment):
         With *is_listed* it stays listed by itself, else it is added to the others of its role.
         """
         locks = None if self.window is None else process.locks
-        role = self.roles.final(tid)
+        role = self.runtime.threads.final(tid)
         dead = thread_totals(tid, process.threads[tid], role, now_ns, locks)
-        self.roles.forget(tid)
+        self.runtime.threads.forget(tid)
         if self.window is not None:
             self.window.forget_thread(tid)
         if is_listed and len(self.dead_threads) < _MOST_DEAD_THREADS:
@@ -194,7 +189,7 @@ class AttachedProcess(Attachment):
             return ""
         if self.reads.stopped:
             return self.reads.stopped
-        over_limit = self.over_limit or self.roles.over_limit
+        over_limit = self.over_limit or self.runtime.threads.over_limit
         is_blind = self.target.process.method == "libc" and not self.gils
         if not over_limit and is_blind:
             # This method counts waits for the GILs that it knows, and nothing else.
@@ -241,7 +236,9 @@ class AttachedProcess(Attachment):
             lost=self._losses(process),
         )
         sees_holds = self.window is not None
-        totals = process_totals(alive, now_ns, self.gils, self.roles.known, sees_holds=sees_holds)
+        totals = process_totals(
+            alive, now_ns, self.gils, self.runtime.threads.known, sees_holds=sees_holds
+        )
         return replace(
             totals,
             gils=tuple(self._with_held_time(gil) for gil in totals.gils),
@@ -283,7 +280,7 @@ class AttachedProcess(Attachment):
             self.unlisted_since_s = self.unlisted_since_s or now_s
             if now_s - self.unlisted_since_s > _UNLISTED_S:
                 return "threads use a lock, but no GIL of the process can be read"
-        elif self.runtime.layout.gil_in_runtime is None:
+        elif self.runtime.has_own_gils:
             # Every interpreter may have its own, and this one has ended since. The probe has seen
             # its mutex, its state and its interval to be a GIL's.
             self.gils.update({cond: Gil(cond, ENDED_INTERPRETER) for cond in unknown})

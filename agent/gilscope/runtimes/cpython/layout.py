@@ -7,10 +7,10 @@ from typing import Final
 from gilscope.arch.base import PthreadLayout
 from gilscope.arch.x86_64.architecture import X86_64
 from gilscope.errors import UnsupportedPython
+from gilscope.runtimes.cpython.code.line_table import LineTableForm
 from gilscope.runtimes.cpython.debug_offsets import read_members
 from gilscope.runtimes.cpython.detect import Interpreter
 from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64, GilStruct
-from gilscope.runtimes.cpython.line_table import LineTableForm
 
 __all__ = [
     "BYTES_CONTENT",

@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from gilscope.elf.image import ElfError
@@ -14,29 +13,27 @@ from gilscope.errors import (
 )
 from gilscope.process import procfs
 from gilscope.process.files.code_files import CodeFile, code_files, likely_interpreters, load_biases
-from gilscope.process.files.mapped_file import MappedFile, open_mapped
-from gilscope.process.guarded_memory import GuardedMemory
-from gilscope.process.view import ProcessView, view_of
-from gilscope.runtimes.cpython.detect import Interpreter, identify
+from gilscope.process.files.mapped_file import open_mapped
+from gilscope.process.view import ProcessView
+from gilscope.runtimes.cpython.build import CPythonBuild
+from gilscope.runtimes.cpython.detect import identify
 from gilscope.runtimes.cpython.usage import Usage, usage_of
 from gilscope.text.printable import label, printable
 
-__all__ = ["Located", "locate", "open_memory"]
+__all__ = ["CPython", "locate"]
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
-    """The interpreter of a process, before its GIL code is searched for."""
+class CPython:
+    """CPython with a GIL: a `gilscope.runtimes.base.Runtime`."""
 
-    pid: int
-    file: MappedFile
-    interpreter: Interpreter
-    build_id: str
-    load_bias: int
-    """Run-time address less the file's own, of the copy that runs."""
+    name = "cpython"
+
+    def detect(self, view: ProcessView) -> CPythonBuild:
+        """Return the interpreter that the process of *view* runs."""
+        return locate(view)
 
 
-def locate(view: ProcessView) -> Located:
+def locate(view: ProcessView) -> CPythonBuild:
     """Return the interpreter that the process of *view* runs.
 
     Raises NotPython, NotPermitted, UnsupportedPython, NoGil or GilCodeNotFound.
@@ -48,7 +45,7 @@ def locate(view: ProcessView) -> Located:
         program = str(Path(f"/proc/{pid}/exe").readlink()).removesuffix(" (deleted)")
     refusal: GilscopeError | None = None
     for files in likely_interpreters(code_files(view.mappings), program):
-        found: list[Located] = []
+        found: list[CPythonBuild] = []
         for file in files:
             try:
                 found += _located(pid, file)
@@ -64,18 +61,18 @@ def locate(view: ProcessView) -> Located:
     raise NotPython(f"process {pid} ({command}) does not map a Python interpreter")
 
 
-def _located(pid: int, file: CodeFile) -> list[Located]:
+def _located(pid: int, file: CodeFile) -> list[CPythonBuild]:
     """Return the interpreter that *file* holds, once for each time that it is loaded."""
     opened = open_mapped(pid, file.first)
     image = opened.image()
     interpreter = identify(image)
     return [
-        Located(pid, opened, interpreter, image.build_id, bias)
+        CPythonBuild(pid, opened, interpreter, image.build_id, bias)
         for bias in load_biases(image.segments, file)
     ]
 
 
-def _the_one_in_use(found: Sequence[Located]) -> Located:
+def _the_one_in_use(found: Sequence[CPythonBuild]) -> CPythonBuild:
     if len(found) == 1:
         return found[0]
     # A library that somebody has loaded by mistake, or for a part of the program.
@@ -106,17 +103,3 @@ def _refuse_deeper_namespace(view: ProcessView) -> None:
             "container:NAME, Kubernetes: shareProcessNamespace) or of the host (--pid host, "
             "hostPID).",
         )
-
-
-def open_memory(pid: int) -> GuardedMemory:
-    """Return the memory of the program that *pid* runs; raises NotPython or NotPermitted."""
-    try:
-        return GuardedMemory(pid)
-    except (FileNotFoundError, ProcessLookupError) as error:
-        raise NotPython(f"there is no process {pid}") from error
-    except PermissionError as error:
-        # A process that is no Python is none of gilscope's business, permitted or not.
-        locate(view_of(pid))
-        raise NotPermitted(
-            f"not permitted to read the memory of process {pid} ({error.strerror})"
-        ) from error

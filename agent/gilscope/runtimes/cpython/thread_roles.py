@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from gilscope.model.stack import UNKNOWN_FRAME, Frame
 from gilscope.naming.roles import FRAMES_FOR_ROLE, MAIN_THREAD, resting_role, thread_role
 from gilscope.process.remote_read import LimitExceeded, TornRead
-from gilscope.runtimes.cpython.frames import outermost_frames
+from gilscope.runtimes.cpython.code.frames import outermost_frames
 from gilscope.runtimes.cpython.runtime import PythonThread, Runtime
 from gilscope.runtimes.cpython.threads import ThreadFinder
 

@@ -12,7 +12,7 @@ from gilscope.gil.totals.raw import RawEdge, RawProcess, RawStack, Taken, Waitin
 from gilscope.model.gil import Edge, SlowDrop, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_STACK, Frame, Stack, StackState
-from gilscope.runtimes.cpython.code_objects import code_pointers
+from gilscope.runtimes.cpython.code.code_objects import CodeReader, code_pointers
 from gilscope.text.printable import LONGEST_LABEL
 from support.gil.python_in_memory import PythonInMemory
 
@@ -85,7 +85,7 @@ class _Process:
 
     def blame(self, *known: int, keep_callers: bool = True) -> Blame:
         """Return the blame of this process, with stacks that were sent before."""
-        blame = Blame(self.python.runtime, keep_callers=keep_callers)
+        blame = Blame(CodeReader(self.python.runtime), keep_callers=keep_callers)
         for stack_id in known or _NAMES:
             blame.learn(self.raw(stack_id))
         return blame
@@ -363,7 +363,8 @@ def test_long_names_are_kept_as_labels_where_they_are_kept_for_good(process: _Pr
     first = process.python.layout.code_bytecode
     raw = RawStack(_PID, _SERVING, 0, ((code, first),), (_identity(process.python, code),))
     recording, serving = (
-        Blame(process.python.runtime, keep_callers=keeps_all) for keeps_all in (True, False)
+        Blame(CodeReader(process.python.runtime), keep_callers=keeps_all)
+        for keeps_all in (True, False)
     )
     for blame in (recording, serving):
         blame.learn(raw)

@@ -415,7 +415,7 @@ def test_a_first_lock_that_is_not_known_yet_is_not_taken_for_another(
     Where the process was attached before Python had its locks, the first one gets the first slot.
     """
     setting.process = setting.probe.process = Process(monkeypatch, cond=0)
-    setting.fields.locks = setting.process
+    setting.fields.runtime.locks = setting.process
     mode = setting.begun(AUTO)
     setting.traced.gils[OTHER_COND] = Gil(OTHER_COND, 1)
     mode.learn_locks(setting.traced)

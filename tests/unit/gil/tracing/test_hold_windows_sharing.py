@@ -95,7 +95,7 @@ class _Crowd:
                     pid=pid,
                     target=target(inode, build_id),
                     hooks=tuple,
-                    locks=None,
+                    runtime=SimpleNamespace(locks=None),
                     gils={},
                     ended=False,
                     window=None,

@@ -18,8 +18,7 @@ from gilscope.model.histogram import SLOTS
 from gilscope.model.kinds import Kind
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import DirectReads
-from gilscope.runtimes.cpython.gil_state import LockMemory
-from gilscope.runtimes.cpython.thread_roles import RoleReader
+from gilscope.runtimes.base import Instance
 from support.gil.python_in_memory import PythonInMemory
 
 _NOW_NS = 1_000_000_000_000
@@ -47,6 +46,15 @@ def _lock(holding: Holding | None = None, held_ns: int = 0, holds: int = 0) -> R
         "switch_slots": (0,) * SLOTS,
     }
     return RawLock(record, holding, {})
+
+
+class _Runtime:
+    """A Python in memory, whose roles are known."""
+
+    def __init__(self, python: PythonInMemory) -> None:
+        self.threads = _Roles()
+        self.gils = python.instance.gils
+        self.has_own_gils = python.instance.has_own_gils
 
 
 class _Roles:
@@ -83,7 +91,7 @@ def _traced(python: PythonInMemory | None = None, window: _Window | None = None)
     process = SimpleNamespace(method="sites")
     target = SimpleNamespace(
         process=process,
-        located=SimpleNamespace(pid=_PID, load_bias=0x400, build_id="b1"),
+        build=SimpleNamespace(pid=_PID, load_bias=0x400, build_id="b1"),
         file=SimpleNamespace(path="/python"),
         hookpoints=(Hookpoint("on_wait", 0x10), Hookpoint("on_yield", 0x20)),
         sites=None,
@@ -92,9 +100,7 @@ def _traced(python: PythonInMemory | None = None, window: _Window | None = None)
         pid=_PID,
         target=cast("Target", target),
         memory=cast("ProcessMemory", None),
-        runtime=(python or PythonInMemory("3.11.7")).runtime,
-        roles=cast("RoleReader", _Roles()),
-        locks=cast("LockMemory", None),
+        runtime=cast("Instance", _Runtime(python or PythonInMemory("3.11.7"))),
         pidfd=-1,
         since_ns=_NOW_NS - 10 * _S,
         gils={_COND: Gil(_COND, 0)},
@@ -285,7 +291,7 @@ def test_dead_threads_are_listed_one_by_one() -> None:
         (thread.tid, thread.role, thread.held, thread.is_alive) for thread in traced.dead_threads
     ]
     assert [7, 8] == window.forgotten
-    assert "unknown" == traced.roles.final(7)
+    assert "unknown" == traced.runtime.threads.final(7)
 
 
 def test_dead_threads_of_a_role_can_be_added_up() -> None:
@@ -447,9 +453,11 @@ def test_a_process_that_tells_of_too_much_is_not_believed() -> None:
     traced.over_limit = "its memory tells of more than 256 interpreters"
     assert traced.over_limit == traced.reason_to_distrust(RawProcess())
     traced.over_limit = ""
-    cast("_Roles", traced.roles).over_limit = "its memory tells of more than 16384 threads"
+    cast(
+        "_Roles", traced.runtime.threads
+    ).over_limit = "its memory tells of more than 16384 threads"
 
-    assert traced.roles.over_limit == traced.reason_to_distrust(RawProcess())
+    assert traced.runtime.threads.over_limit == traced.reason_to_distrust(RawProcess())
 
 
 def test_a_process_that_is_not_read_any_more_is_not_believed() -> None:

@@ -6,9 +6,9 @@ from dataclasses import astuple, fields
 import pytest
 
 from gilscope.errors import UnsupportedPython
+from gilscope.runtimes.cpython.code.line_table import LineTableForm
 from gilscope.runtimes.cpython.detect import Interpreter
 from gilscope.runtimes.cpython.layout import Layout, layout_for
-from gilscope.runtimes.cpython.line_table import LineTableForm
 from support.gil.python_in_memory import LAYOUTS
 
 # One row a member, one column a version, as offsetof() and the debug offsets give them.

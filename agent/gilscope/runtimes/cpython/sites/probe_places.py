@@ -6,7 +6,7 @@ from gilscope.elf.image import ElfImage
 from gilscope.elf.instruction_starts import InstructionStarts
 from gilscope.errors import GilCodeNotFound
 from gilscope.runtimes.cpython.sites.branches import LibraryCall
-from gilscope.runtimes.cpython.sites.model import PausePoint, Site
+from gilscope.runtimes.sites import PausePoint, Site
 
 __all__ = ["ProbePlaces"]
 

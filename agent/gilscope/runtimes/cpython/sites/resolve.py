@@ -17,10 +17,10 @@ from gilscope.runtimes.cpython.sites.code_index import (
     read_code,
 )
 from gilscope.runtimes.cpython.sites.lock_functions import LockFunctions, find_lock_functions
-from gilscope.runtimes.cpython.sites.model import CallerRule, Site, Sites
 from gilscope.runtimes.cpython.sites.probe_places import ProbePlaces
 from gilscope.runtimes.cpython.sites.symbol_check import check_symbols
 from gilscope.runtimes.cpython.sites.yield_path import caller_rules, forced_drops, yield_functions
+from gilscope.runtimes.sites import CallerRule, Site, Sites
 
 __all__ = ["resolve_sites"]
 

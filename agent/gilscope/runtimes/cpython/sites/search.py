@@ -12,8 +12,8 @@ from typing import Final
 from gilscope.elf.image import ElfError
 from gilscope.errors import GilCodeNotFound
 from gilscope.process.files.regular_file import MOST_BYTES, HeldFile
-from gilscope.runtimes.cpython.sites.codec import from_json
-from gilscope.runtimes.cpython.sites.model import Sites
+from gilscope.runtimes.site_codec import from_json
+from gilscope.runtimes.sites import Sites
 
 __all__ = ["SearchedFile", "search_sites"]
 

@@ -23,8 +23,8 @@ def main(descriptor: int, most_bytes: int) -> str:
 
     from gilscope.elf.image import ElfError, ElfImage  # noqa: PLC0415
     from gilscope.errors import GilCodeNotFound  # noqa: PLC0415
-    from gilscope.runtimes.cpython.sites.codec import to_json  # noqa: PLC0415
     from gilscope.runtimes.cpython.sites.resolve import resolve_sites  # noqa: PLC0415
+    from gilscope.runtimes.site_codec import to_json  # noqa: PLC0415
 
     try:
         image = ElfImage(_content(descriptor, most_bytes))

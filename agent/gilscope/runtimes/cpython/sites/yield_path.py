@@ -7,7 +7,7 @@ from gilscope.elf.eh_frame import FrameTable
 from gilscope.runtimes.cpython.sites.code_index import SIGNAL, TIMED_WAITS, Code, FunctionFacts
 from gilscope.runtimes.cpython.sites.functions import FunctionGroups
 from gilscope.runtimes.cpython.sites.lock_functions import LockFunctions
-from gilscope.runtimes.cpython.sites.model import CallerRule
+from gilscope.runtimes.sites import CallerRule
 
 __all__ = ["caller_rules", "forced_drops", "releasing_functions", "yield_functions"]
 

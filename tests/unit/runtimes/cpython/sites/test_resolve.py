@@ -11,8 +11,8 @@ import pytest
 
 from gilscope.elf.image import ElfError, ElfImage
 from gilscope.errors import GilCodeNotFound
-from gilscope.runtimes.cpython.sites.model import Site, Sites
 from gilscope.runtimes.cpython.sites.resolve import resolve_sites
+from gilscope.runtimes.sites import Site, Sites
 from support.gil.lock_program import BUILDS, Build, build_program, call_sites, stripped
 
 _PLAIN = BUILDS[0]

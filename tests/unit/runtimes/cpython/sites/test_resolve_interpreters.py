@@ -9,9 +9,9 @@ import pytest
 from gilscope.elf.image import ElfImage
 from gilscope.runtimes.cpython.sites.code_index import read_code
 from gilscope.runtimes.cpython.sites.lock_functions import find_lock_functions
-from gilscope.runtimes.cpython.sites.model import Sites
 from gilscope.runtimes.cpython.sites.resolve import resolve_sites
 from gilscope.runtimes.cpython.sites.yield_path import yield_functions
+from gilscope.runtimes.sites import Sites
 from support.gil.lock_program import call_sites
 from support.interpreters.known import ALL_INTERPRETERS, Interpreter, Unavailable, find_interpreter
 

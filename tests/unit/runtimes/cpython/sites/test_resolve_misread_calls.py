@@ -12,8 +12,8 @@ from gilscope.elf.image import ElfImage
 from gilscope.elf.plt import read_linkage
 from gilscope.errors import GilCodeNotFound
 from gilscope.runtimes.cpython.sites.branches import scan_branches
-from gilscope.runtimes.cpython.sites.model import Sites
 from gilscope.runtimes.cpython.sites.resolve import resolve_sites
+from gilscope.runtimes.sites import Sites
 from support.gil.lock_program import BUILDS, Build, build_program, require_tools
 from support.interpreters.known import ONE_PER_MINOR, Interpreter
 

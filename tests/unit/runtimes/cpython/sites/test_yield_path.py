@@ -8,9 +8,9 @@ import pytest
 from gilscope.elf.image import ElfImage
 from gilscope.runtimes.cpython.sites.code_index import read_code
 from gilscope.runtimes.cpython.sites.lock_functions import find_lock_functions
-from gilscope.runtimes.cpython.sites.model import CallerRule
 from gilscope.runtimes.cpython.sites.resolve import resolve_sites
 from gilscope.runtimes.cpython.sites.yield_path import yield_functions
+from gilscope.runtimes.sites import CallerRule
 from support.gil.lock_program import BUILDS, Build, build_program
 
 _INLINED, _SEPARATE, _EXPORTED = BUILDS[:3]

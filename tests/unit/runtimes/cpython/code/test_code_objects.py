@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pytest
 
 from gilscope.model.stack import UNKNOWN_FRAME, Frame
-from gilscope.runtimes.cpython.code_objects import CodeReader
-from gilscope.runtimes.cpython.line_table import LineTableForm
+from gilscope.runtimes.cpython.code.code_objects import CodeReader
+from gilscope.runtimes.cpython.code.line_table import LineTableForm
 from support.gil.python_in_memory import LAYOUTS, PythonInMemory
 
 every_version = pytest.mark.parametrize("version", LAYOUTS)

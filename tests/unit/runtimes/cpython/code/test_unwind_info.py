@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gilscope.model.gil import Record
-from gilscope.runtimes.cpython import unwind_info as frame_walk_module
-from gilscope.runtimes.cpython.unwind_info import frame_walk
+from gilscope.runtimes.cpython.code import unwind_info as frame_walk_module
+from gilscope.runtimes.cpython.code.unwind_info import frame_walk
 from support.gil.python_in_memory import LAYOUTS, PythonInMemory
 
 every_version = pytest.mark.parametrize("version", LAYOUTS)

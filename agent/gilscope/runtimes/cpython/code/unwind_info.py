@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from gilscope.model.gil import Record
-from gilscope.runtimes.cpython.code_objects import code_pointers
+from gilscope.runtimes.cpython.code.code_objects import code_pointers
 from gilscope.runtimes.cpython.runtime import Runtime
 
 __all__ = ["frame_walk"]

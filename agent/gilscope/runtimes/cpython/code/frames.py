@@ -14,9 +14,9 @@ from gilscope.process.remote_read import (
     retried,
     to_pointer,
 )
+from gilscope.runtimes.cpython.code.strings import read_str
 from gilscope.runtimes.cpython.layout import FIRST_OWNER_WITHOUT_CODE, REFERENCE_FLAGS
 from gilscope.runtimes.cpython.runtime import Runtime
-from gilscope.runtimes.cpython.strings import read_str
 
 __all__ = ["outermost_frames", "places", "read_code"]
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from gilscope.runtimes.cpython.sites.codec import from_json, to_json
-from gilscope.runtimes.cpython.sites.model import CallerRule, PausePoint, Site, Sites
+from gilscope.runtimes.site_codec import from_json, to_json
+from gilscope.runtimes.sites import CallerRule, PausePoint, Site, Sites
 
 _SITES = Sites(
     build_id="0123abcd",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gilscope.runtimes.cpython.line_table import LineTableForm, line_at
+from gilscope.runtimes.cpython.code.line_table import LineTableForm, line_at
 
 _INCREMENTS, _RANGES, _LOCATIONS = LineTableForm
 

@@ -6,7 +6,7 @@ import pytest
 
 from gilscope.model.stack import Frame
 from gilscope.process.remote_read import TornRead
-from gilscope.runtimes.cpython.frames import outermost_frames, read_code
+from gilscope.runtimes.cpython.code.frames import outermost_frames, read_code
 from support.gil.python_in_memory import LAYOUTS, PythonInMemory
 from support.tracing.stacks import read_places
 

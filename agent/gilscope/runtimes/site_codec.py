@@ -3,7 +3,7 @@
 import json
 from typing import Final
 
-from gilscope.runtimes.cpython.sites.model import CallerRule, PausePoint, Site, Sites
+from gilscope.runtimes.sites import CallerRule, PausePoint, Site, Sites
 
 __all__ = ["from_json", "to_json"]
 

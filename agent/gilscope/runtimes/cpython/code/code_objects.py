@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from gilscope.model.stack import UNKNOWN_FRAME, Frame
 from gilscope.process.remote_read import TornRead, read_bytes, read_int, to_pointer
+from gilscope.runtimes.cpython.code.line_table import LineTableForm, line_at
+from gilscope.runtimes.cpython.code.strings import read_str
 from gilscope.runtimes.cpython.layout import STR_HASH, Layout
-from gilscope.runtimes.cpython.line_table import LineTableForm, line_at
 from gilscope.runtimes.cpython.runtime import Runtime
-from gilscope.runtimes.cpython.strings import read_str
 
 __all__ = ["CodeReader", "code_pointers", "is_code"]
 
@@ -135,6 +135,10 @@ class CodeReader:
         """Return the frame of each code and instruction, as `frame` does, for less."""
         files: dict[int, str] = {}
         return tuple(self._frame(code, instruction, files) for code, instruction in places)
+
+    def is_same(self, code: int, identity: int) -> bool:
+        """Return whether the code object at *code* is the one that the probes met."""
+        return is_code(self._runtime, code, identity)
 
     def forget(self, code: int) -> None:
         """Read *code* again when it is asked for: there is another code object now."""

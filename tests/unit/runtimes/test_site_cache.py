@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gilscope.elf.image import ElfImage
-from gilscope.runtimes.cpython.sites.cache import SiteCache
-from gilscope.runtimes.cpython.sites.model import CallerRule, PausePoint, Site, Sites
+from gilscope.runtimes.site_cache import SiteCache
+from gilscope.runtimes.sites import CallerRule, PausePoint, Site, Sites
 
 _SITES = Sites(
     build_id="ab12",

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-from gilscope.runtimes.cpython.sites.codec import from_json, to_json
-from gilscope.runtimes.cpython.sites.model import Sites
+from gilscope.runtimes.site_codec import from_json, to_json
+from gilscope.runtimes.sites import Sites
 from gilscope.system.cache_dir import default_folder, open_trusted, read_trusted, replace_in
 
 __all__ = ["FileIdentity", "SiteCache", "default_folder"]

@@ -1,0 +1,149 @@
+"""What a runtime must tell, so that waits for its locks can be traced.
+
+Three steps, each known for less time than the one before. A `Runtime` is a language's and is asked
+whether a process runs it. A `Build` is what stands in the file that it runs: where threads begin to
+wait, where they have the lock, where they release it. An `Instance` is what that keeps in the
+memory of one process: its locks, its threads and its code, which change while it runs.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from gilscope.model.gil import Gil, Record
+from gilscope.model.stack import Frame
+from gilscope.process.files.mapped_file import MappedFile
+from gilscope.process.memory import ProcessMemory
+from gilscope.process.reads import Reads
+from gilscope.process.view import ProcessView
+from gilscope.runtimes.site_cache import SiteCache
+from gilscope.runtimes.sites import Sites
+
+__all__ = ["Build", "Code", "Instance", "Locks", "Runtime", "Threads"]
+
+
+class Locks(Protocol):
+    """Samples the locks themselves, in the memory of their process."""
+
+    def is_locked(self, cond: int) -> bool | None:
+        """Return whether the lock is held now; None where it cannot be read."""
+
+    def holder_tid(self, cond: int) -> int | None:
+        """Return the thread that holds the lock, or held it last; None if it cannot be told."""
+
+
+class Threads(Protocol):
+    """The roles of the threads, by tid as the agent sees tids. A known one never changes."""
+
+    @property
+    def over_limit(self) -> str:
+        """What there was too much of to be read, in words."""
+
+    @property
+    def known(self) -> dict[int, str]:
+        """Those that have been read."""
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether `read_wanted` has anything to do."""
+
+    def want(self, tid: int) -> None:
+        """Ask for the role of *tid* at the next reading."""
+
+    def read_wanted(self) -> None:
+        """Read the roles that are wanted; those of threads that just start come later."""
+
+    def learn(self, tid: int, frames: Sequence[Frame]) -> None:
+        """Take note of the outermost *frames* in which *tid* has waited, outermost first."""
+
+    def final(self, tid: int) -> str:
+        """Return the role of a thread that has ended."""
+
+    def forget(self, tid: int) -> None:
+        """Let *tid* be another thread from now on."""
+
+
+class Code(Protocol):
+    """Names and lines of code that the probes have met."""
+
+    def frames(self, places: Iterable[tuple[int, int]]) -> tuple[Frame, ...]:
+        """Return the frame of each address of code and instruction in it."""
+
+    def is_same(self, code: int, identity: int) -> bool:
+        """Return whether what is at *code* is still what the probes know by *identity*."""
+
+    def forget(self, code: int) -> None:
+        """Read *code* again when it is asked for: there is something else now."""
+
+
+class Instance(Protocol):
+    """A runtime in the memory of one process."""
+
+    @property
+    def locks(self) -> Locks:
+        """Its locks, as their own fields show them."""
+
+    @property
+    def threads(self) -> Threads:
+        """Its threads."""
+
+    @property
+    def has_own_gils(self) -> bool:
+        """Whether each interpreter may have a lock of its own, so that there can be several."""
+
+    def gils(self) -> list[Gil]:
+        """Return every lock once, none while there is none yet.
+
+        Raises TornRead for what cannot be one, LimitExceeded for too many, and OSError.
+        """
+
+    def count_threads(self) -> int:
+        """Return how many threads it knows, once for each interpreter; raises as `gils` does."""
+
+    def code(self) -> Code:
+        """Return what reads names and lines, and remembers them."""
+
+    def frame_walk(self) -> Record:
+        """Return ``struct python``, by which probes walk stacks; raises OSError if it is gone."""
+
+
+class Build(Protocol):
+    """A runtime in the file that a process runs it from."""
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+
+    @property
+    def file(self) -> MappedFile:
+        """What its code and its static memory are mapped from."""
+
+    @property
+    def build_id(self) -> str:
+        """What tells the file from every other one."""
+
+    @property
+    def load_bias(self) -> int:
+        """Run-time address less the file's own, of the copy that runs."""
+
+    @property
+    def version(self) -> str:
+        """Its version, as it calls it itself."""
+
+    def sites(self, cache: SiteCache) -> Sites:
+        """Return where probes belong; raises ElfError or GilCodeNotFound."""
+
+    def instance(self, memory: ProcessMemory, reads: Reads) -> Instance:
+        """Return what it keeps in *memory*, which is read by *reads*."""
+
+
+class Runtime(Protocol):
+    """A language's runtime, as far as gilscope knows it."""
+
+    name: str
+
+    def detect(self, view: ProcessView) -> Build:
+        """Return how the process of *view* runs it.
+
+        Raises NotPython where it does not, NotPermitted, UnsupportedPython, NoGil or
+        GilCodeNotFound.
+        """

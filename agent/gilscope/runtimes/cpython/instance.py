@@ -1,0 +1,46 @@
+"""CPython in the memory of one process."""
+
+from gilscope.model.gil import Gil, Record
+from gilscope.process.memory import ProcessMemory
+from gilscope.process.reads import Reads
+from gilscope.runtimes.cpython.code.code_objects import CodeReader
+from gilscope.runtimes.cpython.code.unwind_info import frame_walk
+from gilscope.runtimes.cpython.gil_state import LockMemory
+from gilscope.runtimes.cpython.runtime import Runtime, read_gils, read_threads
+from gilscope.runtimes.cpython.thread_roles import RoleReader
+from gilscope.runtimes.cpython.threads import ThreadFinder
+
+__all__ = ["CPythonInstance"]
+
+
+class CPythonInstance:
+    """A `gilscope.runtimes.base.Instance`."""
+
+    def __init__(self, pid: int, runtime: Runtime, memory: ProcessMemory, reads: Reads) -> None:
+        """Read *runtime* in *memory* of process *pid*, by *reads*."""
+        self._pid = pid
+        self._runtime = runtime
+        threads = ThreadFinder(pid, runtime)
+        self.locks = LockMemory(memory, runtime.layout.gil_struct, threads, reads)
+        self.threads = RoleReader(pid, runtime, threads)
+
+    @property
+    def has_own_gils(self) -> bool:
+        """Whether each interpreter may have a GIL of its own."""
+        return self._runtime.layout.gil_in_runtime is None
+
+    def gils(self) -> list[Gil]:
+        """Return every GIL once, under the lowest id of the interpreters that share it."""
+        return read_gils(self._runtime)
+
+    def count_threads(self) -> int:
+        """Return how many thread states there are."""
+        return len(read_threads(self._runtime))
+
+    def code(self) -> CodeReader:
+        """Return what reads code objects."""
+        return CodeReader(self._runtime)
+
+    def frame_walk(self) -> Record:
+        """Return where threads and their frames are; raises OSError if the process has gone."""
+        return frame_walk(self._pid, self._runtime)
