@@ -7,12 +7,12 @@ import pytest
 from support.imports import MODULES, imported_names, own_imports
 
 _FLOORS = (
-    ("arch", "assets", "budget", "metrics", "model"),
+    ("arch", "assets", "metrics", "model"),
     ("elf", "text"),
     ("errors", "naming"),
     ("stm_log", "system"),
     ("process", "series"),
-    ("bpf", "exporter", "runtimes"),
+    ("bpf", "budget", "exporter", "runtimes"),
     ("gil", "reports", "top", "transactions"),
     ("doctor", "tracing", "web"),
     ("discovery",),

@@ -1,16 +1,17 @@
 """What tracing has cost a process lately."""
 
-from collections import deque
 from typing import Final
 
 from gilscope.budget.token_bucket import Usage
+from gilscope.series.sliding_totals import SlidingTotals
 
 __all__ = ["RecentCost"]
 
 _S: Final = 1_000_000_000
 _RECENT_NS: Final = 60 * _S
 """The overhead that is shown is that of the last minute."""
-_SAMPLE_NS: Final = 2 * _S
+_APART_NS: Final = 2 * _S
+_MOST_SAMPLES: Final = _RECENT_NS // _APART_NS + 1
 
 
 class RecentCost:
@@ -18,22 +19,20 @@ class RecentCost:
 
     def __init__(self, usage: Usage) -> None:
         """Begin with *usage*."""
-        self._samples = deque([usage])
-        """Of the last minute, oldest first."""
+        self._samples = SlidingTotals(_MOST_SAMPLES, _APART_NS)
+        self.note(usage)
 
     def note(self, usage: Usage) -> None:
         """Take in what has been used until now."""
-        if usage.at_ns - self._samples[-1].at_ns >= _SAMPLE_NS:
-            self._samples.append(usage)
-        while self._samples[0].at_ns < usage.at_ns - _RECENT_NS and len(self._samples) > 1:
-            self._samples.popleft()
+        self._samples.add(usage.at_ns, (usage.cost_ns, usage.cpu_ns))
 
     def ratio(self, usage: Usage) -> float:
         """Return the cost of the last minute by the CPU time that the process used itself.
 
         *usage* is what was noted last.
         """
-        first = self._samples[0]
-        cost_ns = usage.cost_ns - first.cost_ns
-        own_ns = usage.cpu_ns - first.cpu_ns - cost_ns
+        first = next(self._samples.between(usage.at_ns - _RECENT_NS, usage.at_ns))
+        first_cost_ns, first_cpu_ns = first.totals
+        cost_ns = usage.cost_ns - first_cost_ns
+        own_ns = usage.cpu_ns - first_cpu_ns - cost_ns
         return cost_ns / own_ns if own_ns > 0 else 0.0

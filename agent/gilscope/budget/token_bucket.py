@@ -64,6 +64,10 @@ class TokenBucket:
     Its balance is all income less all cost. It holds what the balance exceeds the highest one by
     that there was until a stretch ago. So whenever something is spent that was held, the cost of
     the stretch up to then, and of any longer one, is at most its income; and no debt is forgotten.
+
+    Its moments are not `series.sliding_totals`: each has the highest balance up to the next one,
+    which still rises while it is the last, and one that becomes too old is not dropped but raises
+    the mark. The stretch that they reach back changes, too.
     """
 
     def __init__(self, budget: Budget, usage: Usage) -> None:

@@ -1,12 +1,12 @@
 """Remembers what was lost in the last minutes, from samples that come whenever somebody asks."""
 
 import threading
-from array import array
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Generic, TypeVar
 
+from gilscope.series.sliding_totals import Sample, SlidingTotals
 from gilscope.text.units import NS_PER_S
 
 __all__ = ["WINDOW_NS", "Curve", "History", "Stretch", "Totals"]
@@ -58,36 +58,14 @@ class Curve:
     """The oldest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Sample:
-    at_ns: int
-    lost_ns: int
-    held_ns: int
-
-
-class _Kept:
-    """Those at one process or log, as numbers."""
-
-    def __init__(self) -> None:
-        self._numbers = array("q")
-
-    def add(self, sample: _Sample) -> None:
-        self._numbers.extend((sample.at_ns, sample.lost_ns, sample.held_ns))
-        del self._numbers[: -3 * _MOST_SAMPLES]
-
-    def since(self, at_ns: int) -> list[_Sample]:
-        numbers = iter(self._numbers)
-        samples = (_Sample(*each) for each in zip(numbers, numbers, numbers, strict=True))
-        return [sample for sample in samples if sample.at_ns >= at_ns]
-
-
 class History(Generic[Key]):
     """The last minutes of at most 200 processes or logs. Its methods may be called by threads."""
 
     def __init__(self) -> None:
-        self._samples: dict[Key, _Kept] = {}
+        self._samples: dict[Key, SlidingTotals] = {}
         self._turn = threading.Lock()
         self._at_ns: int | None = None
+        """When all of them were sampled last: that they are apart is the same for everybody."""
 
     def enter(self, at_ns: int, totals: Mapping[Key, Totals]) -> None:
         """Keep what everybody has come to at *at_ns*; who is not in *totals* any more is forgotten.
@@ -106,17 +84,18 @@ class History(Generic[Key]):
                 if samples is None:
                     if len(self._samples) >= _MOST_KEYS:
                         continue
-                    samples = self._samples[key] = _Kept()
+                    samples = self._samples[key] = SlidingTotals(_MOST_SAMPLES)
                     if 0 <= now.since_ns < at_ns:
-                        samples.add(_Sample(now.since_ns, 0, 0))
-                samples.add(_sample(at_ns, now))
+                        samples.add(*_beginning(now))
+                samples.add(*_sample(at_ns, now))
 
     def curve(self, key: Key, at_ns: int, now: Totals) -> Curve:
         """Return the last minutes of *key*, which has come to *now* at *at_ns*."""
         with self._turn:
             kept = self._samples.get(key)
-            samples = [] if kept is None else kept.since(at_ns - WINDOW_NS)
-        samples = [sample for sample in samples if sample.at_ns < at_ns] or _beginning(at_ns, now)
+            samples = [] if kept is None else list(kept.between(at_ns - WINDOW_NS, at_ns - 1))
+        if not samples and 0 <= now.since_ns < at_ns:
+            samples = [_beginning(now)]
         samples.append(_sample(at_ns, now))
         stretches = tuple(_stretch(*ends, at_ns) for ends in pairwise(samples))
         if not stretches:
@@ -126,19 +105,20 @@ class History(Generic[Key]):
         return Curve(lately.lost, lately.held, stretches)
 
 
-def _beginning(at_ns: int, now: Totals) -> list[_Sample]:
-    return [_Sample(now.since_ns, 0, 0)] if 0 <= now.since_ns < at_ns else []
+def _beginning(now: Totals) -> Sample:
+    return Sample(now.since_ns, (0, 0))
 
 
-def _sample(at_ns: int, now: Totals) -> _Sample:
-    return _Sample(at_ns, now.lost_ns, _UNKNOWN if now.held_ns is None else now.held_ns)
+def _sample(at_ns: int, now: Totals) -> Sample:
+    return Sample(at_ns, (now.lost_ns, _UNKNOWN if now.held_ns is None else now.held_ns))
 
 
-def _stretch(before: _Sample, after: _Sample, now_ns: int) -> Stretch:
+def _stretch(before: Sample, after: Sample, now_ns: int) -> Stretch:
     length_ns = after.at_ns - before.at_ns
+    (lost_before_ns, held_before_ns), (lost_ns, held_ns) = before.totals, after.totals
     held = None
-    if _UNKNOWN not in (before.held_ns, after.held_ns):
-        held = max(0, after.held_ns - before.held_ns) / length_ns
+    if _UNKNOWN not in (held_before_ns, held_ns):
+        held = max(0, held_ns - held_before_ns) / length_ns
     # A figure that was put right may have fallen.
-    lost = max(0, after.lost_ns - before.lost_ns) / length_ns
+    lost = max(0, lost_ns - lost_before_ns) / length_ns
     return Stretch(now_ns - before.at_ns, now_ns - after.at_ns, lost, held)

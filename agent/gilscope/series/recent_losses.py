@@ -1,12 +1,10 @@
 """Tells what has been lost lately from samples that come whenever somebody asks."""
 
-from array import array
-from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.series.ledger import Line
+from gilscope.series.sliding_totals import Sample, SlidingTotals
 from gilscope.text.units import NS_PER_S
 
 __all__ = ["RecentLosses"]
@@ -18,25 +16,19 @@ _APART_NS: Final = 15 * NS_PER_S
 """Samples that follow one another more closely are not kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Sample:
-    at_ns: int
-    times_ns: "array[int]"
-    """By line, as far as there were lines then."""
-
-
 class RecentLosses:
     """A few earlier states of the lines of one process. Keeps no clock and costs nothing alone."""
 
     def __init__(self, since_ns: int) -> None:
         """Nothing had been lost at *since_ns*."""
-        self._start = _Sample(since_ns, array("q"))
-        self._samples = deque([self._start], maxlen=_LONGEST_NS // _APART_NS + 1)
+        self._start = Sample(since_ns, ())
+        self._samples = SlidingTotals(_LONGEST_NS // _APART_NS + 1, _APART_NS)
+        self._samples.add(*self._start)
 
     def sample(self, at_ns: int, lines: Sequence[Line]) -> None:
         """Keep the state of now, if the last one is old enough."""
-        if at_ns - self._samples[-1].at_ns >= _APART_NS:
-            self._samples.append(_Sample(at_ns, array("q", [line.ns for line in lines])))
+        if self._samples.is_due(at_ns):
+            self._samples.add(at_ns, [line.ns for line in lines])
 
     def since_ns(self, at_ns: int) -> int:
         """Return where the period begins that `lost_ns` is about.
@@ -48,14 +40,12 @@ class RecentLosses:
 
     def lost_ns(self, at_ns: int, lines: Sequence[Line]) -> list[int]:
         """Return what each of *lines* has lost in the period up to *at_ns*."""
-        before_ns = self._begin(at_ns).times_ns
+        before_ns = self._begin(at_ns).totals
         times_ns = [line.ns for line in lines]
         for number, ns in enumerate(before_ns):
             times_ns[number] -= ns
         return times_ns
 
-    def _begin(self, at_ns: int) -> _Sample:
-        for sample in self._samples:
-            if _SHORTEST_NS <= at_ns - sample.at_ns <= _LONGEST_NS:
-                return sample
-        return self._start
+    def _begin(self, at_ns: int) -> Sample:
+        recent = self._samples.between(at_ns - _LONGEST_NS, at_ns - _SHORTEST_NS)
+        return next(recent, self._start)

@@ -1,4 +1,8 @@
-"""Looks at a process in even distances, few enough to be kept however long it is recorded."""
+"""Observes a process at even intervals, few enough to be kept however long it is recorded.
+
+Not `sliding_totals`: nothing is forgotten for its age, every second snapshot goes when there are
+too many. And a snapshot is a whole observation, which a report shows, not some sums.
+"""
 
 from gilscope.model.gil import GilObservation
 from gilscope.text.units import NS_PER_S
@@ -7,7 +11,7 @@ __all__ = ["SnapshotSeries"]
 
 
 class SnapshotSeries:
-    """Looks that are a second apart at first, and twice as far whenever there are too many."""
+    """Snapshots, a second apart at first, and twice as far whenever there are too many."""
 
     def __init__(self, began_ns: int, most: int = 120) -> None:
         """Begin at *began_ns*, and keep at most *most* snapshots."""
@@ -18,11 +22,11 @@ class SnapshotSeries:
 
     @property
     def kept(self) -> tuple[GilObservation, ...]:
-        """The looks, in the order of time."""
+        """The snapshots, in the order of time."""
         return tuple(self._kept)
 
     def is_due(self, at_ns: int) -> bool:
-        """Return whether it is time for a look at *at_ns*."""
+        """Return whether it is time for a snapshot at *at_ns*."""
         return at_ns >= self._due_ns
 
     def add(self, seen: GilObservation) -> None:
@@ -34,5 +38,5 @@ class SnapshotSeries:
             self._kept = self._kept[1::2]
             self._interval_ns *= 2
             last_ns = self._kept[-1].totals.at_ns
-        # Looks that come late are not made up for.
+        # Snapshots that come late are not made up for.
         self._due_ns = last_ns + self._interval_ns
