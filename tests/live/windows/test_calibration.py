@@ -17,7 +17,8 @@ from gilscope.gil.calibration.calibrate import Counted, DummyHook, calibrate, du
 from gilscope.gil.calibration.dummy_lock import DummyLock, Exercise
 from gilscope.gil.probes.plan import Plan
 from gilscope.gil.probes.probe import GilProbe
-from gilscope.gil.probes.window import Window, WindowSites
+from gilscope.gil.probes.window import Window
+from gilscope.gil.probes.window_probes import WindowSites
 from gilscope.model.gil import Record
 
 pytestmark = pytest.mark.live

@@ -17,7 +17,7 @@ from random import Random
 import pytest
 
 from accuracy.truth import Answer, Workload, started
-from gilscope.gil.probes.window import NEVER_OPEN, Coverage
+from gilscope.gil.probes.coverage import NEVER_OPEN, Coverage
 from gilscope.gil.tracing.lock_sampler import LockSampler
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.view import view_of

@@ -13,7 +13,8 @@ from accuracy.truth import Workload, started
 from gilscope.bpf.features import Features
 from gilscope.gil.abi import NoticeKind
 from gilscope.gil.probes.probe import GilProbe
-from gilscope.gil.probes.window import Window, WindowSites
+from gilscope.gil.probes.window import Window
+from gilscope.gil.probes.window_probes import WindowSites
 from gilscope.gil.target import Target
 from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.gil import GilObservation

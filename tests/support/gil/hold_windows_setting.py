@@ -11,7 +11,8 @@ import pytest
 from gilscope.budget.governor import Budget, Grant, Usage
 from gilscope.budget.trap_costs import TrapCosts
 from gilscope.gil.probes.probe import GilProbe
-from gilscope.gil.probes.window import Window, WindowSites
+from gilscope.gil.probes.window import Window
+from gilscope.gil.probes.window_probes import WindowSites
 from gilscope.gil.tracing import hold_windows as full_mode_module
 from gilscope.gil.tracing import overhead
 from gilscope.gil.tracing.hold_windows import HoldWindows, ObservationPlan

@@ -11,7 +11,8 @@ import pytest
 from gilscope.bpf.map import Table
 from gilscope.bpf.uprobes.hooks import Hook, Uprobes
 from gilscope.gil.probes import window as window_module
-from gilscope.gil.probes.window import Window, WindowKernel, WindowSites
+from gilscope.gil.probes.window import Window, WindowKernel
+from gilscope.gil.probes.window_probes import WindowSites
 from gilscope.gil.totals.process_totals import process_totals
 from gilscope.gil.totals.raw import RawLock, RawProcess
 from gilscope.model.gil import Gil, HoldTotals, ProcessTotals, Record, ThreadTotals

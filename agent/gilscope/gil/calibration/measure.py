@@ -13,7 +13,8 @@ from gilscope.gil.calibration.calibrate import Counted, DummyHook, calibrate
 from gilscope.gil.calibration.dummy_lock import DummyLock
 from gilscope.gil.probes.plan import Plan
 from gilscope.gil.probes.probe import GilProbe
-from gilscope.gil.probes.window import Window, WindowSites
+from gilscope.gil.probes.window import Window
+from gilscope.gil.probes.window_probes import WindowSites
 
 __all__ = ["measure_trap_costs"]
 

@@ -16,12 +16,14 @@ from gilscope.errors import KernelOrBccMissing
 from gilscope.gil.abi import Quota
 from gilscope.gil.probes.blame_maps import BlameTables
 from gilscope.gil.probes.counts import CountTables
+from gilscope.gil.probes.hold_counts import LockReader
 from gilscope.gil.probes.libc_method import ReturnSite
 from gilscope.gil.probes.notices import Notice, take_notices
 from gilscope.gil.probes.plan import Plan
 from gilscope.gil.probes.program import NEXT_PROGRAMS, begin_loading
 from gilscope.gil.probes.quotas import Quotas
-from gilscope.gil.probes.window import LockReader, Window, WindowKernel, WindowSites
+from gilscope.gil.probes.window import Window, WindowKernel
+from gilscope.gil.probes.window_probes import WindowSites
 from gilscope.gil.totals.raw import RawTotals
 from gilscope.runtimes.sites import CallerRule
 

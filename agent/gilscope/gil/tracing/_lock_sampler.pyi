@@ -1,6 +1,6 @@
 from typing import Self
 
-from gilscope.gil.probes.window import Coverage
+from gilscope.gil.probes.coverage import Coverage
 
 class Sampler:
     def __new__(

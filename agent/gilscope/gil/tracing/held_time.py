@@ -3,7 +3,7 @@
 from functools import partial
 from random import Random
 
-from gilscope.gil.probes.window import NEVER_OPEN
+from gilscope.gil.probes.coverage import NEVER_OPEN
 from gilscope.gil.tracing.lock_sampler import LockSampler
 from gilscope.gil.tracing.process import AttachedProcess
 

@@ -12,7 +12,8 @@ from gilscope.budget.stack_sampling import StackSampling
 from gilscope.budget.trap_costs import ASSUMED, TrapCosts
 from gilscope.errors import GilscopeError, KernelOrBccMissing
 from gilscope.gil.probes.probe import GilProbe
-from gilscope.gil.probes.window import Window, WindowSites
+from gilscope.gil.probes.window import Window
+from gilscope.gil.probes.window_probes import WindowSites
 from gilscope.gil.tracing.overhead import CostAccount
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.model.gil import TracingCost

@@ -42,7 +42,7 @@ import time
 from random import Random
 from typing import NamedTuple, Protocol
 
-from gilscope.gil.probes.window import NEVER_OPEN, Coverage
+from gilscope.gil.probes.coverage import NEVER_OPEN, Coverage
 from gilscope.gil.tracing._lock_sampler import Sampler
 from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
 from gilscope.system.scheduling import wake_promptly

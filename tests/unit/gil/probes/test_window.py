@@ -2,7 +2,7 @@
 
 import pytest
 
-from gilscope.gil.probes.window import Coverage
+from gilscope.gil.probes.coverage import Coverage
 from gilscope.model.gil import Tally
 from support.gil.lock_holders import A, B, held_by, hold
 from support.gil.lock_model import OTHER_COND, Process

@@ -4,7 +4,7 @@ import pytest
 
 from gilscope.budget.governor import Budget, Grant
 from gilscope.errors import KernelOrBccMissing
-from gilscope.gil.probes.window import WindowSites
+from gilscope.gil.probes.window_probes import WindowSites
 from gilscope.gil.tracing import hold_windows as full_mode_module
 from gilscope.gil.tracing.hold_windows import CONTENTION, ObservationPlan
 from gilscope.model.gil import Gil

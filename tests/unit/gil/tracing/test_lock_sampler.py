@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import pytest
 
-from gilscope.gil.probes.window import NEVER_OPEN, Coverage
+from gilscope.gil.probes.coverage import NEVER_OPEN, Coverage
 from gilscope.gil.tracing import lock_sampler
 from gilscope.gil.tracing._lock_sampler import Sampler
 from gilscope.gil.tracing.lock_sampler import CPU_SHARE, LockSampler

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from gilscope.gil.probes.window import Coverage
+from gilscope.gil.probes.coverage import Coverage
 from gilscope.gil.tracing._lock_sampler import Sampler
 from gilscope.gil.tracing.lock_sampler import CPU_SHARE
 from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from gilscope.gil.probes.window import NEVER_OPEN, Coverage
+from gilscope.gil.probes.coverage import NEVER_OPEN, Coverage
 from gilscope.gil.tracing._lock_sampler import Sampler, mean_gap_ns
 from gilscope.gil.tracing.lock_sampler import CPU_SHARE
 from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
