@@ -14,7 +14,7 @@ from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.window import Window
 from gilscope.gil.probes.window_probes import WindowSites
 from gilscope.gil.tracing import hold_windows as full_mode_module
-from gilscope.gil.tracing import overhead
+from gilscope.gil.tracing import overhead, process_windows
 from gilscope.gil.tracing.hold_windows import HoldWindows, ObservationPlan
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.model.gil import Gil
@@ -140,6 +140,7 @@ class Setting:
         for module in (full_mode_module, overhead):
             monkeypatch.setattr(module, "time", self.process)
             monkeypatch.setattr(module, "process_cpu_ns", lambda _: self.cpu_ns)
+        monkeypatch.setattr(process_windows, "time", self.process)
         monkeypatch.setattr(full_mode_module, "Governor", self.governor.made)
         # What may wait for others is looked at whenever somebody asks.
         monkeypatch.setattr(full_mode_module, "_BEAT_NS", (0, 0))

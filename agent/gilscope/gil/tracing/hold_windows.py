@@ -2,37 +2,31 @@
 
 import logging
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from random import Random
+from typing import Final
 
 from gilscope.bpf.uprobes.keeper import LEASE_S
-from gilscope.budget.governor import Budget, Governor, Grant, Usage
-from gilscope.budget.prices import Prices, Sharing
+from gilscope.budget.governor import Budget, Governor, Usage
+from gilscope.budget.prices import Prices
 from gilscope.budget.stack_sampling import StackSampling
 from gilscope.budget.trap_costs import ASSUMED, TrapCosts
-from gilscope.errors import GilscopeError, KernelOrBccMissing
+from gilscope.errors import KernelOrBccMissing
 from gilscope.gil.probes.probe import GilProbe
-from gilscope.gil.probes.window import Window
 from gilscope.gil.probes.window_probes import WindowSites
 from gilscope.gil.tracing.overhead import CostAccount
+from gilscope.gil.tracing.probed_files import ProbedFiles
 from gilscope.gil.tracing.process import AttachedProcess
+from gilscope.gil.tracing.process_windows import NEVER_NS, ProcessWindows
 from gilscope.model.gil import TracingCost
 from gilscope.model.kinds import Mode
-from gilscope.process import procfs
 from gilscope.process.cpu_time import process_cpu_ns
 
 __all__ = ["CONTENTION", "HoldWindows", "ObservationPlan"]
 
 _log = logging.getLogger(__name__)
 
-_NEVER_NS = 1 << 63
-_S = 1_000_000_000
-
-_MOST_WINDOWS = 6
-"""Open at a time in auto mode, in processes that share a file: the kernel asks all of them at each
-trap of each, so that with these a trap costs about twice what it does alone."""
-_TURN_NS = 10 * _S
-"""So long a window may last where others are waiting for their turn."""
+_S: Final = 1_000_000_000
 
 _BEAT_NS = (_S // 4, 3 * _S // 4)
 """Between two looks at whatever may wait, drawn anew each time. A wake-up costs much more than a
@@ -57,45 +51,6 @@ class ObservationPlan:
 CONTENTION = ObservationPlan(Mode.CONTENTION)
 
 
-@dataclass(slots=True)
-class _Watched:
-    """One process, how closely it is watched, and what that costs it."""
-
-    traced: AttachedProcess
-    account: CostAccount
-    window: Window | None
-    file: "_File"
-    sampling: StackSampling | None = None
-    """None: nothing changes the share of waits whose stacks are read."""
-    stack_share: float | None = None
-    """That share; None: no stacks are read."""
-    governor: Governor | None = None
-    opened_ns: int = 0
-    until_ns: int = _NEVER_NS
-    """When the window that is open must be ended."""
-    is_lingering: bool = False
-    """Whether a hold that has outlasted its window is followed on."""
-    is_warned: bool = False
-    """Whether it was said that no window can be opened."""
-    is_over_budget: bool = False
-    """Whether waits alone cost more than the budget, as was last said."""
-
-
-@dataclass(slots=True)
-class _File:
-    """The processes that are probed at the same places."""
-
-    targets: int = 0
-    open_in: set[int] = field(default_factory=set)
-    """Those with an open window."""
-    refused_ns: int = -_TURN_NS
-    """When there was no room for a window."""
-
-    @property
-    def sharing(self) -> Sharing:
-        return Sharing(self.targets, len(self.open_in))
-
-
 class HoldWindows:
     """The windows of all traced processes, and what tracing costs them."""
 
@@ -104,9 +59,8 @@ class HoldWindows:
         self._probe = probe
         self._plan = plan
         self._random = Random()  # noqa: S311 - nobody has to be kept from guessing
-        self._watched: dict[int, _Watched] = {}
-        self._files: dict[object, _File] = {}
-        """By what the kernel takes for one file."""
+        self._watched: dict[int, ProcessWindows] = {}
+        self._files = ProbedFiles()
         self._beat_ns = 0
         """Before this only windows that must end are looked at."""
         self._known_lapses = 0
@@ -128,13 +82,9 @@ class HoldWindows:
     def due_ns(self) -> int:
         """When `step` wants to be called at the latest, CLOCK_MONOTONIC."""
         # Asked without the lock that guards the rest.
-        end_ns = wanted_ns = _NEVER_NS
-        for watched in tuple(self._watched.values()):
-            if watched.sampling is not None:
-                wanted_ns = min(wanted_ns, watched.sampling.due_ns)
-            if watched.governor is not None:
-                end_ns = min(end_ns, watched.until_ns)
-                wanted_ns = min(wanted_ns, 0 if watched.is_lingering else watched.governor.due_ns)
+        watched = tuple(self._watched.values())
+        end_ns = min((each.end_ns for each in watched), default=NEVER_NS)
+        wanted_ns = min((each.wanted_ns for each in watched), default=NEVER_NS)
         return min(end_ns, max(wanted_ns, self._beat_ns))
 
     def begin(self, traced: AttachedProcess) -> None:
@@ -148,10 +98,9 @@ class HoldWindows:
             traced.window = self._probe.window(traced.pid, sites, traced.runtime.locks)
         usage = Usage(time.monotonic_ns(), process_cpu_ns(traced.pid) or 0, 0, 0)
         prices = Prices(costs, target.is_stepped)
-        file = self._files.setdefault(_file_of(traced), _File())
-        file.targets += 1
+        file = self._files.join(traced)
         account = CostAccount(traced.window, prices, usage)
-        watched = _Watched(traced, account, traced.window, file)
+        watched = ProcessWindows(traced, account, traced.window, file, self._probe)
         self._watched[traced.pid] = watched
         budget = Budget(self._plan.budget_share)
         if traced.blame is not None:
@@ -193,36 +142,19 @@ class HoldWindows:
         if is_beat:
             self._beat_ns = now_ns + int(self._random.uniform(*_BEAT_NS))
         for watched in self._watched.values():
-            if is_beat and watched.sampling is not None and watched.sampling.due_ns <= now_ns:
-                self._update(watched)
-            governor = watched.governor
-            if governor is None:
-                if is_beat:
-                    self._reopen(watched)
-                continue
-            is_due = is_beat and (governor.due_ns <= now_ns or watched.is_lingering)
-            if is_due or watched.until_ns <= now_ns:
-                self._step(watched, governor)
+            watched.step(now_ns, is_beat=is_beat)
 
     def learn(self, traced: AttachedProcess) -> None:
         """React to the notice that something has come to its end in the window of *traced*."""
         watched = self._watched.get(traced.pid)
-        if watched is None or watched.window is None or watched.governor is None:
-            return
-        if watched.window.has_used_up:
-            self._ask(watched, watched.window, watched.governor)
-        else:
-            watched.window.settle()
-        watched.is_lingering = watched.window.is_lingering
+        if watched is not None:
+            watched.learn()
 
     def end(self, traced: AttachedProcess) -> None:
         """Take the window's probes out of a process, which is not observed any more."""
         watched = self._watched.get(traced.pid)
         if watched is not None:
-            watched.sampling = None
-            self._update(watched)
-            watched.governor = None
-            watched.file.open_in.discard(traced.pid)
+            watched.end()
         if traced.window is not None:
             self._probe.await_closing(traced.pid, traced.window.close())
 
@@ -231,18 +163,12 @@ class HoldWindows:
         watched = self._watched.pop(pid, None)
         if watched is not None:
             self._forgotten_traps += watched.account.cost().traps
-            watched.file.targets -= 1
-            watched.file.open_in.discard(pid)
-            if not watched.file.targets:
-                self._files.pop(_file_of(watched.traced), None)
+            self._files.leave(watched.traced, watched.file)
 
     def cost(self, traced: AttachedProcess) -> TracingCost | None:
         """Return what tracing costs *traced*, by the costs of a trap on this machine."""
         watched = self._watched.get(traced.pid)
-        if watched is None:
-            return None
-        self._update(watched)
-        return replace(watched.account.cost(), stack_share=watched.stack_share)
+        return None if watched is None else watched.cost()
 
     def _end_lapsed(self) -> None:
         _log.warning(
@@ -251,121 +177,4 @@ class HoldWindows:
             LEASE_S,
         )
         for watched in self._watched.values():
-            if watched.window is None:
-                continue
-            watched.window.give_up_lingering()
-            if watched.window.has_used_up:
-                watched.window.end()
-                watched.file.open_in.discard(watched.traced.pid)
-            watched.is_lingering = watched.window.is_lingering
-
-    def _reopen(self, watched: _Watched) -> None:
-        """Full mode: begin a window where one has been closed."""
-        window, traced = watched.window, watched.traced
-        if window is None or traced.ended or window.is_open:
-            return
-        window.settle()
-        if window.can_open:
-            _open(watched, window, None)
-            if window.is_open:
-                watched.file.open_in.add(traced.pid)
-
-    def _update(self, watched: _Watched) -> None:
-        traced, account = watched.traced, watched.account
-        account.update(traced, self._probe, watched.file.sharing)
-        if traced.ended or watched.sampling is None:
-            return
-        if watched.sampling.look(account.usage):
-            watched.stack_share = watched.sampling.share
-            self._probe.read_stacks_of(traced.pid, watched.sampling.share)
-
-    def _step(self, watched: _Watched, governor: Governor) -> None:
-        window = watched.window
-        if window is None or watched.traced.ended:
-            return
-        if watched.is_lingering:
-            window.settle()
-        if min(governor.due_ns, watched.until_ns) <= time.monotonic_ns():
-            self._ask(watched, window, governor)
-        watched.is_lingering = window.is_lingering
-
-    def _ask(self, watched: _Watched, window: Window, governor: Governor) -> None:
-        account, file = watched.account, watched.file
-        sharing = file.sharing
-        governor.processes_per_window = max(1.0, sharing.targets / _MOST_WINDOWS)
-        if sharing.windows >= _MOST_WINDOWS and watched.traced.pid not in file.open_in:
-            file.refused_ns = time.monotonic_ns()
-            self._update(watched)
-            governor.postpone(account.usage)
-            return
-        if window.has_used_up or _must_make_room(watched):
-            window.end()
-        self._update(watched)
-        grant = governor.step(account.usage, is_open=window.is_open)
-        _tell_of_budget(watched, governor)
-        watched.until_ns = _NEVER_NS
-        if grant is None:
-            window.end()
-        elif window.is_open:
-            allowed = _traps(grant, account.prices.full_ns(sharing))
-            window.allow(account.window_traps + allowed)
-        elif sharing.windows < _MOST_WINDOWS and window.can_open:
-            _open(watched, window, _traps(grant, account.prices.full_ns(sharing)))
-        if not window.is_open:
-            file.open_in.discard(watched.traced.pid)
-            return
-        file.open_in.add(watched.traced.pid)
-        if grant is not None and grant.until_ns is not None:
-            watched.until_ns = grant.until_ns
-
-
-def _file_of(traced: AttachedProcess) -> object:
-    # Each container has a device of its own for the layer that it shares with others, but the
-    # kernel hangs all probes on the one file below. A build is in one file, as a rule; where it is
-    # in several, a trap is taken to cost more than it does.
-    build = traced.target.build
-    if traced.target.file == build.file and build.build_id:
-        return build.build_id
-    return traced.target.file.identity
-
-
-def _must_make_room(watched: _Watched) -> bool:
-    now_ns = time.monotonic_ns()
-    has_had_its_turn = now_ns - watched.opened_ns >= _TURN_NS
-    are_others_waiting = now_ns - watched.file.refused_ns < _TURN_NS
-    is_full = watched.file.sharing.windows >= _MOST_WINDOWS
-    return has_had_its_turn and are_others_waiting and is_full
-
-
-def _open(watched: _Watched, window: Window, traps: int | None) -> None:
-    try:
-        window.open(traps)
-    except (GilscopeError, OSError) as error:
-        # Most likely the process has just ended; if not, its holds are seen less often, or never.
-        level = logging.DEBUG
-        if not watched.is_warned and procfs.is_alive(watched.traced.pid):
-            watched.is_warned = True
-            level = logging.WARNING
-        _log.log(level, "process %d: no window to see holds in: %s", watched.traced.pid, error)
-    else:
-        watched.opened_ns = time.monotonic_ns()
-
-
-def _tell_of_budget(watched: _Watched, governor: Governor) -> None:
-    """Say so when waits begin to cost more than the budget, and when they no longer do."""
-    if governor.is_over_budget == watched.is_over_budget:
-        return
-    watched.is_over_budget = governor.is_over_budget
-    ratio = watched.account.cost().recent_ratio
-    _log.warning(
-        "process %d: seeing its waits costs more than the overhead budget (%.1f %% in the last "
-        "minute); they are all seen, but no holds until that is over"
-        if watched.is_over_budget
-        else "process %d: tracing is within the overhead budget again (%.1f %%)",
-        watched.traced.pid,
-        100 * ratio,
-    )
-
-
-def _traps(grant: Grant, trap_ns: float) -> int:
-    return max(1, int(grant.allowance_ns / trap_ns))
+            watched.end_lapsed()

@@ -10,7 +10,7 @@ from gilscope.budget.governor import Budget, Grant, Usage
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.window_probes import WindowSites
 from gilscope.gil.tracing import hold_windows as full_mode_module
-from gilscope.gil.tracing import overhead
+from gilscope.gil.tracing import overhead, process_windows
 from gilscope.gil.tracing.hold_windows import HoldWindows
 from gilscope.gil.tracing.process import AttachedProcess
 from support.gil.hold_windows_setting import AUTO, COLD, CONTENDED, COSTS, S, grant, target
@@ -86,6 +86,7 @@ class _Crowd:
         for module in (full_mode_module, overhead):
             monkeypatch.setattr(module, "time", self)
             monkeypatch.setattr(module, "process_cpu_ns", lambda _: 0)
+        monkeypatch.setattr(process_windows, "time", self)
         monkeypatch.setattr(full_mode_module, "Governor", _Willing)
         self.mode = HoldWindows(cast("GilProbe", self), AUTO)
         self.traced = [

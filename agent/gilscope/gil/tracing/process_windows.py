@@ -1,0 +1,200 @@
+"""The policy of windows in one process: opened and ended as its governor and its file allow."""
+
+import logging
+import time
+from dataclasses import dataclass, replace
+from typing import Final
+
+from gilscope.budget.governor import Governor, Grant
+from gilscope.budget.stack_sampling import StackSampling
+from gilscope.errors import GilscopeError
+from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.probes.window import Window
+from gilscope.gil.tracing.overhead import CostAccount
+from gilscope.gil.tracing.probed_files import ProbedFile
+from gilscope.gil.tracing.process import AttachedProcess
+from gilscope.model.gil import TracingCost
+from gilscope.process import procfs
+
+__all__ = ["NEVER_NS", "ProcessWindows"]
+
+_log = logging.getLogger(__name__)
+
+NEVER_NS: Final = 1 << 63
+
+
+@dataclass(slots=True)
+class ProcessWindows:
+    """One process, how closely it is watched, and what that costs it."""
+
+    traced: AttachedProcess
+    account: CostAccount
+    window: Window | None
+    file: ProbedFile
+    probe: GilProbe
+    sampling: StackSampling | None = None
+    """None: nothing changes the share of waits whose stacks are read."""
+    stack_share: float | None = None
+    """That share; None: no stacks are read."""
+    governor: Governor | None = None
+    """None: full mode, or no windows."""
+    opened_ns: int = 0
+    until_ns: int = NEVER_NS
+    """When the window that is open must be ended."""
+    is_lingering: bool = False
+    """Whether a hold that has outlasted its window is followed on."""
+    is_warned: bool = False
+    """Whether it was said that no window can be opened."""
+    is_over_budget: bool = False
+    """Whether waits alone cost more than the budget, as was last said."""
+
+    @property
+    def end_ns(self) -> int:
+        """When a window must be ended, CLOCK_MONOTONIC; `NEVER_NS`: none must."""
+        return NEVER_NS if self.governor is None else self.until_ns
+
+    @property
+    def wanted_ns(self) -> int:
+        """When something else is due that may wait for others; `NEVER_NS`: nothing is."""
+        sampling, governor = self.sampling, self.governor
+        wanted_ns = NEVER_NS if sampling is None else sampling.due_ns
+        if governor is None:
+            return wanted_ns
+        return min(wanted_ns, 0 if self.is_lingering else governor.due_ns)
+
+    def step(self, now_ns: int, *, is_beat: bool) -> None:
+        """Do what is due; what may wait only where it *is_beat*."""
+        if is_beat and self.sampling is not None and self.sampling.due_ns <= now_ns:
+            self.update()
+        governor = self.governor
+        if governor is None:
+            if is_beat:
+                self._reopen()
+            return
+        is_due = is_beat and (governor.due_ns <= now_ns or self.is_lingering)
+        if is_due or self.until_ns <= now_ns:
+            self._step(governor)
+
+    def learn(self) -> None:
+        """React to the notice that something has come to its end in the window."""
+        if self.window is None or self.governor is None:
+            return
+        if self.window.has_used_up:
+            self._ask(self.window, self.governor)
+        else:
+            self.window.settle()
+        self.is_lingering = self.window.is_lingering
+
+    def end_lapsed(self) -> None:
+        """Give up what was closed while the agent was silent."""
+        if self.window is None:
+            return
+        self.window.give_up_lingering()
+        if self.window.has_used_up:
+            self.window.end()
+            self.file.open_in.discard(self.traced.pid)
+        self.is_lingering = self.window.is_lingering
+
+    def end(self) -> None:
+        """Decide nothing any more; the probes of the window are left to be taken out."""
+        self.sampling = None
+        self.update()
+        self.governor = None
+        self.file.open_in.discard(self.traced.pid)
+
+    def update(self) -> None:
+        """Read what tracing has cost, and let as many stacks be read as that allows."""
+        traced, account = self.traced, self.account
+        account.update(traced, self.probe, self.file.sharing)
+        if traced.ended or self.sampling is None:
+            return
+        if self.sampling.look(account.usage):
+            self.stack_share = self.sampling.share
+            self.probe.read_stacks_of(traced.pid, self.sampling.share)
+
+    def cost(self) -> TracingCost:
+        """Return what tracing costs the process, by the costs of a trap on this machine."""
+        self.update()
+        return replace(self.account.cost(), stack_share=self.stack_share)
+
+    def _reopen(self) -> None:
+        """Full mode: begin a window where one has been closed."""
+        window = self.window
+        if window is None or self.traced.ended or window.is_open:
+            return
+        window.settle()
+        if window.can_open:
+            self._open(window, None)
+            if window.is_open:
+                self.file.open_in.add(self.traced.pid)
+
+    def _step(self, governor: Governor) -> None:
+        window = self.window
+        if window is None or self.traced.ended:
+            return
+        if self.is_lingering:
+            window.settle()
+        if min(governor.due_ns, self.until_ns) <= time.monotonic_ns():
+            self._ask(window, governor)
+        self.is_lingering = window.is_lingering
+
+    def _ask(self, window: Window, governor: Governor) -> None:
+        account, file, pid = self.account, self.file, self.traced.pid
+        governor.processes_per_window = file.processes_per_window
+        if file.is_full and pid not in file.open_in:
+            file.refused_ns = time.monotonic_ns()
+            self.update()
+            governor.postpone(account.usage)
+            return
+        if window.has_used_up or file.must_make_room(self.opened_ns, time.monotonic_ns()):
+            window.end()
+        self.update()
+        grant = governor.step(account.usage, is_open=window.is_open)
+        self._tell_of_budget(governor)
+        self.until_ns = NEVER_NS
+        trap_ns = account.prices.full_ns(file.sharing)
+        if grant is None:
+            window.end()
+        elif window.is_open:
+            window.allow(account.window_traps + _traps(grant, trap_ns))
+        elif not file.is_full and window.can_open:
+            self._open(window, _traps(grant, trap_ns))
+        if not window.is_open:
+            file.open_in.discard(pid)
+            return
+        file.open_in.add(pid)
+        if grant is not None and grant.until_ns is not None:
+            self.until_ns = grant.until_ns
+
+    def _open(self, window: Window, traps: int | None) -> None:
+        try:
+            window.open(traps)
+        except (GilscopeError, OSError) as error:
+            # Most likely the process has just ended; if not, its holds are seen less often, or
+            # never.
+            pid, level = self.traced.pid, logging.DEBUG
+            if not self.is_warned and procfs.is_alive(pid):
+                self.is_warned = True
+                level = logging.WARNING
+            _log.log(level, "process %d: no window to see holds in: %s", pid, error)
+        else:
+            self.opened_ns = time.monotonic_ns()
+
+    def _tell_of_budget(self, governor: Governor) -> None:
+        """Say so when waits begin to cost more than the budget, and when they no longer do."""
+        if governor.is_over_budget == self.is_over_budget:
+            return
+        self.is_over_budget = governor.is_over_budget
+        ratio = self.account.cost().recent_ratio
+        _log.warning(
+            "process %d: seeing its waits costs more than the overhead budget (%.1f %% in the last "
+            "minute); they are all seen, but no holds until that is over"
+            if self.is_over_budget
+            else "process %d: tracing is within the overhead budget again (%.1f %%)",
+            self.traced.pid,
+            100 * ratio,
+        )
+
+
+def _traps(grant: Grant, trap_ns: float) -> int:
+    return max(1, int(grant.allowance_ns / trap_ns))
