@@ -7,8 +7,6 @@ Of a CPython 3.11 of 7 MB, all that is asked for takes 0.015 s and 6 MB, there 0
 """
 
 import hashlib
-import itertools
-import lzma
 import re
 import struct
 from collections.abc import Iterator
@@ -17,8 +15,8 @@ from mmap import mmap
 from typing import Final, Protocol
 
 from gilscope.arch.base import Architecture
-from gilscope.arch.registry import ARCHITECTURES, architecture_of_elf
 from gilscope.elf.budget import ElfBudget
+from gilscope.elf.file_header import read_file_header
 from gilscope.elf.structs import (
     ElfError,
     Section,
@@ -27,16 +25,10 @@ from gilscope.elf.structs import (
     SymbolTable,
     gnu_notes,
     string_at,
-    symbol_versions,
 )
+from gilscope.elf.symbols import functions_named, unpacked_debugdata, versioned_symbols
 
 __all__ = ["ElfError", "ElfImage", "Section", "Segment", "Symbol"]
-
-_CLASS_64: Final = 2
-_LITTLE_ENDIAN: Final = 1
-_ET_EXEC: Final = 2
-_ET_DYN: Final = 3
-_OTHER_MACHINES: Final = {3: "x86", 40: "arm", 183: "aarch64", 243: "riscv"}
 
 _PT_LOAD: Final = 1
 _PT_DYNAMIC: Final = 2
@@ -50,18 +42,7 @@ _DT_NEEDED: Final = 1
 _DT_STRTAB: Final = 5
 _DT_STRSZ: Final = 10
 
-_VERSION_LOCAL: Final = 0
-_VERSION_GLOBAL: Final = 1
-_VERSION_HIDDEN: Final = 0x8000
-
-_MAX_DEBUGDATA_BYTES: Final = 16 << 20
-_MAX_UNPACKER_BYTES: Final = 24 << 20
-
-# A linked file has a dozen of one and some forty of the other.
-_MOST_PROGRAM_HEADERS: Final = 256
-_MOST_SECTIONS: Final = 4096
 _SECTION_BYTES: Final = 400
-_SYMBOL_BYTES: Final = 280
 _DYNAMIC_BYTES: Final = 150
 _LONGEST_PATH: Final = 4096
 _SMALLEST_NOTE: Final = 12
@@ -93,36 +74,7 @@ class ElfImage:
         self._image = image
         self.budget = ElfBudget() if budget is None else budget
         """What the file may cost, together with all that is found in it."""
-        ident = self.bytes_at(0, 16)
-        if ident[:4] != b"\x7fELF":
-            raise ElfError("not an ELF file")
-        if ident[4] != _CLASS_64:
-            raise ElfError("a 32-bit ELF file; only 64-bit ones are understood")
-        if ident[5] != _LITTLE_ENDIAN:
-            raise ElfError("a big-endian ELF file; only little-endian ones are understood")
-        self._type: int
-        self._machine: int
-        (
-            self._type,
-            self._machine,
-            self._program_headers_offset,
-            self._section_headers_offset,
-            program_header_size,
-            self._program_header_count,
-            section_header_size,
-            self._section_header_count,
-            self._section_names_index,
-        ) = struct.unpack("<HH4x8xQQ4x2xHHHHH", self.bytes_at(16, 48))
-        if self._type not in (_ET_EXEC, _ET_DYN):
-            raise ElfError(f"neither an executable nor a shared object (ELF type {self._type})")
-        if self._program_header_count and program_header_size != struct.calcsize("<IIQQQQQQ"):
-            raise ElfError(f"program headers of {program_header_size} bytes")
-        if self._section_header_count and section_header_size != struct.calcsize("<IIQQQQIIQQ"):
-            raise ElfError(f"section headers of {section_header_size} bytes")
-        if self._program_header_count > _MOST_PROGRAM_HEADERS:
-            raise ElfError(f"{self._program_header_count} program headers")
-        if self._section_header_count > _MOST_SECTIONS:
-            raise ElfError(f"{self._section_header_count} sections")
+        self._header = read_file_header(self.bytes_at)
 
     def bytes_at(self, offset: int, size: int) -> bytes:
         """Return *size* bytes at a file *offset*."""
@@ -143,24 +95,17 @@ class ElfImage:
     @property
     def machine(self) -> str:
         """The processor, such as ``x86-64``."""
-        known = architecture_of_elf(self._machine)
-        if known is not None:
-            return known.elf_name
-        return _OTHER_MACHINES.get(self._machine, f"machine {self._machine}")
+        return self._header.machine
 
     @property
     def architecture(self) -> Architecture:
         """What is known of the processor; raises ElfError where nothing is."""
-        known = architecture_of_elf(self._machine)
-        if known is None:
-            understood = " and ".join(each.elf_name for each in ARCHITECTURES)
-            raise ElfError(f"built for {self.machine}; only {understood} code is understood")
-        return known
+        return self._header.architecture
 
     @property
     def is_pie(self) -> bool:
         """Whether the file may be loaded anywhere: a shared object or a PIE executable."""
-        return self._type == _ET_DYN
+        return self._header.is_pie
 
     @cached_property
     def build_id(self) -> str:
@@ -188,18 +133,18 @@ class ElfImage:
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """All sections, the null one at index 0 included; empty without section headers."""
-        count = self._section_header_count
+        header, count = self._header, self._header.section_header_count
         self.budget.spend(count, count * _SECTION_BYTES)
         headers = list(
             struct.iter_unpack(
-                "<IIQQQQI4x8x8x", self._view(self._section_headers_offset, 64 * count)
+                "<IIQQQQI4x8x8x", self._view(header.section_headers_offset, 64 * count)
             )
         )
         if not headers:
             return ()
-        if self._section_names_index >= count:
-            raise ElfError(f"section names in section {self._section_names_index} of {count}")
-        names_header = headers[self._section_names_index]
+        if header.section_names_index >= count:
+            raise ElfError(f"section names in section {header.section_names_index} of {count}")
+        names_header = headers[header.section_names_index]
         names = self._view(names_header[4], names_header[5])
         return tuple(Section(string_at(names, name), *rest) for name, *rest in headers)
 
@@ -257,20 +202,16 @@ class ElfImage:
 
     def functions_named(self, pattern: re.Pattern[str]) -> tuple[Symbol, ...]:
         """Return those of `functions` whose whole name matches; no others are kept."""
-        if self.section(".symtab") is None and self.section(".gnu_debugdata") is not None:
-            debug_file = ElfImage(self._debugdata(), self.budget)
+        debugdata = self.section(".gnu_debugdata")
+        if self.section(".symtab") is None and debugdata is not None:
+            unpacked = unpacked_debugdata(self.section_bytes(debugdata), self.budget)
+            debug_file = ElfImage(unpacked, self.budget)
             # One within another is not looked for.
             return debug_file._functions_named(pattern)
         return self._functions_named(pattern)
 
     def _functions_named(self, pattern: re.Pattern[str]) -> tuple[Symbol, ...]:
-        table = self._symbol_table(".symtab")
-        self.budget.spend(len(table))
-        found: list[Symbol] = []
-        for symbol in table.functions(pattern):
-            self.budget.spend(1, _SYMBOL_BYTES + len(symbol.name))
-            found.append(symbol)
-        return tuple(found)
+        return functions_named(self._symbol_table(".symtab"), pattern, self.budget)
 
     @cached_property
     def needed(self) -> tuple[str, ...]:
@@ -287,7 +228,8 @@ class ElfImage:
 
     def _program_headers(self) -> Iterator[tuple[int, ...]]:
         """Yield type, flags, offset, vaddr, file size, memory size, alignment of each."""
-        table = self.bytes_at(self._program_headers_offset, 56 * self._program_header_count)
+        header = self._header
+        table = self.bytes_at(header.program_headers_offset, 56 * header.program_header_count)
         return struct.iter_unpack("<IIQQ8xQQQ", table)
 
     def _notes(self) -> Iterator[tuple[int, bytes]]:
@@ -315,37 +257,9 @@ class ElfImage:
 
     def _versioned_symbols(self, *, superseded: bool) -> dict[str, Symbol]:
         """Return those of .dynsym that are, or are not, older versions kept for old programs."""
-        table = self.dynamic_symbol_table
-        versions: Iterator[int] = itertools.repeat(_VERSION_GLOBAL, len(table))
-        section = self.section(".gnu.version")
-        if section is not None:
-            content = self.section_bytes(section)
-            if len(content) != 2 * len(table):
-                raise ElfError(f"{len(content)} bytes of versions of {len(table)} symbols")
-            versions = symbol_versions(content)
-        self.budget.spend(len(table))
-        found: dict[str, Symbol] = {}
-        for entry, version in zip(table, versions, strict=True):
-            if version == _VERSION_LOCAL or bool(version & _VERSION_HIDDEN) != superseded:
-                continue
-            symbol = entry.defined()
-            if symbol is not None:
-                self.budget.spend(1, _SYMBOL_BYTES + len(symbol.name))
-                found[symbol.name] = symbol
-        return found
-
-    def _debugdata(self) -> bytes:
-        section = self.section(".gnu_debugdata")
-        packed = b"" if section is None else self.section_bytes(section)
-        self.budget.search(_MAX_DEBUGDATA_BYTES)
-        unpacker = lzma.LZMADecompressor(memlimit=_MAX_UNPACKER_BYTES)
-        try:
-            unpacked = unpacker.decompress(packed, max_length=_MAX_DEBUGDATA_BYTES)
-        except (lzma.LZMAError, EOFError) as error:
-            raise ElfError(f".gnu_debugdata cannot be unpacked: {error}") from error
-        if not unpacker.eof:
-            raise ElfError(".gnu_debugdata is truncated or too large")
-        return unpacked
+        table, section = self.dynamic_symbol_table, self.section(".gnu.version")
+        versions = None if section is None else self.section_bytes(section)
+        return versioned_symbols(table, versions, self.budget, superseded=superseded)
 
     @cached_property
     def _dynamic_entries(self) -> tuple[tuple[int, int], ...]:
