@@ -108,7 +108,7 @@ def test_nobody_samples_a_process_whose_attachment_has_failed(
         raise MemoryError
 
     monkeypatch.setattr(LockSampler, "add", add_and_note)
-    monkeypatch.setattr(LockSampler, "look", fail)
+    monkeypatch.setattr(LockSampler, "sample", fail)
     with _computing() as pid:
         with pytest.raises(MemoryError):
             tracer.attach(pid)
