@@ -1,11 +1,11 @@
 """Measures what a trap costs here with the real probes, on the dummy lock."""
 
-import contextlib
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 
 from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.budget.trap_costs import TrapCosts
@@ -26,35 +26,38 @@ _OF_WINDOWS = ("on_acquire", "on_release")
 
 def measure_trap_costs(probe: GilProbe) -> TrapCosts:
     """Return the costs of a trap; to be called before *probe* is attached to anything else."""
+    return calibrate(partial(_attached, probe), partial(_joined, probe))
 
-    @contextmanager
-    def attached(lock: DummyLock, hooks: Sequence[DummyHook]) -> Iterator[Callable[[], Counted]]:
-        pid = os.getpid()
-        acquires, releases = (
-            [Hook(*hook) for hook in hooks if hook.program == program] for program in _OF_WINDOWS
-        )
-        others = tuple(Hook(*hook) for hook in hooks if hook.program not in _OF_WINDOWS)
-        plan = Plan(others, lock.load_bias, lock.build_id, lock.callers, conds=(lock.cond,))
-        probe.attach(pid, plan)
-        window = probe.window(pid, WindowSites(acquires, releases, 0), _Nobody())
-        try:
-            window.open()
-            yield lambda: _counted(probe, window, lock)
-        finally:
-            probe.await_closing(pid, window.close())
-            probe.detach(pid)
-            probe.forget(pid)
 
-    @contextmanager
-    def joined(hooks: Sequence[DummyHook], count: int) -> Iterator[None]:
-        with contextlib.ExitStack() as stack:
-            for _ in range(count):
-                stack.callback(
-                    probe.release, probe.hold(_UNTRACED_PID, [Hook(*hook) for hook in hooks])
-                )
-            yield
+@contextmanager
+def _attached(
+    probe: GilProbe, lock: DummyLock, hooks: Sequence[DummyHook]
+) -> Iterator[Callable[[], Counted]]:
+    pid = os.getpid()
+    acquires, releases = (
+        [Hook(*hook) for hook in hooks if hook.program == program] for program in _OF_WINDOWS
+    )
+    others = tuple(Hook(*hook) for hook in hooks if hook.program not in _OF_WINDOWS)
+    plan = Plan(others, lock.load_bias, lock.build_id, lock.callers, conds=(lock.cond,))
+    probe.attach(pid, plan)
+    window = probe.window(pid, WindowSites(acquires, releases, 0), _Nobody())
+    try:
+        window.open()
+        yield lambda: _counted(probe, window, lock)
+    finally:
+        probe.await_closing(pid, window.close())
+        probe.detach(pid)
+        probe.forget(pid)
 
-    return calibrate(attached, joined)
+
+@contextmanager
+def _joined(probe: GilProbe, hooks: Sequence[DummyHook], count: int) -> Iterator[None]:
+    with ExitStack() as stack:
+        for _ in range(count):
+            stack.callback(
+                probe.release, probe.hold(_UNTRACED_PID, [Hook(*hook) for hook in hooks])
+            )
+        yield
 
 
 class _Nobody:
