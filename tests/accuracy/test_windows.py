@@ -63,7 +63,7 @@ class _Bounds:
 
 def _window(tracer: GilAccount, pid: int) -> Window:
     """Return what opens and ends windows of *pid*: the one thing here that is not for everybody."""
-    window = tracer._traced[pid].window  # noqa: SLF001
+    window = tracer._processes.by_pid[pid].window  # noqa: SLF001
     assert window is not None
     return window
 

@@ -7,14 +7,12 @@ import threading
 import time
 from collections.abc import Callable, Collection
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 
 from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.errors import GilscopeError, NotPython
-from gilscope.model.transactions import Library, Method, StmObservation, StmThread, StmTotals
+from gilscope.model.transactions import Library, Method, StmObservation
 from gilscope.process.access import answering
-from gilscope.process.attachment import Attachment
-from gilscope.process.breakpoints import addresses_of, first_missing
+from gilscope.process.breakpoints import addresses_of
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.pidfd import open_pidfd
 from gilscope.process.reads import ProcessReads
@@ -23,8 +21,9 @@ from gilscope.process.watch import ProcessWatch
 from gilscope.text.units import NS_PER_S
 from gilscope.transactions.plan import StmPlan
 from gilscope.transactions.probe import StmProbe
+from gilscope.transactions.process import AttachedProgram
 from gilscope.transactions.target import StmTarget, inspect_stm
-from gilscope.transactions.totals import RawStm, busiest_first, thread_of, totals_of
+from gilscope.transactions.totals import RawStm
 from gilscope.transactions.window import StmWindow
 from gilscope.transactions.window_policy import StmWindows
 from gilscope.transactions.window_thread import WindowThread
@@ -34,22 +33,6 @@ __all__ = ["TransactionAccount"]
 _log = logging.getLogger(__name__)
 
 _SETTLE_S = 5.0
-_INSTRUCTION = 2
-"""Bytes that tell whether the kernel emulates it."""
-
-
-@dataclass(slots=True, kw_only=True)
-class _Traced(Attachment):
-    """Its breakpoints are there while its window is open."""
-
-    target: StmTarget
-    window: StmWindow
-    dead: list[StmThread] = field(default_factory=list)
-    """The threads that have ended."""
-
-    @property
-    def sees_events(self) -> bool:
-        return self.target.sites.event_function is not None
 
 
 class TransactionAccount:
@@ -74,7 +57,7 @@ class TransactionAccount:
         self._probe: StmProbe | None = None
         self._windows = StmWindows(plan or StmPlan())
         self._window_thread: WindowThread | None = None
-        self._traced: dict[int, _Traced] = {}
+        self._traced: dict[int, AttachedProgram] = {}
         self._closing = contextlib.ExitStack()
         self._watch = self._closing.enter_context(ProcessWatch()) if watch is None else watch
         self._lock = threading.RLock()
@@ -122,7 +105,7 @@ class TransactionAccount:
                 undo.callback(os.close, pidfd)
                 memory = undo.enter_context(ProcessMemory(pid))
                 reads = ProcessReads(self._watch.reader, pid, memory)
-                stepped = reads(lambda: _stepped(target, view, memory))
+                stepped = reads(lambda: target.stepped_programs(view, memory))
                 window = self._window(probe, target, stepped)
                 undo.callback(probe.forget, pid)
                 undo.callback(probe.detach, pid)
@@ -139,7 +122,7 @@ class TransactionAccount:
                     f"process {pid} changed while it was being attached",
                     remedy="It may be replacing its program, or beginning to log: try again.",
                 )
-            self._traced[pid] = _Traced(
+            self._traced[pid] = AttachedProgram(
                 pid=pid,
                 pidfd=pidfd,
                 memory=memory,
@@ -190,7 +173,8 @@ class TransactionAccount:
             for traced in self._traced.values():
                 if traced.ended:
                     continue
-                self._check(traced)
+                if traced.is_over():
+                    self._end(traced.pid)
                 if losses != self._known_losses and not traced.ended:
                     traced.invalid = "the process that held its probes has ended"
                     self._end(traced.pid)
@@ -205,18 +189,20 @@ class TransactionAccount:
     def observe(self) -> list[StmObservation]:
         """Return what has been counted of every process until now."""
         with self._lock:
-            if self._probe is None:
+            probe = self._probe
+            if probe is None:
                 return []
             self._settle_at_s = time.monotonic() + _SETTLE_S
             for traced in self._traced.values():
-                self._believe_or_end(traced)
+                if traced.has_lost_probes():
+                    self._end(traced.pid)
             try:
-                raw = self._probe.read()
+                raw = probe.read()
             except Exception:  # noqa: BLE001 - what else is measured has figures of its own
                 _log.exception("could not read what the probes of transactions have counted")
-                return [_unread(traced) for traced in self._traced.values()]
+                return [traced.unread() for traced in self._traced.values()]
             return [
-                self._observation(traced, raw[pid])
+                self._observation(probe, traced, raw[pid])
                 for pid, traced in self._traced.items()
                 if pid in raw
             ]
@@ -271,61 +257,10 @@ class TransactionAccount:
             stepped=stepped,
         )
 
-    def _observation(self, traced: _Traced, raw: RawStm) -> StmObservation:
-        process, window = traced.target.process, traced.window
-        return StmObservation(
-            process,
-            traced.since_ns,
-            totals_of(process, raw, self._threads(traced, raw)),
-            traced.invalid,
-            traced.ended,
-            cost=self._windows.cost(process.pid, is_alive=not traced.ended),
-            observed_ns=window.observed_ns(raw.at_ns),
-            is_whole=window.is_whole,
-        )
-
-    def _threads(self, traced: _Traced, raw: RawStm) -> tuple[StmThread, ...]:
-        records = dict(raw.threads)
-        for tid, record in raw.threads.items():
-            if not record["exited_ns"]:
-                continue
-            # Its record is final. It leaves the map, which never fills up so.
-            del records[tid]
-            if self._probe is not None:
-                self._probe.forget_thread(tid)
-            if self._keep_threads:
-                traced.dead.append(thread_of(tid, record))
-        alive = [thread_of(tid, record) for tid, record in records.items()]
-        return busiest_first([*alive, *traced.dead])
-
-    def _check(self, traced: _Traced) -> None:
-        """Notice the end of the program, or of what the probes see."""
-        try:
-            event = traced.reads(lambda: traced.target.event_function(traced.memory))
-        except OSError:
-            traced.invalid = traced.reads.stopped
-            self._end(traced.pid)
-            return
-        if traced.reads.stopped or not traced.memory.is_there:
-            traced.invalid = traced.reads.stopped
-            self._end(traced.pid)
-            return
-        if event != traced.target.sites.event_function and traced.sees_events:
-            traced.invalid = "the program has ended its log, which is where its events came from"
-            self._end(traced.pid)
-
-    def _believe_or_end(self, traced: _Traced) -> None:
-        """Look whether the probes are still in the code: without them nothing seems to happen."""
-        window = traced.window
-        if traced.ended or not window.is_open or window.has_used_up:
-            return
-        try:
-            missing = traced.reads(lambda: first_missing(traced.memory, traced.breakpoints))
-        except OSError:
-            return  # it runs another program by now, or does not answer, as the next tick says
-        if missing is not None:
-            traced.invalid = f"its probe at {missing:#x} has gone: something writes over its code"
-            self._end(traced.pid)
+    def _observation(self, probe: StmProbe, traced: AttachedProgram, raw: RawStm) -> StmObservation:
+        for tid in traced.take_dead(raw, is_listed=self._keep_threads):
+            probe.forget_thread(tid)
+        return traced.observation(raw, self._windows.cost(traced.pid, is_alive=not traced.ended))
 
     def _forget(self, pid: int) -> None:
         self._windows.forget(pid)
@@ -346,36 +281,6 @@ class TransactionAccount:
         traced.target.file.close()
 
 
-def _unread(traced: _Traced) -> StmObservation:
-    nothing = StmTotals(time.monotonic_ns(), 0, None, None, None, None, None, None, {}, None, ())
-    return StmObservation(
-        traced.target.process,
-        traced.since_ns,
-        nothing,
-        traced.invalid or "what its probes have counted cannot be read",
-        traced.ended,
-    )
-
-
 def _let_go(target: StmTarget | None) -> None:
     if target is not None:
         target.close()
-
-
-def _stepped(target: StmTarget, view: ProcessView, memory: ProcessMemory) -> set[str]:
-    """Return the programs whose traps the kernel has to single-step, at any of their places."""
-    code = [
-        mapping
-        for mapping in view.mappings
-        if mapping.executable and mapping.path == target.file.mapping.path
-    ]
-    is_emulated = target.file.image().architecture.is_emulated
-    return {
-        hook.program
-        for hook in target.sites.hooks
-        if not any(
-            is_emulated(memory.read(mapping.start + hook.offset - mapping.offset, _INSTRUCTION))
-            for mapping in code
-            if 0 <= hook.offset - mapping.offset < mapping.end - mapping.start - _INSTRUCTION
-        )
-    }

@@ -8,9 +8,9 @@ import pytest
 from accuracy.truth import known_waits, started
 from gilscope.elf.image import ElfImage
 from gilscope.gil.target import Target, inspect
-from gilscope.gil.tracing import account as tracer_module
+from gilscope.gil.tracing import attachments
 from gilscope.gil.tracing.account import GilAccount
-from gilscope.process.view import view_of
+from gilscope.process.view import ProcessView, view_of
 from gilscope.runtimes.site_cache import SiteCache
 from gilscope.runtimes.sites import PausePoint
 from support.tracing.bpf_tables import held_of
@@ -83,9 +83,9 @@ def test_lock_that_looks_like_a_gil_gives_no_numbers(
     Waits on something with all signs of a GIL, but not one of the interpreter's, are not believed.
     """
 
-    def inspect_libc(pid: int, cache: SiteCache, *, method: str) -> Target:
+    def inspect_libc(view: ProcessView, cache: SiteCache, *, method: str) -> Target:
         assert "sites" == method
-        target = inspect(view_of(pid), cache, method="libc")
+        target = inspect(view, cache, method="libc")
         points = tuple(
             replace(point, program="on_wait")
             for point in target.hookpoints
@@ -94,7 +94,7 @@ def test_lock_that_looks_like_a_gil_gives_no_numbers(
         process = replace(target.process, method="sites")
         return replace(target, hookpoints=points, process=process)
 
-    monkeypatch.setattr(tracer_module, "inspect", inspect_libc)
+    monkeypatch.setattr(attachments, "inspect", inspect_libc)
     only_sites = GilAccount(tracer.probe, tracer.cache, method="sites")
     with started([_PYTHON], "foreign_condvars.py", "--seconds", "0.5") as workload:
         only_sites.attach(workload.pid)

@@ -56,7 +56,7 @@ def _driven(probe: GilProbe, folder: Path, script: str, *arguments: str) -> Iter
     tracer = GilAccount(probe, SiteCache(folder / "sites"))
     with started(command_of(build(_PYTHON)), script, *arguments) as workload:
         target = tracer.attach(workload.pid)
-        traced = tracer._traced[workload.pid]  # noqa: SLF001 - it opens windows by itself only
+        traced = tracer._processes.by_pid[workload.pid]  # noqa: SLF001 - it opens windows by itself only
         sites = WindowSites(
             traced.hooks(target.acquires), traced.hooks(target.releases), inside_hold_ns=0
         )

@@ -236,7 +236,7 @@ class Process:
     # What the window sees of its memory.
 
     def is_locked(self, cond: int) -> bool | None:
-        """Return what `LockReader` promises."""
+        """Return what `gilscope.runtimes.base.Locks` promises."""
         if self.on_look is not None:
             happen, self.on_look = self.on_look, None
             happen()
@@ -248,7 +248,7 @@ class Process:
             happen()
 
     def holder_tid(self, cond: int) -> int | None:
-        """Return what `LockReader` promises."""
+        """Return what `gilscope.runtimes.base.Locks` promises."""
         hold = self._last(cond)
         is_known = hold is not None and self.is_readable and self.has_named_threads
         return hold.tid if hold is not None and is_known else None

@@ -7,24 +7,14 @@ on from one window into the next.
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from gilscope.gil.probes.coverage import NEVER_NS, Bounds
 from gilscope.gil.probes.window_records import WindowRecords
 from gilscope.gil.totals.raw import Holding, RawLock
 from gilscope.model.gil import Record
+from gilscope.runtimes.base import Locks
 
-__all__ = ["HoldCounts", "LockReader", "Untouched"]
-
-
-class LockReader(Protocol):
-    """Samples the locks themselves, in the memory of their process."""
-
-    def is_locked(self, cond: int) -> bool | None:
-        """Return whether the lock is held now; None where it cannot be read."""
-
-    def holder_tid(self, cond: int) -> int | None:
-        """Return the thread that holds the lock, or held it last; None if it cannot be told."""
+__all__ = ["HoldCounts", "Untouched"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +39,7 @@ class Untouched:
 class HoldCounts:
     """Held time by lock and thread. Which window it is of, its callers say."""
 
-    def __init__(self, records: WindowRecords, reader: LockReader, inside_hold_ns: int) -> None:
+    def __init__(self, records: WindowRecords, reader: Locks, inside_hold_ns: int) -> None:
         """Count what *records* have, and what *reader* sees of locks without probes.
 
         *inside_hold_ns* is taken off what is counted here, as the probes do.

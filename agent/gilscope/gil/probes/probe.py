@@ -16,7 +16,6 @@ from gilscope.errors import KernelOrBccMissing
 from gilscope.gil.abi import Quota
 from gilscope.gil.probes.blame_maps import BlameTables
 from gilscope.gil.probes.counts import CountTables
-from gilscope.gil.probes.hold_counts import LockReader
 from gilscope.gil.probes.libc_method import ReturnSite
 from gilscope.gil.probes.notices import Notice, take_notices
 from gilscope.gil.probes.plan import Plan
@@ -25,6 +24,7 @@ from gilscope.gil.probes.quotas import Quotas
 from gilscope.gil.probes.window import Window, WindowKernel
 from gilscope.gil.probes.window_probes import WindowSites
 from gilscope.gil.totals.raw import RawTotals
+from gilscope.runtimes.base import Locks
 from gilscope.runtimes.sites import CallerRule
 
 __all__ = ["SLOW_DROP_NS", "GilProbe", "SlotPool"]
@@ -146,7 +146,7 @@ class GilProbe(Probe):
         """Begin to take out what `hold` has put there; return what says when it is out."""
         return self._uprobes.close(descriptors)
 
-    def window(self, pid: int, sites: WindowSites, reader: LockReader) -> Window:
+    def window(self, pid: int, sites: WindowSites, reader: Locks) -> Window:
         """Return the closed window of *pid*, which is attached; see `Window`."""
         kernel = WindowKernel(self._table("windows"), self._table("locks"), self._uprobes)
         return Window(pid, self._slot_of[pid], kernel, sites, reader)

@@ -10,10 +10,11 @@ from gilscope.bpf.map import Table
 from gilscope.bpf.map_entry import Change
 from gilscope.bpf.uprobes.hooks import Uprobes
 from gilscope.gil.probes.coverage import NEVER_NS, NEVER_OPEN, Bounds, Coverage
-from gilscope.gil.probes.hold_counts import HoldCounts, LockReader
+from gilscope.gil.probes.hold_counts import HoldCounts
 from gilscope.gil.probes.window_probes import WindowProbes, WindowSites
 from gilscope.gil.probes.window_records import WindowRecords
 from gilscope.gil.totals.raw import RawLock
+from gilscope.runtimes.base import Locks
 
 __all__ = ["Window", "WindowKernel"]
 
@@ -40,7 +41,7 @@ class Window:
     """
 
     def __init__(
-        self, pid: int, slot: int, kernel: WindowKernel, sites: WindowSites, reader: LockReader
+        self, pid: int, slot: int, kernel: WindowKernel, sites: WindowSites, reader: Locks
     ) -> None:
         """Control *slot* for process *pid*, whose locks *reader* samples at."""
         self._records = WindowRecords(kernel.windows, kernel.locks, slot, sites.inside_hold_ns)

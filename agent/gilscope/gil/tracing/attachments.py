@@ -2,12 +2,14 @@
 
 import contextlib
 import logging
+import os
+import threading
 import time
 from collections.abc import Iterable
 
-from gilscope.errors import GilCodeNotFound, GilscopeError, NotPython
+from gilscope.errors import GilCodeNotFound, GilscopeError, MemoryUnanswered, NotPython
 from gilscope.gil.probes.probe import GilProbe
-from gilscope.gil.target import Target
+from gilscope.gil.target import Target, inspect
 from gilscope.gil.totals.blame import Blame
 from gilscope.gil.tracing.held_time import HeldTime
 from gilscope.gil.tracing.hold_windows import HoldWindows, ObservationPlan
@@ -15,13 +17,17 @@ from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.gil.tracing.reader import Readings
 from gilscope.gil.tracing.wakeups import Wakeups
 from gilscope.model.kinds import Mode
+from gilscope.process.access import while_alive
 from gilscope.process.breakpoints import addresses_of
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.memory_reader import ReadUnanswered
+from gilscope.process.pidfd import open_pidfd
 from gilscope.process.reads import ProcessReads
-from gilscope.process.view import ProcessView
+from gilscope.process.view import ProcessView, view_of
 from gilscope.process.watch import ProcessWatch
 from gilscope.runtimes.base import Instance
+from gilscope.runtimes.registry import open_memory
+from gilscope.runtimes.site_cache import SiteCache
 
 __all__ = ["Attachments"]
 
@@ -36,15 +42,19 @@ class Attachments:
         probe: GilProbe,
         plan: ObservationPlan,
         watch: ProcessWatch,
+        cache: SiteCache,
         *,
         keep_callers: bool,
     ) -> None:
-        """Trace with *probe*; *plan* says how closely.
+        """Trace with *probe*; *plan* says how closely, *cache* knows places of builds.
 
         *keep_callers*: stacks are kept as a whole, otherwise those with the same innermost frame
         are one.
         """
+        self.lock = threading.RLock()
+        """Whoever changes anything holds it."""
         self._probe = probe
+        self._cache = cache
         self._reads_stacks = plan.reads_stacks
         self._keep_callers = keep_callers
         self.by_pid: dict[int, AttachedProcess] = {}
@@ -56,43 +66,29 @@ class Attachments:
         # In full mode windows cover all the time, so nothing is left to be estimated.
         self.held_time = None if plan.mode is Mode.FULL else HeldTime(plan.held_error)
 
-    def begin(self, target: Target, view: ProcessView, pidfd: int, memory: ProcessMemory) -> None:
-        """Put the probes into *target*, found in *view*, and keep *pidfd* and *memory* of it.
+    def attach(self, pid: int, method: str | None) -> Target:
+        """Begin to trace *pid* by *method*; raises what `inspect` and `GilProbe.attach` raise.
 
-        Raises NotPython, and what `GilProbe.attach` raises; the two are the caller's then.
+        The lock is held only while probes are placed.
         """
-        pid = view.pid
-        with contextlib.ExitStack() as undo:
-            self.end(pid)
-            self.readings.forget_timeline(pid)
-            reads = ProcessReads(self.watch.reader, pid, memory)
-            runtime = target.build.instance(memory, reads)
-            traced = AttachedProcess(
-                pid=pid,
-                target=target,
-                memory=memory,
-                runtime=runtime,
-                reads=reads,
-                blame=self._blame(runtime),
-                pidfd=pidfd,
-                since_ns=time.monotonic_ns(),
-            )
-            traced.refresh_gils()
-            undo.callback(self._take_out, traced)
-            self._place_probes(traced)
-            self._find_breakpoints(traced, view)
-            if not traced.runs_the_same():
-                raise NotPython(
-                    f"process {pid} changed while it was being attached",
-                    remedy="It may be replacing its program: try again.",
-                )
-            self.watch.add(pidfd, pid)
-            undo.callback(self.watch.remove, pidfd)
-            # Nobody samples at memory any more that the caller closes if this fails.
-            undo.callback(self._drop_samples, pid)
-            self.look_at_locks(traced)
-            self.by_pid[pid] = traced
+        if self.watch.reader.is_exhausted:
+            raise MemoryUnanswered("the memory of so many processes hangs that no other is read")
+        with while_alive(pid), contextlib.ExitStack() as undo:
+            # Both stay bound to the program that runs now: whatever comes after it has the same
+            # pid, but is not reached through them.
+            pidfd = open_pidfd(pid)
+            undo.callback(os.close, pidfd)
+            memory = undo.enter_context(open_memory(pid))
+            # From here on the program is the one whose memory is open, or the attachment fails.
+            view = view_of(pid)
+            target = inspect(view, self._cache, method=method)
+            undo.callback(target.close)
+            for file in (target.build.file, target.file):
+                memory.allow(file.mapping)
+            with self.lock:
+                self._begin(target, view, pidfd, memory)
             undo.pop_all()
+        return target
 
     def end(self, pid: int) -> None:
         """Take the probes out of *pid*; what was counted stays."""
@@ -166,6 +162,10 @@ class Attachments:
         if self.held_time is not None:
             self.held_time.sample(traced)
 
+    def all(self) -> tuple[AttachedProcess, ...]:
+        """Return them as they are now: some may end, or be attached to again, meanwhile."""
+        return tuple(self.by_pid.values())
+
     def runs_the_same(self, pid: int) -> bool:
         """Return whether *pid* is traced and still runs the program that was attached."""
         traced = self.by_pid.get(pid)
@@ -173,8 +173,46 @@ class Attachments:
 
     def close(self) -> None:
         """Take the probes out of all processes."""
-        for pid in list(self.by_pid):
+        for pid in tuple(self.by_pid):
             self.end(pid)
+
+    def _begin(self, target: Target, view: ProcessView, pidfd: int, memory: ProcessMemory) -> None:
+        """Put the probes into *target*, found in *view*, and keep *pidfd* and *memory* of it.
+
+        Raises NotPython, and what `GilProbe.attach` raises; the two are the caller's then.
+        """
+        pid = view.pid
+        with contextlib.ExitStack() as undo:
+            self.end(pid)
+            self.readings.forget_timeline(pid)
+            reads = ProcessReads(self.watch.reader, pid, memory)
+            runtime = target.build.instance(memory, reads)
+            traced = AttachedProcess(
+                pid=pid,
+                target=target,
+                memory=memory,
+                runtime=runtime,
+                reads=reads,
+                blame=self._blame(runtime),
+                pidfd=pidfd,
+                since_ns=time.monotonic_ns(),
+            )
+            traced.refresh_gils()
+            undo.callback(self._take_out, traced)
+            self._place_probes(traced)
+            self._find_breakpoints(traced, view)
+            if not traced.runs_the_same():
+                raise NotPython(
+                    f"process {pid} changed while it was being attached",
+                    remedy="It may be replacing its program: try again.",
+                )
+            self.watch.add(pidfd, pid)
+            undo.callback(self.watch.remove, pidfd)
+            # Nobody samples at memory any more that the caller closes if this fails.
+            undo.callback(self._drop_samples, pid)
+            self.look_at_locks(traced)
+            self.by_pid[pid] = traced
+            undo.pop_all()
 
     def _blame(self, runtime: Instance) -> Blame | None:
         if not self._reads_stacks:

@@ -1,0 +1,91 @@
+"""One traced program with transactions: what is known of it, and whether it is still seen."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gilscope.model.gil import TracingCost
+from gilscope.model.transactions import StmObservation, StmThread, StmTotals
+from gilscope.process.attachment import Attachment
+from gilscope.process.breakpoints import first_missing
+from gilscope.transactions.target import StmTarget
+from gilscope.transactions.totals import RawStm, busiest_first, thread_of, totals_of
+from gilscope.transactions.window import StmWindow
+
+__all__ = ["AttachedProgram"]
+
+
+@dataclass(slots=True, kw_only=True)
+class AttachedProgram(Attachment):
+    """Its breakpoints are there while its window is open."""
+
+    target: StmTarget
+    window: StmWindow
+    dead: list[StmThread] = field(default_factory=list)
+    """The threads that have ended."""
+
+    def is_over(self) -> bool:
+        """Return whether nothing is seen of the program any more; then `invalid` says why.
+
+        It says nothing where the program has ended, or was replaced.
+        """
+        try:
+            event = self.reads(lambda: self.target.event_function(self.memory))
+        except OSError:
+            self.invalid = self.reads.stopped
+            return True
+        if self.reads.stopped or not self.runs_the_same():
+            self.invalid = self.reads.stopped
+            return True
+        known = self.target.sites.event_function
+        if event != known and known is not None:
+            self.invalid = "the program has ended its log, which is where its events came from"
+        return bool(self.invalid)
+
+    def has_lost_probes(self) -> bool:
+        """Return whether a probe has gone from the code: without it nothing seems to happen.
+
+        Then `invalid` says so.
+        """
+        if self.ended or not self.window.is_open or self.window.has_used_up:
+            return False
+        try:
+            missing = self.reads(lambda: first_missing(self.memory, self.breakpoints))
+        except OSError:
+            return False  # it runs another program, or does not answer, as `is_over` will say
+        if missing is not None:
+            self.invalid = f"its probe at {missing:#x} has gone: something writes over its code"
+        return missing is not None
+
+    def observation(self, raw: RawStm, cost: TracingCost | None) -> StmObservation:
+        """Return the process as a report or a scrape shows it, with its threads that have ended."""
+        alive = [
+            thread_of(tid, record) for tid, record in raw.threads.items() if not record["exited_ns"]
+        ]
+        totals = totals_of(self.target.process, raw, busiest_first([*alive, *self.dead]))
+        return StmObservation(
+            self.target.process,
+            self.since_ns,
+            totals,
+            self.invalid,
+            self.ended,
+            cost=cost,
+            observed_ns=self.window.observed_ns(raw.at_ns),
+            is_whole=self.window.is_whole,
+        )
+
+    def unread(self) -> StmObservation:
+        """Return the same where what was counted cannot be read."""
+        none = StmTotals(time.monotonic_ns(), 0, None, None, None, None, None, None, {}, None, ())
+        reason = self.invalid or "what its probes have counted cannot be read"
+        return StmObservation(self.target.process, self.since_ns, none, reason, self.ended)
+
+    def take_dead(self, raw: RawStm, *, is_listed: bool) -> Sequence[int]:
+        """Return the threads of *raw* that have ended; with *is_listed* they stay listed.
+
+        Their records are final. They leave the map, which never fills up so.
+        """
+        ended = [tid for tid, record in raw.threads.items() if record["exited_ns"]]
+        if is_listed:
+            self.dead += [thread_of(tid, raw.threads[tid]) for tid in ended]
+        return ended
