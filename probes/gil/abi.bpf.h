@@ -52,7 +52,7 @@ enum loss {
     INVALID_HOLDER = 17,
 };
 
-// What the probes ask user space to look at.
+// What the probes ask user space to check.
 enum notice_kind {
     NOTICE_EXEC = 0,   // a process has replaced its program
     NOTICE_THREAD = 1, // a thread waits for the first time

@@ -8,17 +8,17 @@
 // The holder is sampled when a wait begins, at each time-out of it, and whenever the lock has
 // changed hands meanwhile: the GIL's mutex is held there, so `last_holder` is who holds it. The
 // part of a wait before the first sample is that holder's too. A wait that ends without any sample,
-// because the lock was free again by then, is put down to who had taken it last.
+// because the lock was free again by then, is attributed to who had taken it last.
 //
 // Whoever holds the lock needs that mutex to release it, and all who wait would sample, one after
 // the other. So a sample is good for all of them for an eighth of a switch interval.
 //
-// Where that costs more than it may, the stacks of a share of the waits are read only, drawn by lot
-// when a wait begins; the others are put down to STACK_UNSAMPLED, from beginning to end, and user
-// space shares them out.
+// Where that costs more than it may, only the stacks of a random sample of the waits are read,
+// chosen when a wait begins; the others are attributed to STACK_UNSAMPLED, from beginning to end,
+// and user space distributes them.
 //
-// The edges of a process add up to the time that its threads have lost. What is not known is put
-// down to STACK_UNKNOWN.
+// The edges of a process add up to the time that its threads have lost. What is not known is
+// attributed to STACK_UNKNOWN.
 
 #define SAMPLES_PER_INTERVAL 8
 
@@ -279,7 +279,7 @@ static __always_inline void end_blame(const struct thread *thread, const struct 
     }
     BEGIN_CHANGE(blame);
     if (!blame->holder) {
-        // Nobody held it any more when this thread came to look. Who has taken it meanwhile, after
+        // Nobody held it any more when this thread sampled it. Who has acquired it meanwhile, after
         // a wait of its own, held it where it had waited.
         blame->holder = gil->taken_ns >= started_ns ? gil->taker : STACK_UNKNOWN;
         blame->first_holder = blame->holder;

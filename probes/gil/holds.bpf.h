@@ -6,9 +6,9 @@
 //   held time      = the part of the holds that lies in windows
 //   switch latency = acquisition by a thread that was waiting already - the release before it
 //
-// Sites: `call pthread_cond_signal` with switch_cond in take_gil, with cond wherever the GIL is let
-// go. The lock's mutex is held at both, so its record needs no atomics, and `locked` has just been
-// written.
+// Sites: `call pthread_cond_signal` with switch_cond in take_gil, with cond wherever the GIL is
+// released. The lock's mutex is held at both, so its record needs no atomics, and `locked` has just
+// been written.
 //
 // This is the path that code without any contention runs through, so it is as short as it can be:
 // records lie in arrays and are found by the slot that comes with the probe; only the thread that
@@ -56,7 +56,7 @@ static __always_inline u64 less_traps(const struct window *window, u64 ns)
     return ns > window->inside_hold_ns ? ns - window->inside_hold_ns : 0;
 }
 
-// Since when the thread that takes the GIL now has needed it; 0: it did not have to wait.
+// Since when the thread that acquires the GIL now has needed it; 0: it did not have to wait.
 static __always_inline u64 needed_since(u32 tid, u64 released_ns)
 {
     struct thread *thread = threads.lookup(&tid);
@@ -134,7 +134,7 @@ int on_acquire(struct pt_regs *ctx)
     }
     if (now < window->from_ns || now >= until_ns) {
         __sync_fetch_and_add(&first->traps, 1);
-        // What was going on when the window began is over, if it was anything.
+        // What was in flight when the window began is over, if it was anything.
         if (!lock->held_since_ns)
             lock->released_ns = now;
         return 0;
@@ -156,9 +156,9 @@ int on_acquire(struct pt_regs *ctx)
     lock->holder_tid = tid;
     lock->held_since_ns = now;
     END_CHANGE(lock);
-    // Counting is a full barrier too. User space ends a window first, and then looks whether a hold
-    // is left to be followed: either it sees this one, or the end is seen here and the hold, which
-    // nobody would see the end of, is taken back.
+    // Counting is a full barrier too. User space ends a window first, and then checks whether a
+    // hold is left to be followed: either it sees this one, or the end is seen here and the hold,
+    // which nobody would see the end of, is taken back.
     __sync_fetch_and_add(&first->traps, 1);
     if (READ_ONCE_U64(window->until_ns) != until_ns)
         lock->held_since_ns = 0;

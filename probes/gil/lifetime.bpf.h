@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 //
-// The ends of threads and of programs: what was going on is counted up to here.
+// The ends of threads and of programs: what was in flight is counted up to here.
 
 // A thread that ends its process, or replaces its program, holds the GIL until then.
 static __always_inline void end_hold(const struct target *target, u32 tid, int is_any, u64 now)

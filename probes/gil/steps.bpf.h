@@ -12,8 +12,8 @@ static __always_inline struct target *trapped(u32 tgid)
     return target;
 }
 
-// Most notices can wait until the agent comes round; on a host that starts many programs it would
-// have no rest otherwise.
+// Most notices can wait until the agent's next iteration; on a host that starts many programs it
+// would have no rest otherwise.
 static __always_inline void give_notice(u32 kind, u32 tgid, u32 tid)
 {
     struct notice notice = {.kind = kind, .tgid = tgid, .tid = tid};
@@ -29,7 +29,7 @@ static __always_inline int is_within_quota(u32 tgid, u32 quota, u32 most)
     struct target *target = targets.lookup(&tgid);
 
     if (!target)
-        return 1; // it runs another program by now: what was going on is counted to its end
+        return 1; // it runs another program by now: what was in flight is counted to its end
     u32 slot = target->slot;
     struct returned *given_back = returned.lookup(&slot);
 

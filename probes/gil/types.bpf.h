@@ -117,10 +117,10 @@ struct blame {
     u64 tstate;             // the thread's own, if it was found
     u64 search_ns;          // before this it is not searched for again
     u64 search_from;        // a search has come so far; 0: it begins anew,
-    u64 search_interpreter; // or goes on behind this one if it is the same search
+    u64 search_interpreter; // or continues behind this one if it is the same search
     u32 tgid;
     u32 cause;
-    u32 is_new_holder; // no slice of this wait has been put down to it yet
+    u32 is_new_holder; // no slice of this wait has been attributed to it yet
     u32 wants_holder;  // holder_tstate is to be sampled
     u32 ends_wait;     // and then the wait is over
     u32 has_searched;  // for `tstate`, just now
@@ -192,7 +192,7 @@ struct settings {
 struct thread {
     u64 version_end;      // a copy runs upwards, so what is written last has to be read first
     u64 cond;             // the GIL that the thread deals with, now or last
-    u64 forced_drop_ns;   // 0: not made to yield; else when, and the GIL is not back yet
+    u64 forced_drop_ns;   // 0: not preempted; else when, and the GIL is not back yet
     u64 yield_started_ns; // 0: not asleep in a drop of its own will; else since then
     u64 wait_started_ns;  // 0: not waiting
     u64 saved_switch_number;
@@ -222,7 +222,7 @@ struct window {
     u64 until_ns;        // end, but held time counts between them only
     u64 stop_at_traps;   // the count of its process' traps that ends it
     u64 inside_hold_ns;  // so much of the two traps' own time lies inside a measured hold
-    u32 counts_begun;    // a hold that was going on at `from_ns` counts from there
+    u32 counts_begun;    // a hold in flight at `from_ns` counts from there
     u32 has_other_locks; // `other_locks` has entries of this process
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 //
-// Waits for the GIL, seen on the contended path only: a take or a release that nobody waits for
+// Waits for the GIL, seen on the contended path only: an acquire or release that nobody waits for
 // never meets a probe.
 //
 //   wait         = taken - needed
@@ -8,16 +8,16 @@
 //                the GIL away because it was asked to; or a thread that gives it up for a blocking
 //                call falls asleep on switch_cond, because it was asked to just then
 //     taken      the timed wait has returned and `locked` is 0: this thread holds the mutex and
-//                takes the GIL in its next instructions; or the evaluation loop goes on; or the
-//                sleep on switch_cond is over
+//                acquires the GIL in its next instructions; or the evaluation loop continues; or
+//                the sleep on switch_cond is over
 //   drop request = a timed wait ran out and neither `locked` nor `switch_number` has changed
 //   drop latency = first sign of the drop - first unanswered request
 //   convoy wait  = a wait after a blocking call that lasted at least one switch interval
 //
 // Sites: `call pthread_cond_timedwait` and the jump behind it in take_gil; the call in the
-// evaluation loop that drops the GIL, and where the loop goes on; `call pthread_cond_wait` and the
-// jump behind it in drop_gil and its inlined copies. The GIL's mutex is held at the first two, so
-// all that they read of the lock is consistent.
+// evaluation loop that drops the GIL, and where the loop continues; `call pthread_cond_wait` and
+// the jump behind it in drop_gil and its inlined copies. The GIL's mutex is held at the first two,
+// so all that they read of the lock is consistent.
 //
 // Not seen: takes that did not have to wait, so no holds; the part of a wait before the probe was
 // attached (counted as LOST_BEGAN_UNSEEN).
@@ -84,7 +84,7 @@ static __always_inline void finish_wait(struct thread *thread, u32 tid, u64 star
     u32 kind = kind_of_wait(cause, thread->interval_ns, ns);
 
     if (!gil) {
-        // The thread was made to yield before anything had shown which lock it uses.
+        // The thread was preempted before anything had shown which lock it uses.
         thread->forced_drop_ns = 0;
         thread->yield_started_ns = 0;
         thread->wait_started_ns = 0;
@@ -249,7 +249,7 @@ int on_wait(struct pt_regs *ctx)
     thread->saved_switch_number = state.switch_number;
     thread->interval_ns = gil->interval_ns;
     if (!thread->wait_started_ns)
-        // A thread that was made to yield has needed the GIL since it gave it away.
+        // A thread that was preempted has needed the GIL since it gave it away.
         begin_wait(thread, key.cond, thread->forced_drop_ns ? thread->forced_drop_ns : now,
                    thread->forced_drop_ns ? AFTER_PREEMPTION : cause_of_wait(ctx, target));
     else if (thread->cause == AFTER_UNKNOWN)
@@ -299,12 +299,12 @@ int on_wait_return(struct pt_regs *ctx)
     u32 result = PT_REGS_RC(ctx);
 
     if (read_gil(key.cond, &state)) {
-        // Whether the wait is over is not known. What it has lasted so far is; if it goes on, the
+        // Whether the wait is over is not known. What it has lasted so far is; if it continues, the
         // rest counts as another one.
         lose(tgid, LOST_READ_FAULT);
         state.locked = 0;
     } else {
-        // A wait that did not time out was woken by a release, whoever has taken the GIL since.
+        // A wait that did not time out was woken by a release, whoever has acquired the GIL since.
         answer_drop_request(&key, state.switch_number, state.locked == 0 || result == 0, now);
         if (state.locked == 0)
             note_taker(&key, tid, now);
@@ -353,7 +353,7 @@ int on_forced_drop(struct pt_regs *ctx)
 
     if (!thread)
         return 0;
-    // It is made to yield by one that waits, so that lock is known even if it is this one's first.
+    // It is preempted by one that waits, so that lock is known even if it is this one's first.
     if (!thread->cond && target->cond != MANY_LOCKS)
         thread->cond = target->cond;
     struct gil_key key = {.cond = thread->cond, .tgid = tgid};
@@ -370,7 +370,7 @@ int on_forced_drop(struct pt_regs *ctx)
     return 0;
 }
 
-// Where the evaluation loop goes on: it has the GIL again. Mostly a timed wait has already ended
+// Where the evaluation loop continues: it has the GIL again. Mostly a timed wait has already ended
 // the wait; without one, nobody held the GIL any more when this thread came to take it.
 int on_forced_take(struct pt_regs *ctx)
 {
@@ -441,7 +441,7 @@ int on_libc_yield(struct pt_regs *ctx)
 }
 
 // The jump behind that call: another thread has taken the lock, and most likely still has it. What
-// the evaluation loop was made to yield is not back yet.
+// the evaluation loop released is not back yet.
 int on_yield_return(struct pt_regs *ctx)
 {
     u64 now = now_ns();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 //
-// The second half of the programs that see a wait begin or go on: it reads the stacks that they
+// The second half of the programs that see a wait begin or continue: it reads the stacks that they
 // want.
 //
 // They jump to walk_stack, and these jump to each other, fifteen times at most of the 33 that
-// the kernel allows: one program has 512 bytes of stack only, and what the verifier has to look at
+// the kernel allows: one program has 512 bytes of stack only, and what the verifier has to check
 // multiplies. Further walks than two are another run of their program, and so is the rest of a long
 // search.
 
@@ -48,7 +48,7 @@ int find_thread(struct pt_regs *ctx)
         search_tstate(blame, python, thread->cond, tid);
     if (blame->search_interpreter && ++blame->searches < MAX_SEARCHES)
         next_program.call(ctx, FIND_THREAD);
-    // Not yet at the end of a long list, it goes on with a later wait. Of a list that has changed
+    // Not yet at the end of a long list, it continues with a later wait. Of a list that has changed
     // meanwhile the next search may see more.
     blame->search_ns =
         now_ns() + (blame->tstate || blame->search_from ? SEARCH_ON_NS : SEARCH_AGAIN_NS);

@@ -3,9 +3,10 @@
 // Python stacks: of the thread that runs the program, and of the one that holds the GIL.
 //
 // The first does not change while it is read. The second runs on another CPU meanwhile: it cannot
-// let the GIL go while its mutex is held here, but it calls and returns. A chain of frames is taken
-// for true only if it ends where a thread's first frame is; frames at its inner end that were other
-// ones when they were read again are left out. User space checks that each is a code object's.
+// release the GIL while its mutex is held here, but it calls and returns. A chain of frames is
+// taken for true only if it ends where a thread's first frame is; frames at its inner end that were
+// other ones when they were read again are left out. User space checks that each is a code
+// object's.
 
 #define MAX_STEPS 48  // frames, with those between that C code has put there
 #define WALK_NS 20000 // a walk that takes longer was interrupted

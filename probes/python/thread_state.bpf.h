@@ -2,7 +2,7 @@
 //
 // Finds the Python thread state of the thread that runs the program, in the interpreter's own list.
 
-// Threads that are looked at to find one's own state: so many in each run of the program.
+// Threads that are checked to find one's own state: so many in each run of the program.
 #define SEARCHED_IN_A_RUN 32
 #define MAX_SEARCHES 4
 #define TSTATE_INTERPRETER 16
@@ -57,7 +57,7 @@ static __always_inline int is_listed(const struct python *python, u64 tstate, u6
 }
 
 // Searches for the state of the thread *tid*, from where the last run has stopped, and notes where
-// this one does: `search_from` and `search_interpreter` are 0 if nothing is left to look at. A
+// this one does: `search_from` and `search_interpreter` are 0 if nothing is left to search. A
 // thread may have states in several interpreters that share a lock: the newest one with frames is
 // where it runs.
 static __always_inline void search_tstate(struct blame *blame, const struct python *python,

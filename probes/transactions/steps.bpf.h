@@ -27,7 +27,7 @@ static __always_inline struct totals *trapped(const struct target *target, u32 t
         struct notice notice = {.tgid = tgid};
 
         total->ended_ns = now;
-        // Nothing is missed where there is no room: user space comes round within seconds anyway.
+        // Nothing is missed where there is no room: user space reads again within seconds anyway.
         notices.ringbuf_output(&notice, sizeof(notice), BPF_RB_FORCE_WAKEUP);
         return 0;
     }

@@ -57,7 +57,7 @@ struct transaction_key {
 struct transaction {
     u64 window_ns; // the window that all of this was seen in
     u64 began_ns;  // 0: there is none
-    u64 tried_ns;  // when the try that is going on began
+    u64 tried_ns;  // when the try in flight began
     u64 waiting_since_ns;
     u64 waited_ns; // since the try began
     u64 detached_since_ns;

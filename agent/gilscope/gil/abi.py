@@ -53,7 +53,7 @@ class Loss(Numbered):
     RETURN_UNKNOWN = "return_unknown", 5
     """Libc method: the place that a wait returns to was not probed yet."""
     LOCK_UNKNOWN = "lock_unknown", 6
-    """Which lock a thread uses was not known yet: it was made to yield, or took a new one."""
+    """Which lock a thread uses was not known yet: it was preempted, or acquired a new one."""
     THREAD_REUSED = "thread_reused", 7
     """A dead thread's number went to another process before its totals were read."""
     STACK_TORN = "stack_torn", 8
@@ -61,7 +61,7 @@ class Loss(Numbered):
     STACK_UNKNOWN = "stack_unknown", 9
     """Whose stack it would have been could not be found out; that end of the wait is unknown."""
     STACK_UNSENT = "stack_unsent", 10
-    """The ring of stacks was full; the stack is sent the next time that it is met."""
+    """The ring of stacks was full; the stack is sent the next time that it is seen."""
     EDGE = "edge", 11
     """A BPF map had no room for another pair of stacks; who kept whom waiting is not noted."""
     SPAN = "span", 12
@@ -96,7 +96,7 @@ class Quantity(SharedEnum):
 
 
 class NoticeKind(SharedEnum):
-    """What the probes ask user space to look at."""
+    """What the probes ask user space to check."""
 
     EXEC = 0, "a process has replaced its program"
     THREAD = 1, "a thread waits for the first time"

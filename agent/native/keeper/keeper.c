@@ -335,7 +335,7 @@ static void reap(void)
     }
 }
 
-// A timer takes one of the signals that may wait: the limit of these (RLIMIT_SIGPENDING) is met
+// A timer takes one of the signals that may wait: the limit of these (RLIMIT_SIGPENDING) is hit
 // here, and needs a right of its own to be raised.
 static int with_timers(void)
 {

@@ -3,8 +3,8 @@
 // After this long without a sample the agent must have been stopped; nobody knows what happened.
 #define LONGEST_GAP_NS 3000000000
 
-// Looks over which the share is averaged, about. Fewer would let the rate follow the lock so
-// closely that held and free times are looked at at different rates.
+// Samples over which the share is averaged, about. Fewer would let the rate follow the lock so
+// closely that held and free times are sampled at different rates.
 #define SMOOTHING 256
 
 static int64_t larger(int64_t one, int64_t other)

@@ -1,6 +1,6 @@
 // The time for which one lock was held outside of windows, as far as samples tell.
 //
-// Each look decides for the time since the last one, less what windows have covered of it: it was
+// Each sample decides for the time since the last one, less what windows have covered of it: it was
 // held all the time, or not at all. All times are in nanoseconds.
 #pragma once
 
@@ -28,7 +28,7 @@ struct held_estimate {
 // Begins at `at_ns`, when windows have covered `observed_ns`.
 void held_estimate_begin(struct held_estimate *estimate, int64_t at_ns, int64_t observed_ns);
 
-// Whether a look at `at_ns` would decide about any time; if not, for windows have covered it all,
+// Whether a sample at `at_ns` would decide about any time; if not, for windows have covered it all,
 // it must be left out.
 bool held_estimate_wants_sample(struct held_estimate *estimate, int64_t at_ns, int64_t observed_ns);
 

@@ -185,7 +185,7 @@ static void credit(struct lock_sampler *sampler, struct held_read *reads, size_t
     for (size_t at = 0; at < count; at++) {
         struct held_read *read = &reads[at];
         struct held_lock *lock = lock_sampler_find(sampler, read->pid, read->cond);
-        // Meanwhile a later look may have been credited, or a window have covered the time.
+        // Meanwhile a later sample may have been credited, or a window have covered the time.
         if (read->is_done && lock && lock->memory == read->memory &&
             held_estimate_wants_sample(&lock->estimate, at_ns, observed_ns(lock, at_ns)))
             held_estimate_credit(&lock->estimate, at_ns, read->locked == 1);
@@ -300,7 +300,7 @@ void lock_sampler_run(struct lock_sampler *sampler)
             pthread_cond_wait(&sampler->changed, &sampler->mutex);
             continue;
         }
-        // One time for all: the few microseconds between them are the same at every look.
+        // One time for all: the few microseconds between them are the same at every sample.
         int64_t at_ns = read_clock(CLOCK_MONOTONIC);
         look_at_all(sampler, at_ns);
         pay(sampler);

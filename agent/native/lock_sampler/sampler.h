@@ -1,4 +1,4 @@
-// Looks at the locks of other processes at random times, in a thread that needs no interpreter.
+// Samples the locks of other processes at random times, in a thread that needs no interpreter.
 #pragma once
 
 #include <pthread.h>
@@ -46,10 +46,10 @@ struct held_read {
 struct lock_sampler {
     // Guards all the rest. It is not held while memory is read, which may take for ever.
     pthread_mutex_t mutex;
-    // Signalled when there is something to look at after all, and at the end.
+    // Signalled when there is something to sample after all, and at the end.
     pthread_cond_t changed;
     bool is_closed;
-    // In no order: all are looked at each time, whoever asks for one asks seldom, and there are
+    // In no order: all are sampled each time, whoever asks for one asks seldom, and there are
     // hundreds at the most.
     struct held_lock *locks;
     size_t count;
@@ -82,13 +82,13 @@ void lock_sampler_free(struct lock_sampler *sampler);
 struct held_lock *lock_sampler_find(struct lock_sampler *sampler, int pid, uint64_t cond);
 
 // Begins with a lock at `cond` of the process that `remote` reads, whose descriptor is copied. One
-// that is there already goes on as it is. False: there is no memory, or no descriptor, for it.
+// that is there already continues as it is. False: there is no memory, or no descriptor, for it.
 bool lock_sampler_add(struct lock_sampler *sampler, const struct remote *remote, uint64_t cond,
                       struct held_coverage coverage, int64_t at_ns);
 void lock_sampler_cover(struct lock_sampler *sampler, int pid, struct held_coverage coverage);
 void lock_sampler_drop(struct lock_sampler *sampler, int pid);
 
-// Looks at the locks of one process at `at_ns`, which is now. Lets go of the mutex while it reads.
+// Samples the locks of one process at `at_ns`, which is now. Releases the mutex while it reads.
 void lock_sampler_sample(struct lock_sampler *sampler, int pid, int64_t at_ns);
 
 // How far apart wake-ups are in the mean: as far as the CPU time wants that they take, or farther
@@ -100,7 +100,7 @@ int64_t lock_sampler_next_gap_ns(struct lock_sampler *sampler);
 
 // The functions below take the mutex themselves.
 
-// Looks at everything until `lock_sampler_close`.
+// Samples everything until `lock_sampler_close`.
 void lock_sampler_run(struct lock_sampler *sampler);
 void lock_sampler_close(struct lock_sampler *sampler);
 

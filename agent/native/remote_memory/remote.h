@@ -3,7 +3,7 @@
 // A page may come from a program (FUSE) or over a network, and who reads it waits. A read of
 // /proc/PID/mem keeps the address space locked meanwhile: the process cannot map memory any more,
 // and as a probe that is placed waits for it too, no process of the machine can fork.
-// process_vm_readv lets go of the lock while the page is on its way. It goes by a number, though,
+// process_vm_readv releases the lock while the page is on its way. It goes by a number, though,
 // that may be another process' by now, so the descriptor of /proc/PID/mem tells afterwards whether
 // the address space is still the one that was opened.
 #pragma once

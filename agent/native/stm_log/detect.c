@@ -13,7 +13,7 @@ static const enum stm_table_id candidates[STM_CANDIDATES] = {
 #define IN_WAIT 2
 #define IN_MINOR_GC 4
 #define AFTER_WRITE_READ 8
-// Nothing was seen of the thread yet, so that anything may be going on.
+// Nothing was seen of the thread yet, so that anything may be in flight.
 #define IS_NEW 16
 
 // Returns how often *event* breaks the order of events in a thread, and notes what it is in now.

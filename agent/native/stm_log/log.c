@@ -13,7 +13,7 @@
 // The first records tell the layout of a C7 log.
 #define BYTES_FOR_LAYOUT 8192
 #define RECORDS_FOR_LAYOUT 12
-// What a sound log hardly ever does, so that the records behind are looked at as well.
+// What a sound log hardly ever does, so that the records behind are checked as well.
 #define DOUBTFUL_STEP_NS (3600 * STM_NS_PER_S)
 #define DOUBTFUL_THREADS 1024
 #define DOUBTFUL_NUMBER 29

@@ -1,7 +1,7 @@
 // Reads an STM log piece by piece: finds its layout, its records and its table, and adds them up.
 //
 // A log can go over into another one. A second process that opens the same file cuts it and writes
-// from its beginning, while the first one goes on at its old place; between the two there are NUL
+// from its beginning, while the first one continues at its old place; between the two there are NUL
 // bytes or half a record. What follows such a gap is a part of its own, with threads of its own.
 // What is found does not depend on the pieces in which the bytes come.
 #pragma once
@@ -27,7 +27,7 @@ struct stm_options {
     // For each part that is known from an earlier reading; without any they are found as they come.
     const struct stm_scale *scales;
     size_t scale_count;
-    // Drawn by lot, so that no log can be made to be slow.
+    // Random, so that no log can be made to be slow.
     uint64_t secret;
 };
 

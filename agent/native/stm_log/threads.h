@@ -46,7 +46,7 @@ struct stm_thread {
     uint64_t pause_ns;
     // The part of *pause_ns* that an entry has been charged with already.
     uint64_t charged_ns;
-    // STM_NEVER where nothing is going on.
+    // STM_NEVER where nothing is in flight.
     uint64_t pause_start_ns;
     uint64_t minor_gc_ns;
     uint64_t major_gc_ns;
