@@ -1,4 +1,4 @@
-# How many seconds `make demo` and `make stack` go on; empty: until Ctrl-C. Of `make fuzz`: for each.
+# How many seconds `make demo` and `make stack` run; empty: until Ctrl-C. Of `make fuzz`: for each.
 # Of `make soak`: empty is two hours.
 SECONDS ?=
 # Faults that `make test-faults` plays; empty: all of them.
@@ -43,7 +43,7 @@ test: interpreters check ## Run the checks and every test (as root: the live one
 test-faults: interpreters ## Play every fault of the matrix, or those in FAULTS (as root: an hour)
 	@nice $(python) tests/faults/run.py $(FAULTS)
 
-soak: interpreters ## Wear one agent out for two hours, or for SECONDS, and see whether it grows (as root)
+soak: interpreters ## Run one agent under load for two hours, or for SECONDS, and see whether it grows (as root)
 	@nice $(python) tests/faults/soak.py $(if $(SECONDS),--seconds $(SECONDS))
 
 unit: setup ## Run the tests that need no root and no network

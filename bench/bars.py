@@ -87,7 +87,7 @@ def _auto_bar(results: Results, condition: Condition) -> Bar:
 
 
 def _full_bar(results: Results) -> Bar:
-    figure = "added to a release and take in the tight loop, full mode"
+    figure = "added to a release and acquire in the tight loop, full mode"
     bar = "less than BCC's three probes add"
     ours = added_ns_per_unit(results.runs, TIGHT, FULL)
     theirs = added_ns_per_unit(results.runs, TIGHT, THREE_PROBES)

@@ -115,7 +115,7 @@ class Crowd:
     threads: int
     """Of each process."""
     traced: int
-    """So many were traced when the measurement began."""
+    """How many were traced when the measurement began."""
     attach_ns: int
     """From the start of the agent to the first scrape that shows them all."""
     detach_ns: int
@@ -135,7 +135,7 @@ class Crowd:
     lost: tuple[tuple[str, int], ...]
     """Events that could not be counted in full since the start, by reason."""
     ended_well: int
-    """So many targets were alive after the agent and ended when they were told."""
+    """How many targets were alive after the agent and ended when they were told."""
 
 
 @dataclass(frozen=True, slots=True)

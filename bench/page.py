@@ -55,7 +55,7 @@ def page(results: Results, pictures: Sequence[Picture], stm: str) -> str:
         report,
         prose.COVERAGE,
         coverage_table(results),
-        "## One release and take that nobody waits for\n",
+        "## One uncontended release and acquire\n",
         tight_table(results),
         "## One contended wait\n",
         prose.CONTENDED + _contended(results),

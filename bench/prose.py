@@ -32,8 +32,8 @@ of the same process untraced directly before and after: the median over the roun
 """
 
 WORKLOADS = """\
-- *tight*: one thread that does nothing but release the GIL and take it back, by reading one byte \
-from `/dev/zero`; the worst case for probes.
+- *tight*: one thread that does nothing but release the GIL and acquire it again, by reading one \
+byte from `/dev/zero`; the worst case for probes.
 - *mixed*: two threads that compute and one that reads and sleeps.
 - *fight*: two threads that compute and make each other yield every 5 ms.
 - *CPU only*: one thread that computes and never blocks.
@@ -108,14 +108,14 @@ The kernel's page cache is warm in both.
 """
 
 READING = """\
-In *tight* nobody waits and no thread meets a probe of contention mode, so its ratio can only \
+In *tight* no thread waits or hits a probe of contention mode, so its ratio can only \
 differ from 1 by what the machine does meanwhile.
-Full mode and the tools with three probes stop the target at every take and every release, waited \
-for or not.
+Full mode and the tools with three probes stop the target at every acquire and every release, \
+waited for or not.
 Auto mode does so in its windows and leaves the target alone between them: what it may cost is \
 chosen, and the faster a target releases the GIL the shorter the windows are.
-A program that computes takes the GIL seldom and notices none of them; one that makes many short \
-system calls pays for each.
+A program that computes acquires the GIL seldom and notices none of them; one that makes many \
+short system calls pays for each.
 What a program pays for contention mode is the number of its contended waits times the cost of one.
 BCC's three probes and bpftrace need symbols in the interpreter, which packaged ones lack, and \
 miss the time that a yielding thread sleeps inside `drop_gil`.

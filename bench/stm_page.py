@@ -18,7 +18,7 @@ writing the report, and beside it `md5sum` on the same file: the median of the r
 _ABOUT_FOLLOWING = """
 `gilscope stm follow` beside a process that writes its log in blocks of 4096 bytes.
 *of a core* is the follower's own CPU time, with its start; the greatest lag is what it had not \
-read yet at any of five looks a second.
+read yet at any of five checks a second.
 
 """
 _MISSING = "Not measured on this machine: `make bench-stm` does that.\n"

@@ -92,7 +92,7 @@ class Chart:
     subtitle: str
     groups: Sequence[Group]
     digits: int
-    """So many are shown behind the point."""
+    """How many are shown behind the point."""
     unit: str = ""
     own_scales: bool = False
     """Each group has an axis of its own, because they differ by orders of magnitude."""

@@ -80,7 +80,7 @@ def latency_table(results: Results) -> str:
 
 
 def tight_table(results: Results) -> str:
-    """Return what each condition adds to one release and take that nobody waits for."""
+    """Return what each condition adds to one release and acquire that nobody waits for."""
     base = [
         ns_per_unit(run)
         for run in results.runs

@@ -43,7 +43,7 @@ def main() -> int:
     if stopped.is_set():
         return 0
     with convoy() as pid:
-        say(f"Now gilscope looks at that server, process {pid}, for {_RECORD_S} seconds.")
+        say(f"Now gilscope records that server, process {pid}, for {_RECORD_S} seconds.")
         record = (*GILSCOPE, "record", "-p", str(pid), "-d", str(_RECORD_S))
         code = subprocess.run(record, check=False).returncode
         if code or stopped.is_set():
@@ -122,12 +122,12 @@ def free_port(wanted: int) -> int:
 
 
 def ending(seconds: float | None) -> str:
-    """Return how what goes on will end."""
+    """Return how the run will end."""
     return "Ctrl-C ends it." if seconds is None else f"It ends after {seconds:g} seconds."
 
 
 def say(text: str) -> None:
-    """Tell the user what is going on."""
+    """Tell the user what happens."""
     print(f"\n--- {text}\n", file=sys.stderr, flush=True)
 
 

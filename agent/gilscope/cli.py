@@ -122,7 +122,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         shortage = explained_shortage(error)
         if shortage is not None:
             return _refused(shortage, ())
-        # What comes here is a defect, and whoever mends it needs to know where.
+        # What comes here is a defect, and whoever fixes it needs to know where.
         print(
             f"error: {type(error).__name__}: {error}\n"
             "This is a defect of gilscope: please report it with the lines below.\n"

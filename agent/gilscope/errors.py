@@ -163,7 +163,7 @@ class MemoryUnanswered(GilscopeError):
     exit_words = "memory of the process does not answer"
     remedy = (
         "A page of it comes from a file system, a swap device or a program that hangs: `mount` and "
-        "`dmesg` tell which. Try again when that has been mended."
+        "`dmesg` tell which. Try again when that has been fixed."
     )
 
 

@@ -61,8 +61,8 @@ GIL_SWITCH_LATENCY = _of_process(
 GIL_DROP_LATENCY = _of_process(
     "gilscope_gil_drop_latency_seconds",
     "histogram",
-    "Time from the first request to drop the GIL until the holder let go.",
-    "Much more than a millisecond means code that does not let go, as C extensions may.",
+    "Time from the first request to drop the GIL until the holder released it.",
+    "Much more than a millisecond means code that does not release the GIL, as C extensions may.",
     "interpreter",
 )
 GIL_THREAD_WAIT = _of_process(
@@ -99,8 +99,8 @@ GIL_HELD = _of_process(
     "gilscope_gil_held_seconds_total",
     "counter",
     "Time that the GIL was held, by anybody. full: inside windows of full mode, exactly; all: "
-    "since the attachment, between windows estimated by looking at the lock at random times.",
-    "The rate of all is the share of the time that the GIL is taken: near 1, more threads gain "
+    "since the attachment, between windows estimated from samples of the lock at random times.",
+    "The rate of all is the share of the time that the GIL is held: near 1, more threads gain "
     "nothing.",
     "interpreter",
     "window",
@@ -139,17 +139,17 @@ GIL_BLOCKED_TIMES = _of_process(
 GIL_SLOW_DROP = _of_process(
     "gilscope_gil_slow_drop_seconds_total",
     "counter",
-    "Time from a request to drop the GIL until the holder let go, by where the holder stood; only "
-    "of requests that took longer than 10 ms.",
-    "Names the code that does not let go when asked, a call into C as a rule. The rate is the "
-    "share of the time for which somebody asks it in vain.",
+    "Time from a request to drop the GIL until the holder released it, by where the holder stood; "
+    "only of requests that took longer than 10 ms.",
+    "Names the code that is slow to drop the GIL, a call into C as a rule. The rate is the "
+    "share of the time for which a drop request to it is unanswered.",
     "holder",
 )
 GIL_SLOW_DROPS = _of_process(
     "gilscope_gil_slow_drops_total",
     "counter",
     "Requests to drop the GIL that took longer than 10 ms, by where the holder stood.",
-    "Slow drop time divided by this is how long the holder takes to let go.",
+    "Slow drop time divided by this is how long the holder takes to release the GIL.",
     "holder",
 )
 GIL_STACK_SAMPLING_RATIO = _of_process(
@@ -169,7 +169,7 @@ GIL_CONVOY_WAITS = _of_process(
 GIL_FORCED_SWITCHES = _of_process(
     "gilscope_gil_forced_switches_total",
     "counter",
-    "Times that a thread was made to yield the GIL by the evaluation loop.",
+    "Times that the evaluation loop made a thread release the GIL: preemptions.",
     "Up to 200 a second where threads compute side by side.",
     "interpreter",
 )
@@ -189,14 +189,13 @@ GIL_WAITING_THREADS = _of_process(
 GIL_LONGEST_WAIT = _of_process(
     "gilscope_gil_longest_wait_seconds",
     "gauge",
-    "How long the longest wait for the GIL that is still going on has lasted.",
-    "Seconds mean that something keeps the GIL without ever letting go.",
+    "How long the longest wait in flight for the GIL has lasted.",
+    "Seconds mean that something keeps the GIL and never releases it.",
 )
 GIL_LONGEST_HOLD = _of_process(
     "gilscope_gil_longest_hold_seconds",
     "gauge",
-    "How long the longest hold that is still going on has lasted; 0 while none is seen, as between "
-    "windows.",
+    "How long the longest hold in flight has lasted; 0 while none is seen, as between windows.",
     "Seconds mean code that keeps the GIL, a C extension as a rule.",
 )
 TARGET_OVERHEAD_RATIO = _of_process(
@@ -263,7 +262,7 @@ STM_ABORT_COST = _of_transactions(
     "gilscope_stm_abort_cost_seconds",
     "histogram",
     "Time that a try had run when it was aborted; without its pauses where all events are seen.",
-    "The rate of its sum is the number of threads that run in vain at any moment.",
+    "The rate of its sum is the number of threads that do wasted work at any moment.",
 )
 STM_CONFLICTS = Family(
     "gilscope_stm_conflicts_total",
@@ -279,7 +278,7 @@ STM_SITE_ABORT_COST = Family(
     "counter",
     "Run time of aborted transactions by the conflict that has aborted them; aborts for which the "
     "log names no conflict are in gilscope_stm_abort_cost_seconds alone.",
-    "Tells which lines of code make others run in vain.",
+    "Tells which lines of code waste the work of others.",
     ("log", "kind", "site", "other_site"),
 )
 STM_SITE_PAUSE = Family(
@@ -346,7 +345,7 @@ STM_LOG_ERRORS = Family(
     "gilscope_stm_log_errors_total",
     "counter",
     "What could not be opened or understood, by reason.",
-    "Anything but a cut_record where a process was killed is worth a look at the landing page.",
+    "Anything but a cut_record where a process was killed is worth checking on the landing page.",
     ("log", "reason"),
 )
 TARGETS = Family(
@@ -450,7 +449,7 @@ AGENT_CPU = Family(
 AGENT_SAMPLING = Family(
     "gilscope_agent_sampling_seconds_total",
     "counter",
-    "CPU time of the agent that went into looking at locks between windows.",
+    "CPU time of the agent that went into sampling locks between windows.",
     "Part of gilscope_agent_cpu_seconds_total; the price of held time.",
 )
 AGENT_LOG_LINES_LOST = Family(

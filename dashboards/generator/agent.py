@@ -54,7 +54,7 @@ def _figures() -> Line:
             figure(
                 "Processes refused",
                 "Pythons that were found and cannot be traced. The agent's own page says why, and "
-                "what mends it.",
+                "what fixes it.",
                 units.Short,
                 _SERIES.gauge(metrics.TARGETS, how="sum", state="refused"),
                 empty=_NO_AGENT,
@@ -79,7 +79,7 @@ def _figures() -> Line:
             ),
             figure(
                 "Highest cost of tracing",
-                "In the process that it costs most. Lower --overhead-budget, or look at its waits: "
+                "In the process that it costs most. Lower --overhead-budget, or check its waits: "
                 "these are always counted.",
                 units.PercentUnit,
                 _SERIES.gauge(metrics.TARGET_OVERHEAD_RATIO),

@@ -28,10 +28,10 @@ MANY_CONVOYS = (Step(0.2, _WARNING), Step(0.5, _BAD))
 """Share of the returns from blocking calls that end in a queue; from a half on it is the rule."""
 
 LONG_WAIT = (Step(0.1, _WARNING), Step(1, _BAD))
-"""20 switch intervals are more than a queue of threads that let go; users notice a second."""
+"""20 switch intervals are more than a queue of threads that drop the GIL; users notice a second."""
 
 SLOW_DROP = (Step(0.01, _WARNING), Step(0.1, _BAD))
-"""10 ms is where gilscope begins to note who did not let go."""
+"""10 ms is where gilscope begins to note who was slow to drop the GIL."""
 
 BUDGET = (Step(0.01, _WARNING), Step(0.05, _BAD))
 """The default overhead budget of `gilscope serve` is 1 %."""

@@ -71,9 +71,9 @@ def _figures() -> Line:
         empty=_NOBODY,
     )
     longest = figure(
-        "Longest wait going on",
-        "Seconds mean that something keeps a GIL and does not let go. `gilscope top` on that host "
-        "shows both stacks while it lasts.",
+        "Longest wait in flight",
+        "Seconds mean that something keeps a GIL and does not release it. `gilscope top` on that "
+        "host shows both stacks while it lasts.",
         units.Seconds,
         _SERIES.gauge(metrics.GIL_LONGEST_WAIT),
         empty=_NOBODY,
@@ -100,7 +100,7 @@ def _figures() -> Line:
 
 
 def _processes() -> Panel:
-    # Over the whole time range: what was dear for a while stays at the top.
+    # Over the whole time range: what cost much for a while stays at the top.
     waiting = _SERIES.rate(metrics.GIL_THREAD_WAIT, *PROCESS, span="$__range")
     quantile = _SERIES.quantile(0.99, metrics.GIL_WAIT, *PROCESS, span="$__range")
     convoys = _SERIES.rate(metrics.GIL_CONVOY_WAITS, *PROCESS, span="$__range")
@@ -112,8 +112,8 @@ def _processes() -> Panel:
         "The process at the top loses most. A click on its name opens the Process dashboard, which "
         "says which roles lose it, to whom, and in which lines. Convoys: the share of the waits "
         "after a blocking call that last for a switch interval or longer. 99 % of the waits and of "
-        "the times until a holder lets go are below their p99. A process that began later counts "
-        "as idle before.",
+        "the times until a holder drops the GIL are below their p99. A process that began later "
+        "counts as idle before.",
         {
             "process": "process",
             "pid": "pid",
@@ -124,7 +124,7 @@ def _processes() -> Panel:
         },
         (
             Column("threads waiting", waiting, units.Short, KEPT_WAITING),
-            Column("GIL taken", held, units.PercentUnit, BUSY),
+            Column("GIL held", held, units.PercentUnit, BUSY),
             Column("p99 of waits", quantile, units.Seconds, LONG_WAIT),
             Column(
                 "convoys",
@@ -152,7 +152,7 @@ def _containers() -> Panel:
         {name: name for name in reversed(NAMES)},
         (
             Column("threads waiting", named(waiting), units.Short, KEPT_WAITING),
-            Column("GIL taken", named(held, "max"), units.PercentUnit, BUSY),
+            Column("GIL held", named(held, "max"), units.PercentUnit, BUSY),
             Column("p99 of waits", named(quantile, "max"), units.Seconds, LONG_WAIT),
             Column("convoy waits", named(convoys), units.CountsPerSecond),
         ),
@@ -170,9 +170,9 @@ def _since_when() -> tuple[Line, ...]:
         empty=_NOBODY,
     )
     held = curves(
-        "Share of the time that the GIL is taken, by process",
+        "Share of the time that the GIL is held, by process",
         "Near 1 more threads gain nothing: use more processes. Low, with threads that wait: "
-        "look at long holds and at drop latency instead.",
+        "check long holds and drop latency instead.",
         units.PercentUnit,
         [
             Curve(
@@ -191,9 +191,9 @@ def _since_when() -> tuple[Line, ...]:
         empty=_NOBODY,
     )
     longest = curves(
-        "Longest wait going on, by process",
+        "Longest wait in flight, by process",
         "A line that rises steadily is one thread that waits all that time. Which call keeps the "
-        "GIL is in the Process dashboard, under what does not let go.",
+        "GIL is in the Process dashboard, under what is slow to drop it.",
         units.Seconds,
         [Curve(_SERIES.gauge(metrics.GIL_LONGEST_WAIT, *PROCESS).top(_SHOWN), _LEGEND)],
         empty=_NOBODY,
@@ -203,7 +203,7 @@ def _since_when() -> tuple[Line, ...]:
 
 def _transactions() -> Line:
     in_vain = curves(
-        "Threads that run in vain, by process or log",
+        "Threads that do wasted work, by process or log",
         "Transactions that are aborted and made again, of PyPy-STM or GCC's libitm. The STM "
         "dashboard says which lines collide.",
         units.Short,

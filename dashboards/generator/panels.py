@@ -161,7 +161,7 @@ def listing(  # noqa: PLR0913 - what a table consists of
     for each in columns:
         panel.override_by_name(each.title, _cell(each))
     for label, url in (links or {}).items():
-        link = {"title": "Look closer", "url": url}
+        link = {"title": "Details", "url": url}
         panel.override_by_name(labels[label], [DynamicConfigValue("links", [link])])
     order = common.TableSortByFieldState().display_name(columns[0].title).desc(True)
     return panel.unit(columns[0].unit).show_header(True).sort_by([order])

@@ -25,9 +25,9 @@ VARIABLES = {
 _SERIES = Scope(tuple(VARIABLES))
 _SHOWN = 10
 _NOBODY = "No such process is traced in this time"
-_NO_WAITS = "Nobody waited for the GIL in this time"
+_NO_WAITS = "No thread waited for the GIL in this time"
 _NO_HOLDS = "No window of full mode in this time. Contention mode sees no holds"
-_NO_SLOW_DROPS = "Every holder let go within 10 ms"
+_NO_SLOW_DROPS = "Every holder dropped the GIL within 10 ms"
 
 
 def sections() -> list[Section]:
@@ -36,9 +36,9 @@ def sections() -> list[Section]:
         Section("At this moment", (_figures(),)),
         Section("Waits", _waits()),
         Section("Who keeps whom waiting", _blame()),
-        Section("Convoys, and holders that do not let go", _causes()),
+        Section("Convoys, and holders slow to drop the GIL", _causes()),
         Section("Who has the GIL", _holds()),
-        Section("Letting go, and taking over", _switches()),
+        Section("Releases and switches", _switches()),
         Section("What tracing costs, and misses", (_tracing(),)),
     ]
 
@@ -60,7 +60,7 @@ def _figures() -> Line:
                 steps=KEPT_WAITING,
             ),
             figure(
-                "GIL taken",
+                "GIL held",
                 "Share of the time; of several processes the highest. What is missing to 100 % is "
                 "all that more threads can gain.",
                 units.PercentUnit,
@@ -85,16 +85,16 @@ def _figures() -> Line:
                 empty=_NOBODY,
             ),
             figure(
-                "Longest wait going on",
-                "Seconds mean that something does not let go: `gilscope top` shows both stacks "
-                "while it lasts.",
+                "Longest wait in flight",
+                "Seconds mean that something does not release the GIL: `gilscope top` shows both "
+                "stacks while it lasts.",
                 units.Seconds,
                 _SERIES.gauge(metrics.GIL_LONGEST_WAIT),
                 empty=_NOBODY,
                 steps=LONG_WAIT,
             ),
             figure(
-                "Longest hold going on",
+                "Longest hold in flight",
                 "Seconds: `gilscope top` shows the code. Seen in windows of full mode alone, so "
                 "mostly 0 in auto mode.",
                 units.Seconds,
@@ -116,8 +116,8 @@ def _waits() -> tuple[Line, ...]:
     )
     by_cause = curves(
         "Waits a second, by what came before",
-        "After blocking_call: threads come back from I/O and find the GIL taken. After preemption: "
-        "threads that compute are made to yield to each other.",
+        "After blocking_call: threads come back from I/O and find the GIL held. After preemption: "
+        "threads that compute preempt each other.",
         units.CountsPerSecond,
         [Curve(_SERIES.count(metrics.GIL_WAIT, "after"), "{{after}}")],
         empty=_NO_WAITS,
@@ -128,7 +128,7 @@ def _waits() -> tuple[Line, ...]:
             _SERIES,
             "Waits",
             "A band at 5 ms is the switch interval: waiters queue behind threads that compute. "
-            "Bands above are queues, or holders that do not let go.",
+            "Bands above are queues, or holders that do not drop the GIL.",
             metrics.GIL_WAIT,
             _NO_WAITS,
         ),
@@ -173,15 +173,15 @@ def _causes() -> tuple[Line, ...]:
         empty=_NO_WAITS,
     )
     slow = curves(
-        "Does not let go, by holder",
-        "Share of the time for which somebody asks this place in vain. It is a call into C as a "
-        "rule: release the GIL there, or call it with less at a time.",
+        "Slow to drop the GIL, by holder",
+        "Share of the time for which a drop request to this place is unanswered. As a rule it is "
+        "a call into C: release the GIL there, or call it with less at a time.",
         units.PercentUnit,
         [Curve(_SERIES.rate(metrics.GIL_SLOW_DROP, "holder").top(_SHOWN), "{{holder}}")],
         empty=_NO_SLOW_DROPS,
     )
     requests = curves(
-        "Requests to let go, and forced switches, a second",
+        "Drop requests and forced switches, a second",
         "Threads that compute side by side switch up to 200 times a second. Far more requests than "
         "switches: holders that do not listen.",
         units.CountsPerSecond,
@@ -206,14 +206,14 @@ def _holds() -> tuple[Line, ...]:
         empty=_NO_HOLDS,
     )
     covered = curves(
-        "Share of the time that the GIL is taken, and that windows cover",
+        "Share of the time that the GIL is held, and that windows cover",
         "The lower the windows' line, the fewer holds the figures of this section rest on. A "
         "higher --overhead-budget opens more of them.",
         units.PercentUnit,
         [
             Curve(
                 _SERIES.rate(metrics.GIL_HELD, *PROCESS, how="max", window="all"),
-                "taken, {{process}} {{pid}}",
+                "held, {{process}} {{pid}}",
             ),
             Curve(observed, "windows, {{process}} {{pid}}"),
         ],
@@ -226,7 +226,7 @@ def _holds() -> tuple[Line, ...]:
             _SERIES,
             "Holds",
             "Holds of about 5 ms are threads that compute until they are asked to yield. Longer "
-            "ones are code that does not let go.",
+            "ones are code that does not drop the GIL.",
             metrics.GIL_HOLD,
             _NO_HOLDS,
         ),
@@ -238,16 +238,16 @@ def _switches() -> tuple[Line, ...]:
         durations(
             _SERIES,
             "Drop latency",
-            "From a request to let go until the holder did. Much more than a millisecond is code "
+            "From a drop request until the release. Much more than a millisecond is code "
             "that does not listen, and is named above by its place.",
             metrics.GIL_DROP_LATENCY,
-            "Nobody asked for the GIL in this time",
+            "No drop request in this time",
         ),
         durations(
             _SERIES,
             "Switch latency",
             "From a release to the next thread's acquisition. Much more than tens of microseconds: "
-            "the waiters lack a CPU. Give the process more of them, or look who takes them.",
+            "the waiters lack a CPU. Give the process more of them, or see who uses them.",
             metrics.GIL_SWITCH_LATENCY,
             _NO_HOLDS,
         ),

@@ -53,7 +53,7 @@ def _figures() -> Line:
             ),
             figure(
                 "Aborted",
-                "Share of the transactions that are done in vain and again. What they cost is "
+                "Share of the transactions that are aborted and done again. What they cost is "
                 "beside this, and which lines abort them below.",
                 units.PercentUnit,
                 aborted.per(ended),
@@ -61,7 +61,7 @@ def _figures() -> Line:
                 steps=LOST_WORK,
             ),
             figure(
-                "Threads that run in vain",
+                "Threads that do wasted work",
                 "How many, at any moment. From 1 on, one thread fewer would do the same work.",
                 units.Short,
                 _SERIES.seconds(metrics.STM_ABORT_COST),
@@ -109,7 +109,7 @@ def _pairs() -> Line:
         "one.",
         labels,
         (
-            Column("threads that run in vain", lost, units.Short, KEPT_WAITING),
+            Column("threads that do wasted work", lost, units.Short, KEPT_WAITING),
             Column("threads that stand still", paused, units.Short, KEPT_WAITING),
             Column("conflicts", conflicts, units.CountsPerSecond),
         ),
@@ -120,7 +120,7 @@ def _pairs() -> Line:
 
 def _kinds() -> Line:
     lost = curves(
-        "Threads that run in vain, by kind",
+        "Threads that do wasted work, by kind",
         "What aborts them. An inevitable transaction always wins: keep I/O out of those that "
         "others collide with.",
         units.Short,
@@ -192,7 +192,7 @@ def _pauses() -> Line:
         "WAIT_FREE_SEGMENT: more threads than PyPy-STM has segments, 4 or 8; start fewer.",
         units.Short,
         [Curve(_SERIES.rate(metrics.STM_WAIT, "kind"), "{{kind}}")],
-        empty="Nobody stood still in this time",
+        empty="No thread stood still in this time",
     )
     mean = curves(
         "Mean wait in live processes, by what for",

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Prepares a Debian machine and this checkout for `make demo` and `make test`.
 #
-# Looks at what is there and adds what is missing: packages of the distribution (the only change to
+# Checks what is there and adds what is missing: packages of the distribution (the only change to
 # the system), a virtual environment in .venv, and, where the kernel's own headers are missing, a
 # tree of headers in .cache/headers, and tools for the tests in .cache/tools. A run that finds
 # everything changes nothing. Packages that are named as arguments are installed as well, and for

@@ -1,4 +1,4 @@
-"""A server of quotes whose prices another process computes: docs/convoy.md, mended.
+"""A server of quotes whose prices another process computes: docs/convoy.md, fixed.
 
 Answers each datagram with the newest price, on a port of loopback that it prints.
 """

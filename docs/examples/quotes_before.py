@@ -1,4 +1,4 @@
-"""A server of quotes whose prices a thread beside it computes: docs/convoy.md, not mended.
+"""A server of quotes whose prices a thread beside it computes: docs/convoy.md, not fixed.
 
 Answers each datagram with the newest price, on a port of loopback that it prints.
 """

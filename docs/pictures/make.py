@@ -40,7 +40,7 @@ _PROGRAMS = (
 _PYTHON = "/usr/bin/python3"
 _GILSCOPE = (sys.executable, "-m", "gilscope")
 
-_SHOWN_UNTIL = re.compile("Who did not let go|Time lost, by")
+_SHOWN_UNTIL = re.compile("Slow to drop the GIL|Time lost, by")
 _REPORT_PX, _PAGE_PX = (1000, 1280), (1280, 800)
 _RECORD_LINES, _TOP_LINES = 250, 24
 _RECORD_COLUMNS, _TOP_COLUMNS = 130, 90
@@ -154,7 +154,7 @@ def _record(pid: int, *formats: str) -> pyte.Screen:
 def _in_terminal(
     command: Sequence[str], columns: int, lines: int, *, awaited: str = ""
 ) -> pyte.Screen:
-    """Return what a terminal shows when *command* has ended, or some looks after *awaited*."""
+    """Return what a terminal shows when *command* has ended, or some reads after *awaited*."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     is_view = bool(awaited)

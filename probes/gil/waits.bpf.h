@@ -19,8 +19,8 @@
 // the jump behind it in drop_gil and its inlined copies. The GIL's mutex is held at the first two,
 // so all that they read of the lock is consistent.
 //
-// Not seen: takes that did not have to wait, so no holds; the part of a wait before the probe was
-// attached (counted as LOST_BEGAN_UNSEEN).
+// Not seen: acquires that did not have to wait, so no holds; the part of a wait before the probe
+// was attached (counted as LOST_BEGAN_UNSEEN).
 
 static __always_inline int read_gil(u64 cond, struct gil_state *state)
 {

@@ -55,7 +55,7 @@ class TrueEdge:
     """The true waiting time lies between `lost.ns` less this, and `lost.ns`."""
 
     def agrees_with(self, seen_ns: int, *, rivals: float = 0.0) -> bool:
-        """Whether *seen_ns* is right, of which a share of *rivals* may be put down to others."""
+        """Whether *seen_ns* is right, of which a share of *rivals* may be attributed to others."""
         slack_ns = int(self.lost.ns * _TOLERANCE) + self.lost.count * _ENDS_NS
         least_ns = int(self.lost.ns * (1 - rivals)) - self.uncertain_ns - _STALL_NS - slack_ns
         return least_ns <= seen_ns <= self.lost.ns + slack_ns

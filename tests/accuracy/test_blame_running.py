@@ -32,7 +32,7 @@ The calls of that one end within the microsecond in which they are looked at.
 """
 _KNOWN_OTHERWISE = 0.99
 _IMPOSSIBLE = 0.01
-"""Share that may be put down to stacks that are marked as torn and cannot be, at most."""
+"""Share that may be attributed to stacks that are marked as torn and cannot be, at most."""
 _MOST = 0.9
 
 _FIRST_WITH_OWN_GILS = (3, 12)

@@ -104,7 +104,7 @@ def test_both_ends_of_a_wait_are_explained() -> None:
         "Who kept whom waiting",
         "Both ends are known for",
         "held by",
-        "Who did not let go when asked",
+        "Slow to drop the GIL",
     )
 
     assert set() == {word for word in words if f"\n{word}" not in report}

@@ -1,4 +1,4 @@
-"""The runbooks: what they tell to ask and to type exists, and each ends with what mends it."""
+"""The runbooks: what they tell to ask and to type exists, and each ends with what fixes it."""
 
 import re
 import shlex
@@ -32,15 +32,15 @@ def _expressions(page: Path) -> list[str]:
 
 
 @_each_runbook
-def test_it_begins_with_the_graph_and_ends_mended(page: Path) -> None:
+def test_it_begins_with_the_graph_and_ends_fixed(page: Path) -> None:
     """
     The first part is the graph, one shows what to change, and the last ones say how to see it.
     """
     headings = re.findall(r"(?m)^## (.*)$", page.read_text())
 
     assert "The graph" == headings[0]
-    assert headings.index("Mend it") < headings.index("Is it mended?")
-    assert list(code_blocks(section(page.read_text(), "## Mend it"), "diff"))
+    assert headings.index("Fix it") < headings.index("Is it fixed?")
+    assert list(code_blocks(section(page.read_text(), "## Fix it"), "diff"))
 
 
 @_each_runbook

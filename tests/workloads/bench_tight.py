@@ -1,8 +1,8 @@
-"""The worst case for probes: one thread that does nothing but let go of the GIL and take it back.
+"""The worst case for probes: one thread that does nothing but release and acquire the GIL.
 
-Known answer: each unit is one uncontended release and take, by os.read of one byte from /dev/zero
-(with --c by PyEval_SaveThread and PyEval_RestoreThread alone). No waits. The CPU time of a round
-divided by its units is the cost of one cycle. Each line on stdin runs one round.
+Known answer: each unit is one uncontended release and acquire, by os.read of one byte from
+/dev/zero (with --c by PyEval_SaveThread and PyEval_RestoreThread alone). No waits. The CPU time of
+a round divided by its units is the cost of one cycle. Each line on stdin runs one round.
 """
 
 from __future__ import annotations

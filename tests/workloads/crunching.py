@@ -1,4 +1,4 @@
-"""Pure Python threads that are made to yield, and that know when: their clock jumps.
+"""Pure Python threads that are preempted, and that know when: their clock jumps.
 
 A thread that only reads the clock sees a jump whenever it was off the CPU. If the kernel counts a
 voluntary switch for it across the jump, the thread slept, and the only thing it can sleep on is

@@ -13,7 +13,7 @@ and sees its clock jump. The main thread does not wait between the ready line an
 Each answer is certain up to `uncertain_ns`, the time in which the thread was ready and had no CPU
 in waits that the scheduler interrupted. Real-time priority makes that next to nothing, and is the
 default where it is permitted and no other workload has it (--policy auto); the result says
-`policy`. Under the ordinary policy on a busy machine, a thread that is made to yield often loses
+`policy`. Under the ordinary policy on a busy machine, a thread that is preempted often loses
 its CPU to the GIL's next owner before it sleeps: part of its wait, without an event at its start.
 
 Each wait also has some 20 µs at its ends in which the thread wakes up another, in the calls that

@@ -19,7 +19,7 @@ MATCHES_AT_ONCE: Final = 1024
 """Matches of a search that are counted together, because counting takes time as well."""
 
 Spend = Callable[[int], None]
-"""Told, as a search goes on, of so many further matches; raises what ends the search."""
+"""Told, as a search continues, of so many further matches; raises what ends the search."""
 
 Search = Callable[[memoryview, int, Spend], Iterator[tuple[int, int]]]
 """Yields where instructions of one kind seem to be in code, and what each refers to: both from the

@@ -77,7 +77,7 @@ class Loaded:
 
 
 class Loading:
-    """A compilation that goes on in a child process while the caller does something else.
+    """A compilation that runs in a child process while the caller does something else.
 
     There is none where the programs are remembered.
     """

@@ -1,7 +1,7 @@
 """One entry of a BPF map, read or written with as little work as that takes.
 
 `bpf.syscalls` makes its buffers for each call and packs or unpacks the whole value. Here
-everything is prepared before, so that a look or a change is one number and one system call.
+everything is prepared before, so that a read or a change is one number and one system call.
 """
 
 import ctypes

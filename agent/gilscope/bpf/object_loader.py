@@ -74,7 +74,7 @@ def _load(compiled: Compiled, kinds: Mapping[str, str]) -> tuple[dict[str, int],
             undo.callback(os.close, maps[-1])
         places = dict(enumerate(maps))
         instructions = {name: renumbered(compiled.programs[name], places) for name in kinds}
-        # The kernel's look at all that a program may do takes most of the time of a start.
+        # The kernel's check of all that a program may do takes most of the time of a start.
         with ThreadPoolExecutor(_LOADING_AT_ONCE) as pool:
             loading = {
                 name: pool.submit(

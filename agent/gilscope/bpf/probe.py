@@ -1,4 +1,4 @@
-"""Loaded programs in the processes that they look at, whatever it is that they count there."""
+"""Loaded programs in the processes that they observe, whatever it is that they count there."""
 
 import os
 from collections import defaultdict

@@ -111,7 +111,7 @@ def map_next_key(fd: int, key: bytes | None, key_size: int) -> bytes | None:
 def map_lookup_batch(
     fd: int, key_size: int, value_size: int, cursor: bytes | None, count: int
 ) -> tuple[bytes, bytes, bytes | None]:
-    """Return up to *count* keys and values, packed, and the cursor to go on from (None: the end).
+    """Return up to *count* keys and values, packed, and the cursor to continue at (None: the end).
 
     Needs Linux 5.6. Raises OSError: EINVAL on an older kernel, ENOSPC where *count* is smaller
     than what one hash bucket holds.

@@ -11,19 +11,19 @@ never off. A window that has used up what it was given is ended by the probes th
 `probes/gil/holds.bpf.h`: whoever looked from outside would be late. Where 20 s do not bring in the
 price of one short window, they become up to 2 minutes.
 
-**Why windows tell the truth.** When the next window may open is drawn by lot and by the clock
+**Why windows tell the truth.** When the next window may open is drawn at random and by the clock
 alone: half to one and a half times the mean pause, so that whatever repeats itself in the process
-is met at every phase, whatever its period. At that moment the bucket, which knows sums over
+is hit at every phase, whatever its period. At that moment the bucket, which knows sums over
 seconds only, decides whether it can pay. If not, the lot is drawn again; to open as soon as there
 is enough would prefer the moments at which the process works. How long a window lasts is set when
 it opens, from what windows have cost before, with a lot of its own.
 
-Three decisions do look at what a window sees. One that uses up its allowance ends early, and more
+Three decisions do depend on what a window sees. One that uses up its allowance ends early, and more
 of those do that meet busy times, which are then seen for too short a time. (Events that come at
 random keep their rate under any rule for stopping; those that come in bursts do not.) So the
 allowance is well above what a window is expected to cost, and ends few but the first one that
-meets a process turned busy. A window that was found to be cheap goes on, which prefers quiet
-times, but only after several cheap ones in a row. One that goes on and turns dear gets an end
+meets a process turned busy. A window that was found to be cheap continues, which prefers quiet
+times, but only after several cheap ones in a row. One that continues and turns costly gets an end
 that lies as far off as the bucket reaches.
 
 All that does no harm to what changes within a second or two. Of busy and quiet times that take
@@ -53,7 +53,7 @@ contention probes cost more than the budget. Later, what a bucket has got before
 be spent."""
 _JITTER: Final = (0.5, 1.5)
 """The pause by its mean. As wide as the mean, it makes all phases of such a period equally likely
-in one step; shorter periods are met evenly anyway, longer ones after some steps."""
+in one step; shorter periods are hit evenly anyway, longer ones after some steps."""
 _LONGEST_NS: Final = STRETCH_NS // 2
 """The longest one with an end: longer ones would be paid with what is too old to be spent."""
 _PART_SPENT: Final = (0.4, 0.7)
@@ -68,13 +68,13 @@ _FIRST_NS: Final = 20 * _MS
 worst would take a quarter of a minute and more, and the worst is rare."""
 
 _LEARN_NS: Final = 2 * _S
-"""So long a part of a window has to be to change its price, if it has not ended before."""
+"""How long a part of a window has to be to change its price, if it has not ended before."""
 _LOOK_NS: Final = (_S // 4, 2 * _S)
-"""A window that goes on is looked at so often: sooner where it uses its allowance faster."""
+"""How often a window that continues is checked: sooner where it uses its allowance faster."""
 _JUDGED_AFTER_NS: Final = 60 * _S
-"""So long the contention probes have to be above the budget before that is said, or below it."""
+"""How long the contention probes must be above the budget before that is said, or below it."""
 _PART_USED: Final = 0.25
-"""Of the allowance, that may be expected to be used until the next look."""
+"""Of the allowance, that may be expected to be used until the next check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class Governor:
             need_ns = max(need_ns, _LEAST_ALLOWANCE_NS) + self._reserve_ns(bucket)
             window = _Window(usage, self._end_ns(usage, bucket, self._least_ns))
         else:
-            need_ns = 0.0  # not even that is there if the contention probes alone are too dear
+            need_ns = 0.0  # not even that is there if the contention probes alone cost too much
             window = _Window(usage, usage.at_ns + _FIRST_NS, credit_ns=_FIRST_NS)
         bucket.save_for(need_ns)
         if bucket.held_ns < need_ns:

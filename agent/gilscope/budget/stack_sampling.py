@@ -18,13 +18,13 @@ _S: Final = 1_000_000_000
 
 _FIRST_LOOK_NS: Final = _S
 _LOOK_NS: Final = 4 * _S
-"""So long the cost of stacks is added up before the share is drawn from it."""
+"""How long the cost of stacks is added up before the share is set from it."""
 _PART: Final = 0.5
 """Of what the traps leave of the budget."""
 _LEAST_PART: Final = 0.1
 """Of the budget."""
 _RISE: Final = 1.5
-"""Most that the share rises by from one look to the next."""
+"""Most that the share rises by from one check to the next."""
 _LEAST_SHARE: Final = 0.001
 """From less it would take minutes to rise again."""
 

@@ -17,7 +17,7 @@ class TrapCosts:
     contention_ns: float
     """On the contended path: the mean of the wait's begin and its return."""
     inside_hold_ns: int
-    """So long an empty hold seems to last: the part of the traps that a hold's duration has in it.
+    """How long an empty hold seems to last: the part of the traps that a hold's duration has in it.
 
     It is that of emulated calls.
     """

@@ -14,7 +14,7 @@ LEAST_NS: Final = (20 * _MS, 60 * _MS)
 one would pay for little else."""
 
 CLOSING_NS: Final = 50 * _MS
-"""So long traps may go on after the end of a window."""
+"""How long traps may continue after the end of a window."""
 
 _FALL: Final = 6
 """One part in so many of what a price was too high by is taken off it by each window."""

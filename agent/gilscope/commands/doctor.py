@@ -1,4 +1,4 @@
-"""``gilscope doctor``: says what works here, what is missing, and what mends it."""
+"""``gilscope doctor``: says what works here, what is missing, and what fixes it."""
 
 import argparse
 import sys
@@ -12,7 +12,7 @@ from gilscope.text.printable import printable
 
 __all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
 
-SUMMARY = "say what works on this machine, what is missing, and the command that mends it"
+SUMMARY = "say what works on this machine, what is missing, and the command that fixes it"
 
 EXAMPLES = """\
 examples:
@@ -30,7 +30,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "--pid",
         type=pid_number,
         metavar="PID",
-        help="also look at process PID; nothing is attached",
+        help="also check process PID; nothing is attached",
     )
     parser.add_argument(
         "--all", action="store_true", help="also list every Python on this host, a line each"

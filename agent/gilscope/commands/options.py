@@ -21,7 +21,7 @@ __all__ = [
 
 _WORDS = {
     Mode.AUTO: "auto observes holds too, in windows that the overhead budget allows",
-    Mode.CONTENTION: "contention observes waits, and costs nothing while nobody waits",
+    Mode.CONTENTION: "contention observes waits, and costs nothing while no thread waits",
     Mode.FULL: "full observes every hold, at about a microsecond each",
 }
 
@@ -53,7 +53,7 @@ def add_stacks_option(parser: argparse.ArgumentParser) -> None:
         "--no-stacks",
         dest="stacks",
         action="store_false",
-        help="do not read stacks: waits cost less, but it is not told who kept whom waiting",
+        help="do not read stacks: waits cost less, but who kept whom waiting is not reported",
     )
 
 

@@ -66,9 +66,9 @@ examples:
 _TICK_S = 0.05
 _SECONDS = seconds_between(0.001, 1e9)
 _REPORT_S = 10.0
-"""So long the report may take that a signal has asked for."""
+"""Timeout for the report that a signal has asked for."""
 _COMMAND_S = 10.0
-"""So long the command may take to end after a signal that may not have reached it."""
+"""Timeout for the end of the command after a signal that may not have reached it."""
 _UNEXPECTED = 1
 _USAGE = 2
 _COMMAND_NOT_EXECUTABLE = 126

@@ -60,10 +60,10 @@ _HELD_ERROR = 0.018
 """A bit less than two points, which the rate of a minute is to be right to."""
 _FIRST_WAIT_S = 0.05
 _FIRST_SEARCH_S = 10.0
-"""So long it is waited for the processes that are there at the start."""
+"""Timeout for the processes that are there at the start."""
 _PATIENCE_S = 0.5
 _CLOSING_S = 10.0
-"""So long it may take to take probes out, after everything else has ended in time."""
+"""Timeout for removing the probes, after everything else has ended in time."""
 _MOST_PAIRS = 1_000_000
 
 

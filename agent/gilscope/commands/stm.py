@@ -49,7 +49,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "--maxcount",
         type=_count,
         metavar="MAXCOUNT",
-        help="show so many conflicts of each log "
+        help="show at most this many conflicts of each log "
         f"(default: {stm_log_text.MOST_ENTRIES}; with --compat as many as the original)",
     )
     report.add_argument("--format", choices=_FORMATS, default="text", help="form of the report")
@@ -87,7 +87,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         help="look for source files below DIR too; may be given several times",
     )
     report.set_defaults(run_subcommand=_report)
-    add_follow(subcommands.add_parser("follow", help="say again and again what logs gain"))
+    add_follow(subcommands.add_parser("follow", help="report every few seconds what logs gain"))
 
 
 def _count(text: str) -> int:

@@ -1,4 +1,4 @@
-"""``gilscope stm follow``: says again and again what has come to logs that grow."""
+"""``gilscope stm follow``: reports every few seconds what has come to logs that grow."""
 
 import argparse
 import signal
@@ -56,7 +56,8 @@ def add_follow(parser: argparse.ArgumentParser) -> None:
         type=_number,
         default=interval_text.MOST_PLACES,
         metavar="K",
-        help=f"show so many places of each log in a summary (default: {interval_text.MOST_PLACES})",
+        help="show at most this many places of each log in a summary "
+        f"(default: {interval_text.MOST_PLACES})",
     )
     parser.add_argument(
         "--format",

@@ -53,7 +53,7 @@ examples:
 
 _TICK_S = 0.25
 _CLOSING_S = 10.0
-"""So long it may take to take probes out, after the view has ended in time."""
+"""Timeout for removing the probes, after the view has ended in time."""
 _LEAST_INTERVAL_S, _MOST_INTERVAL_S = 0.1, 3600.0
 _PLAIN_SCREEN = b"\x1b[?2004l\x1b[?7h\x1b[?1004l\x1b[?1049l\x1b[?25h"
 """Pasting, wrapping, focus, screen and cursor as they are outside of the view."""
@@ -70,7 +70,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         type=seconds_between(_LEAST_INTERVAL_S, _MOST_INTERVAL_S),
         default="1",
         metavar="SECONDS",
-        help="time between two looks, at least 0.1 (default: 1)",
+        help="time between two snapshots, at least 0.1 (default: 1)",
     )
     add_mode_option(parser, Mode.CONTENTION, Mode.FULL, Mode.AUTO)
     add_method_option(parser)

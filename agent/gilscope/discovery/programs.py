@@ -11,7 +11,7 @@ __all__ = ["PYTHON_NAMES", "Programs"]
 PYTHON_NAMES = (b"python", b"pypy")
 
 _LIBRARY_NAMES = {Library.RPYTHON: PYTHON_NAMES, Library.LIBITM: (b"libitm",)}
-"""What makes a program worth another look that has nothing of the kind in its own file."""
+"""What makes a program worth another check that has nothing of the kind in its own file."""
 
 
 _Program = tuple[int, int, int]

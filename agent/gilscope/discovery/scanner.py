@@ -31,13 +31,13 @@ _UNWANTED_RETRIES_S = (0.5, 3.0)
 notice."""
 
 _SCAN_S = 0.4
-"""So often, at most, all processes are looked at because something has started: what forks, and
+"""How often, at most, all processes are checked because something has started: what forks, and
 executes nothing, gives no notice."""
 _SWEEP_S = 2.0
-"""So often they are looked at in any case, for what has ended."""
+"""How often they are checked in any case, for what has ended."""
 
 _RESCAN_S = 60.0
-"""So often also old processes are looked at again: a program may embed Python late in its life."""
+"""How often old processes are checked again: a program may embed Python late in its life."""
 
 _UNASKED = frozenset({Library.RPYTHON})
 """Whose transactions are traced wherever they are found. Any program may use libitm: those are none

@@ -91,12 +91,12 @@ def judge_reading(pid: int, standing: Standing, machine: Machine) -> Check:
     if not standing.denial:
         return Check("memory", Status.OK, f"/proc/{pid}/mem can be read")
     reason, remedy = why_denied(standing, machine)
-    found = f"/proc/{pid} may not be looked into ({standing.denial}): {reason}"
+    found = f"/proc/{pid} may not be inspected ({standing.denial}): {reason}"
     return Check("memory", Status.MISSING, found, remedy, NotPermitted.exit_code)
 
 
 def why_denied(standing: Standing, machine: Machine) -> tuple[str, str]:
-    """Return why the memory of a process may not be read, and what mends it."""
+    """Return why the memory of a process may not be read, and what fixes it."""
     missing = _missing(standing, machine)
     if missing:
         whose = (
@@ -141,7 +141,7 @@ def _missing(standing: Standing, machine: Machine) -> list[str]:
 def _namespaces(standing: Standing) -> Check:
     others = standing.other_namespaces
     if others is None:
-        return Check("namespaces", Status.UNKNOWN, "may not be looked at: see memory")
+        return Check("namespaces", Status.UNKNOWN, "may not be read: see memory")
     if not others:
         return Check("namespaces", Status.OK, "the agent's own")
     found = f"own {', '.join(others)} namespace{'s' * (len(others) > 1)}"

@@ -16,7 +16,7 @@ __all__ = ["explained", "explained_denial", "require_processes"]
 
 
 def explained(error: GilscopeError, pids: Sequence[int]) -> GilscopeError:
-    """Return *error* with its true cause and what mends that, itself where they are not known.
+    """Return *error* with its true cause and what fixes that, itself where they are not known.
 
     *pids* are the processes that the user has named. A child process tries what was refused, so
     that one may take some milliseconds; nothing is compiled.
@@ -33,7 +33,7 @@ def explained(error: GilscopeError, pids: Sequence[int]) -> GilscopeError:
 
 
 def explained_denial(error: NotPermitted, pid: int) -> NotPermitted:
-    """Return *error* with the reason why *pid* may not be looked into, itself for another reason.
+    """Return *error* with the reason why *pid* may not be inspected, itself for another reason.
 
     Nothing is tried, so a service may ask at any time.
     """
@@ -44,7 +44,7 @@ def explained_denial(error: NotPermitted, pid: int) -> NotPermitted:
 
 
 def require_processes(*, named: bool) -> None:
-    """Return where there are, or may come to be, processes that can be looked into.
+    """Return where there are, or may come to be, processes that can be inspected.
 
     *named*: the user has named them, so only those matter. Raises NoProcesses, NotPermitted or
     KernelOrBccMissing.
@@ -99,7 +99,7 @@ def _require_readable(machine: Machine) -> None:
         if not standing.denial:
             return
         reason, remedy = why_denied(standing, machine)
-        found = f"no other process may be looked into, process {pid} for one: {reason}"
+        found = f"no other process may be inspected, process {pid} for one: {reason}"
         refusal = refusal or NotPermitted(found, remedy=remedy)
     if refusal is not None:
         raise refusal

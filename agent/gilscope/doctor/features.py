@@ -30,7 +30,7 @@ _NS_PER_US = 1_000
 
 
 def judge_features(machine: Machine, attempts: Mapping[Attempt, int]) -> tuple[Check, ...]:
-    """Return a check for each feature: `WARNING` where it works in a dearer or poorer way."""
+    """Return a check for each feature: `WARNING` where it works in a costlier or poorer way."""
     return (
         *_modes(machine, has_ring=_has_ring(machine, attempts)),
         _probes(machine),
@@ -46,7 +46,7 @@ def judge_trap_cost(cost: TrapCost | None) -> Check:
     if cost is None:
         return Check(name, Status.UNKNOWN, "not measured: see probes")
     words = (
-        f"{_us(cost.full_ns)} where the GIL is taken or let go, "
+        f"{_us(cost.full_ns)} where the GIL is acquired or released, "
         f"{_us(cost.contention_ns)} at a wait, "
         f"{_us(cost.stepped_ns)} where it has to be single-stepped"
     )
@@ -95,7 +95,7 @@ def _reading(machine: Machine) -> Check:
     if machine.version >= _BATCHES_SINCE:
         return Check("reading", Status.OK, "tables in batches of entries")
     why = _because(machine, "look-ups in batches", _BATCHES_SINCE)
-    return Check("reading", Status.WARNING, f"tables entry by entry, which is dearer, {why}")
+    return Check("reading", Status.WARNING, f"tables entry by entry, which is costlier, {why}")
 
 
 def _missed_runs(machine: Machine) -> Check:

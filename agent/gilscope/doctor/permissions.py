@@ -42,7 +42,7 @@ def judge_rights(
 ) -> tuple[Check, ...]:
     """Return what the agent may and may not do, and why.
 
-    *target_is_readable*: the process that doctor was asked about can be looked into, so that
+    *target_is_readable*: the process that doctor was asked about can be inspected, so that
     CAP_SYS_PTRACE is not needed for it.
     """
     return (
@@ -63,7 +63,7 @@ def _capabilities(machine: Machine, missing: tuple[str, ...], *, target_is_reada
         return Check(name, Status.OK, f"enough: {', '.join(used)}")
     remedy = remedies.grant(missing, machine)
     if missing == (Capability.CAP_SYS_PTRACE.name,):
-        limit = "only processes of this user with no more capabilities can be looked into"
+        limit = "only processes of this user with no more capabilities can be inspected"
         if target_is_readable:
             found = f"CAP_SYS_PTRACE is missing: {limit}, as the one asked about can"
             return Check(name, Status.WARNING, found, remedy)

@@ -1,4 +1,4 @@
-"""Looks at one process from all sides, without touching it."""
+"""Examines one process from all sides, without touching it."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -18,9 +18,9 @@ __all__ = ["list_pythons"]
 
 
 def list_pythons(cache_folder: Path, machine: Machine) -> tuple[tuple[PythonLine, ...], int]:
-    """Return a line for each Python but the agent, and how many others could not be looked into.
+    """Return a line for each Python but the agent, and how many others could not be inspected.
 
-    A process that may not be looked into has a line where its command line speaks of Python.
+    A process that may not be inspected has a line where its command line speaks of Python.
     """
     cache = SiteCache(cache_folder)
     lines: list[PythonLine] = []

@@ -1,4 +1,4 @@
-"""The commands and settings that mend what is missing, for the place where the agent runs."""
+"""The commands and settings that fix what is missing, for the place where the agent runs."""
 
 from collections.abc import Sequence
 

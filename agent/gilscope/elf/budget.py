@@ -7,7 +7,7 @@ from gilscope.elf.structs import ElfError
 __all__ = ["MOST_KEPT_BYTES", "MOST_STEPS", "ElfBudget"]
 
 MOST_STEPS: Final = 5_000_000
-"""Steps for one file: entries of tables, symbols, matches and instructions that are looked at.
+"""Steps for one file: entries of tables, symbols, matches and instructions that are read.
 
 A step takes up to a microsecond. A CPython of 9 MB, with everything in it, needs 850,000.
 """

@@ -1,6 +1,6 @@
 """Tells whether an address is the start of an instruction, by decoding its function up to it.
 
-A breakpoint inside an instruction changes the instruction, and the program goes on with another
+A breakpoint inside an instruction changes the instruction, and the program continues with another
 constant or another address: only the start of an instruction may be probed.
 """
 
@@ -50,7 +50,7 @@ class InstructionStarts:
             return Place.OUTSIDE
         if function.end - function.start > _LARGEST_FUNCTION:
             return Place.UNKNOWN
-        # Decoding goes on from the last start that was asked for.
+        # Decoding continues from the last start that was asked for.
         known = self._known.get(function)
         if known is None:
             self._image.budget.spend(1, _FUNCTION_BYTES)

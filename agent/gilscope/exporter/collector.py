@@ -60,8 +60,8 @@ class AgentCollector:
         try:
             with self._sites.turn:
                 families = tuple(stm_families(self._logs(), self._sites, began_ns))
-        except Exception:  # noqa: BLE001 - whatever fails, the scrape goes on without it
-            _log.exception("this scrape could not look at the STM logs")
+        except Exception:  # noqa: BLE001 - whatever fails, the scrape continues without it
+            _log.exception("this scrape could not read the STM logs")
             success = 0
         try:
             with self._book.turn:
@@ -85,7 +85,7 @@ class AgentCollector:
         try:
             return tuple(agent_families(self._source.agent_state()))
         except Exception:  # noqa: BLE001 - likewise
-            _log.exception("this scrape could not look at the agent itself")
+            _log.exception("this scrape could not measure the agent itself")
             return ()
 
 

@@ -1,4 +1,4 @@
-"""The families of one recording, and its OpenMetrics text with the times of all looks at it.
+"""The families of one recording, and its OpenMetrics text with the times of all its snapshots.
 
 A recording is over when it is written down, so nobody scrapes it: the text has to say itself when
 each figure was true, and of which job and instance it is.
@@ -69,7 +69,7 @@ def _limits_ms(recording: Recording) -> tuple[int, int]:
 
 
 def _times_ms(recording: Recording) -> Mapping[int, GilObservation]:
-    """Return the looks between the beginning and the end, by their times."""
+    """Return the snapshots between the beginning and the end, by their times."""
     if recording.observation.invalid:
         return {}
     began_ms, ended_ms = _limits_ms(recording)

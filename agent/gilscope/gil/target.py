@@ -50,7 +50,7 @@ class Target:
     """Libc method: why the sites could not be used."""
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         self.file.close()
         self.build.file.close()
 

@@ -36,7 +36,7 @@ class AgentState:
     """How long it has been there."""
     cpu_ns: int
     sampling_cpu_ns: int
-    """Part of `cpu_ns`: looking at locks between windows."""
+    """Part of `cpu_ns`: sampling locks between windows."""
     resident_bytes: int
     private_bytes: int
     traps: int

@@ -30,14 +30,14 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at."""
+    """One thing that was checked."""
 
     name: str
     status: Status
     found: str
     """The fact, in words."""
     remedy: str = ""
-    """The command or the setting that mends it."""
+    """The command or the setting that fixes it."""
     exit_code: int = 0
     """Where it is missing: the code of `gilscope.errors` that the other commands would end with."""
 
@@ -58,7 +58,7 @@ class TrapCost:
 
 @dataclass(frozen=True, slots=True)
 class ProcessDiagnosis:
-    """One process, looked at from all sides. What is None could not be found out."""
+    """One process, examined from all sides. What is None could not be found out."""
 
     pid: int
     name: str
@@ -100,7 +100,7 @@ class Diagnosis:
     process: ProcessDiagnosis | None = None
     processes: tuple[PythonLine, ...] | None = None
     unreadable: int = 0
-    """With *processes*: how many others could not be looked into, so may be Pythons or not."""
+    """With *processes*: how many others could not be inspected, so may be Pythons or not."""
     features: tuple[Check, ...] = ()
     """What works here in which way; none of it decides about the exit code."""
     trap_cost: TrapCost | None = None

@@ -88,10 +88,10 @@ class ThreadTotals:
     role: str | None
     """None: alive, and too young to be asked."""
     lost: Mapping[Kind, Tally]
-    """Times include a wait that is still going on, numbers do not."""
+    """Times include a wait in flight, numbers do not."""
     drop_requests: int
     waiting_ns: int = 0
-    """How long the wait that is going on has lasted; 0: none is."""
+    """How long the wait in flight has lasted; 0: none is."""
     held: Tally | None = None
     """Time inside windows that it held a GIL, a hold in flight included, and the number of holds
     that began in one and have ended; None: the mode does not see holds."""
@@ -114,7 +114,7 @@ class ThreadTotals:
 
     @property
     def forced_switches(self) -> int:
-        """How often the thread was made to yield."""
+        """How often the thread was preempted."""
         return self.lost[Kind.PREEMPTION].count
 
 

@@ -17,7 +17,7 @@ class Observation:
 
     @property
     def process(self) -> Process | StmProcess:
-        """Who it is."""
+        """What it is called, and how it is traced."""
         seen = self.gil or self.transactions
         assert seen is not None  # noqa: S101 - see above
         return seen.process

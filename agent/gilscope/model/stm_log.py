@@ -93,7 +93,7 @@ class Gap:
 
     offset: int
     nul_bytes: int
-    """So many at its beginning are NUL."""
+    """How many bytes at its beginning are NUL."""
     size: int
     """Bytes; 0 where only the clock tells that the log of another process begins."""
 

@@ -10,7 +10,7 @@ __all__ = ["IN_WORDS", "SiteNames", "role_of"]
 
 IN_WORDS = {
     StackState.CUT: "deeper than what is noted",
-    StackState.TORN: "in calls that ended while they were looked at",
+    StackState.TORN: "stack changed while being read",
     StackState.NO_PYTHON: "no Python code",
     StackState.UNKNOWN: "unknown",
 }

@@ -21,7 +21,7 @@ def readable(pid: int) -> Iterator[None]:
         yield
     except PermissionError as error:
         raise NotPermitted(
-            f"not permitted to look into process {pid} ({error.strerror})",
+            f"not permitted to inspect process {pid} ({error.strerror})",
             remedy="Run as root, or grant CAP_SYS_PTRACE, and for a process of another user "
             f"CAP_DAC_READ_SEARCH as well. `gilscope doctor -p {pid}` tells which is missing.",
         ) from error
@@ -31,7 +31,7 @@ def readable(pid: int) -> Iterator[None]:
         if error.errno not in _CHANGING:
             raise
         raise NotPython(
-            f"process {pid} changed while gilscope looked at it ({error})",
+            f"process {pid} changed while gilscope inspected it ({error})",
             remedy="It may be replacing its program: try again.",
         ) from error
 
@@ -55,10 +55,10 @@ def while_alive(pid: int) -> Iterator[None]:
         raise
     except (OSError, GilscopeError) as error:
         if procfs.is_ending(pid):
-            raise NotPython(f"process {pid} ended while gilscope looked at it") from error
+            raise NotPython(f"process {pid} ended while gilscope inspected it") from error
         if isinstance(error, GilscopeError) or error.errno not in _CHANGING:
             raise
         raise NotPython(
-            f"process {pid} changed while gilscope looked at it ({error})",
+            f"process {pid} changed while gilscope inspected it ({error})",
             remedy="It may be replacing its program: try again.",
         ) from error

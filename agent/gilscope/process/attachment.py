@@ -42,6 +42,6 @@ class Attachment:
         return self.memory.is_there
 
     def close(self) -> None:
-        """Let go of the process."""
+        """Close what stands for the process."""
         self.memory.close()
         os.close(self.pidfd)

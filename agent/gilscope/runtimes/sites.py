@@ -34,7 +34,7 @@ class PausePoint:
 class CallerRule:
     """How to step from a program counter inside the GIL code to the caller's.
 
-    The probe uses these to tell a thread that was made to yield by the evaluation loop from one
+    The probe uses these to tell a thread that was preempted by the evaluation loop from one
     that came back from a blocking call. Offsets are those of the .eh_frame table.
     """
 
@@ -62,15 +62,15 @@ class Sites:
     waits: tuple[PausePoint, ...]
     """Timed waits on ``gil->cond`` inside take_gil: a contended take, or the next tick of one."""
     yields: tuple[PausePoint, ...]
-    """Waits on ``gil->switch_cond`` inside drop_gil: a thread that was made to yield sleeps."""
+    """Waits on ``gil->switch_cond`` inside drop_gil: a thread that was preempted sleeps."""
     acquires: tuple[Site, ...]
-    """Calls that signal ``gil->switch_cond`` inside take_gil: the GIL was taken."""
+    """Calls that signal ``gil->switch_cond`` inside take_gil: the GIL was acquired."""
     releases: tuple[Site, ...]
     """Calls that may signal ``gil->cond``: the GIL was dropped, if the argument is a GIL's."""
     forced_drops: tuple[Site, ...]
     """Calls by which the evaluation loop gives the GIL away because it was asked to."""
     forced_takes: tuple[Site, ...]
-    """Where it goes on with the GIL, on an instruction that is cheap to probe if there is one."""
+    """Where it continues with the GIL, on an instruction that is cheap to probe if there is one."""
     callers: tuple[CallerRule, ...]
     """Empty where the evaluation loop's yield could not be identified."""
     checks: tuple[str, ...] = field(default=())

@@ -236,7 +236,7 @@ class BlockingSeries:
 
 
 def series_over_time(seen: Sequence[GilObservation]) -> tuple[BlameSeries, ...]:
-    """Return what to export at each look at a process that was recorded, the last one included."""
+    """Return what to export for each snapshot of a recorded process, the last one included."""
     account = BlockingAccount(seen[-1], DEFAULT_PAIRS)
     sums = []
     for each in seen:

@@ -56,7 +56,7 @@ class _Loss:
 class Ledger:
     """Sums by name of a list of losses that is read again and again.
 
-    A loss that has not changed costs one look-up.
+    A loss that has not changed costs one lookup.
     """
 
     def __init__(self, kinds: Iterable[Labels]) -> None:

@@ -13,7 +13,7 @@ __all__ = ["MOST_ROLES", "RoleAccount", "RoleFigures", "roles_over_time"]
 MOST_ROLES: Final = 64
 """That have series of their own in each process; all others share one."""
 _AT_ONCE: Final = MOST_ROLES // 2
-"""So many have them as soon as they are met, the rest of the places is for those that cost most."""
+"""This many have them as soon as they occur, the rest of the places is for those that cost most."""
 _MOST_IDLE: Final = 4 * MOST_ROLES
 """Roles that no thread has any more, and that are not exported: further ones are forgotten."""
 
@@ -59,7 +59,7 @@ class RoleAccount:
 
 
 def roles_over_time(seen: Sequence[Iterable[ThreadTotals]]) -> list[tuple[RoleFigures, ...]]:
-    """Return the figures at each of the looks in *seen*, of a process nobody has seen before."""
+    """Return the figures at each of the snapshots in *seen*, of a process that is new."""
     totals = Ledger(())
     times = []
     for threads in seen:

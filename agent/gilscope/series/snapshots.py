@@ -1,4 +1,4 @@
-"""Observes a process at even intervals, few enough to be kept however long it is recorded.
+"""Samples a process at an even interval, which doubles when there are too many samples.
 
 Not `sliding_totals`: nothing is forgotten for its age, every second snapshot goes when there are
 too many. And a snapshot is a whole observation, which a report shows, not some sums.
@@ -11,7 +11,7 @@ __all__ = ["SnapshotSeries"]
 
 
 class SnapshotSeries:
-    """Snapshots, a second apart at first, and twice as far whenever there are too many."""
+    """Snapshots a second apart at first, and twice as far apart whenever there are too many."""
 
     def __init__(self, began_ns: int, most: int = 120) -> None:
         """Begin at *began_ns*, and keep at most *most* snapshots."""

@@ -59,7 +59,7 @@ class TopSeries:
     def __init__(self, totals: Ledger, limit: int, width: int, *, at_once: int = 0) -> None:
         """Give at most *limit* places of *totals*, which have *width* names, their own series.
 
-        The first *at_once* of them have these as soon as they are met, with all that they have
+        The first *at_once* of them have these as soon as they occur, with all that they have
         lost, and however little that is.
         """
         self._totals = totals
@@ -107,7 +107,7 @@ class TopSeries:
         """Give slots to places that have never been part of a shared series."""
         left = self._at_once - len(self._first)
         if left > 0:
-            # Until these are given away, whatever has none has only just been met.
+            # Until these are given away, whatever has none has only just occurred.
             fresh = [place for place in places if place not in self._first]
             fresh.sort(key=lambda place: -place.ns)
             self._first.update(fresh[:left])
@@ -140,7 +140,7 @@ class TopSeries:
             if kind not in self._shared:
                 self._shared[kind] = _Series((*self._others, *kind))
         everything = (*self._shared.values(), *self._own.values())
-        # Both mappings have the kinds in the order in which they were met.
+        # Both mappings have the kinds in the order in which they occurred.
         times = advanced([each.shown_ns for each in everything], [*left_ns.values(), *own_ns])
         numbers = advanced([each.shown for each in everything], [*left.values(), *own])
         for each, ns, number in zip(everything, times, numbers, strict=True):

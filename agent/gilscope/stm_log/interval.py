@@ -1,4 +1,4 @@
-"""Says what has come to followed logs between two looks."""
+"""Says what has come to followed logs between two reads."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class LogChange:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The time between two looks."""
+    """The time between two reads."""
 
     length_ns: int
     changes: tuple[LogChange, ...]

@@ -40,7 +40,7 @@ def open_log_file(path: str, *, takes_pipes: bool) -> tuple[int, os.stat_result]
 
 
 def _open_again(place: int, path: str) -> int:
-    # The same file that was looked at, whatever has the name by now.
+    # The same file that was checked, whatever has the name by now.
     try:
         return os.open(f"/proc/self/fd/{place}", _OPTIONS)
     except FileNotFoundError:

@@ -51,7 +51,7 @@ class LogSums:
     """By kind, those outside of transactions included."""
     losses: Mapping[Place, Loss] = field(default_factory=dict)
     errors: Mapping[str, int] = field(default_factory=dict)
-    """How often what could not be understood was met, by reason."""
+    """How often there was what could not be understood, by reason."""
 
     def __add__(self, other: "LogSums") -> "LogSums":
         return added(self, other)

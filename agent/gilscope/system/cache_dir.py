@@ -37,9 +37,9 @@ def open_trusted(folder: Path) -> int:
     others may make files of their own if its sticky bit is set, as it is for /tmp. Raises OSError
     that names what is in the way, FileNotFoundError where all that is there may be trusted.
     """
-    # A look at the path, or at its end, would not do: who can write to any folder above may put
-    # another in its place, also between the look and the use. So each step is taken from the
-    # descriptor of the one before, and what is looked at is what was opened.
+    # To check the path, or its end, would not do: who can write to any folder above may put
+    # another in its place, also between the check and the use. So each step is taken from the
+    # descriptor of the one before, and what is checked is what was opened.
     if not folder.is_absolute():
         raise OSError(errno.EINVAL, "not an absolute path", str(folder))
     steps = deque(folder.parts)

@@ -22,7 +22,7 @@ from typing import Final
 __all__ = ["PATIENCE_S", "Told", "inherited_mask", "told", "watch"]
 
 PATIENCE_S: Final = 2.0
-"""So long a command may take to end."""
+"""Timeout for the end of a command."""
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 _NUDGE = signal.SIGURG

@@ -17,7 +17,7 @@ __all__ = ["LogOutput", "finish_log_output", "lost_lines", "use_log_output"]
 _MOST_BYTES = 256 * 1024
 """Of what waits to be written."""
 _FAREWELL_S = 0.5
-"""So long the last words may take."""
+"""Timeout for the last words."""
 
 
 class LogOutput(io.RawIOBase):

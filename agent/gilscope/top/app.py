@@ -1,4 +1,4 @@
-"""The live view: a textual application that looks at a source now and then and shows it."""
+"""The live view: a textual application that reads a source now and then and shows it."""
 
 import asyncio
 import contextlib
@@ -70,7 +70,7 @@ class TopApp(App[None]):
                 loop.call_soon_threadsafe(self.exit)
 
     def get_driver_class(self) -> type[Driver]:
-        """Return what reads the keys: textual's own, mended."""
+        """Return what reads the keys: textual's own, fixed."""
         driver = super().get_driver_class()
         return TerminalDriver if driver is LinuxDriver else driver
 
@@ -80,7 +80,7 @@ class TopApp(App[None]):
             try:
                 # Reading the kernel's tables takes its time, and keys are answered meanwhile.
                 seen = await asyncio.to_thread(take_snapshot, self._source, seen)
-            except Exception:  # noqa: BLE001 - the next look may well succeed
-                _log.exception("could not look at the traced processes this time")
+            except Exception:  # noqa: BLE001 - the next read may well succeed
+                _log.exception("could not read the traced processes this time")
             self._main.show(seen)
             await asyncio.sleep(self._interval_s)

@@ -62,7 +62,7 @@ def pair_ends(pairs: Iterable[PairRates], names: SiteNames) -> list[Ends]:
 def heading(width: int) -> Line:
     """Return the line above the pairs."""
     words = (
-        f"{right('lost ms/s', _LOST_WIDTH)}{right('in all s', _TOTAL_WIDTH)}"
+        f"{right('lost ms/s', _LOST_WIDTH)}{right('total s', _TOTAL_WIDTH)}"
         f"{_GAP}kind, waiter and holder"
     )
     return (Span(left(words, width), Tone.HEAD),)
@@ -123,7 +123,7 @@ def _sum(ends: Ends, elapsed_ns: int) -> Iterator[Line]:
     lately = "" if lost is None else f"{a_second(lost)} ms/s lost lately, "
     yield (
         Span(ends.kind.value, Tone.BOLD),
-        Span(f"  {lately}{seconds(ends.total_ns)} s in {waits} waits in all"),
+        Span(f"  {lately}{seconds(ends.total_ns)} s in {waits} waits total"),
     )
 
 

@@ -1,4 +1,4 @@
-"""The lines at the top of the live view: what it shows, and how the agent itself fares."""
+"""The lines at the top of the live view: what it shows, and agent health."""
 
 from dataclasses import dataclass, field
 

@@ -11,7 +11,7 @@ Keys
   s, S        sort by the next column; turn the order round
   r, space    show or hide the roles of all processes; of this one
   /           show only processes with these words in name, pid or a role
-  p           pause what is shown; tracing goes on
+  p           pause what is shown; tracing continues
   q, ctrl+c   end
 
 Upper table: processes, in the time between two snapshots
@@ -24,7 +24,7 @@ Upper table: processes, in the time between two snapshots
               are several. Between windows of full mode it is estimated,
               within ten points or so for one second. Of a role it is known
               inside windows only
-  longest     the wait, and the hold, that has lasted longest and goes on;
+  longest     the wait, and the hold, in flight that has lasted longest;
               the hold shows as long as a window of full mode is open
   cost        what tracing costs the process in the last minute, of the CPU
               time that it uses itself, by gilscope's own estimate
@@ -32,9 +32,9 @@ An empty cell: not known, or there is none.
 Red: a tenth of a thread or more is lost, most of it in convoys.
 
 Lower table: who keeps whom waiting in the selected process
-  lost        in the time between two snapshots; in all: since it is traced
+  lost        in the time between two snapshots; total: since it is traced
   kind        GIL_CONVOY, GIL_BLOCKING_CALL (came back from a blocking call,
-              shorter), GIL_PREEMPTION (was made to yield), GIL_UNKNOWN
+              shorter), GIL_PREEMPTION (was preempted), GIL_UNKNOWN
   first line  where the thread stood that had to wait
   held by     where the thread stood that had the GIL meanwhile
 """

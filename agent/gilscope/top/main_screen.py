@@ -120,7 +120,7 @@ class MainScreen(SteadyScreen):
             self._draw()
 
     def action_pause(self) -> None:
-        """Stop what is shown, or go on with what there is now."""
+        """Pause what is shown, or resume with what there is now."""
         self._settings = replace(self._settings, is_paused=not self._settings.is_paused)
         self.show(self._latest)
 

@@ -20,7 +20,7 @@ _MORE = ""
 """In place of a role, in the row that stands for further ones."""
 
 _MARKED = 2
-"""So many columns stand out where a convoy takes most of what is lost."""
+"""How many columns stand out where a convoy takes most of what is lost."""
 _MARKED_LOST = 0.1
 """Seconds a second."""
 _MARKED_CONVOY = 0.5

@@ -19,7 +19,7 @@ class Snapshot:
     processes: tuple[ProcessRates, ...] = ()
     refusals: Sequence[Refusal] = ()
     agent: AgentState | None = None
-    """None: nobody has looked yet."""
+    """None: not read yet."""
     cpu_share: float | None = None
     """CPU time of the agent by the time that has passed; None: none has."""
 

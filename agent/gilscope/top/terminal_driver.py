@@ -16,7 +16,7 @@ __all__ = ["TerminalDriver"]
 
 _READ_BYTES = 4096
 _TURN_MS = 100
-"""So often it is asked whether to end, and whether an escape was a key of its own."""
+"""How often it is asked whether to end, and whether an escape was a key of its own."""
 
 
 class _Screen:

@@ -182,7 +182,7 @@ class TransactionAccount:
             if self._probe is not None:
                 self._hear(self._probe)
             if time.monotonic() >= self._settle_at_s:
-                # Dead threads leave the tables, also if nobody asks.
+                # Dead threads leave the tables, also with no scrape.
                 self.observe()
         return []
 

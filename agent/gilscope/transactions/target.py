@@ -44,7 +44,7 @@ class StmTarget:
     """Run-time address less the file's own."""
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self.file.close()
 
     def event_function(self, memory: ProcessMemory) -> int | None:
@@ -96,9 +96,7 @@ def inspect_stm(
     except (FileNotFoundError, ProcessLookupError) as error:
         raise NotPython(f"there is no process {pid}") from error
     except PermissionError as error:
-        raise NotPermitted(
-            f"not permitted to look into process {pid} ({error.strerror})"
-        ) from error
+        raise NotPermitted(f"not permitted to inspect process {pid} ({error.strerror})") from error
     return None
 
 

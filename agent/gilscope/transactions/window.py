@@ -119,7 +119,7 @@ class StmWindow:
 
         Raises what `Uprobes.open` raises, or ProcessLookupError where the program has gone.
         """
-        # Known before the first probe is there, so that none sees anything in vain.
+        # Known before the first probe is there, so that nothing that one sees is wasted.
         self._prices = prices
         self._tell(_Bounds(time.monotonic_ns(), _NEVER_NS, is_whole=True))
         self._probes = self._kernel.uprobes.open(self._pid, self._hooks, 0)
@@ -143,7 +143,7 @@ class StmWindow:
         self._is_open = True
 
     def allow(self, prices: TrapPrices, allowance_ns: int) -> None:
-        """Let the window that is open go on until it has cost another *allowance_ns*.
+        """Let the window that is open continue until it has cost another *allowance_ns*.
 
         Raises ProcessLookupError where the program has gone.
         """

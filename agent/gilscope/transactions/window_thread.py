@@ -1,4 +1,4 @@
-"""The thread that opens and ends windows on transactions on time, whatever else goes on."""
+"""The thread that opens and ends windows on transactions on time, whatever else happens."""
 
 import logging
 import os
@@ -39,7 +39,7 @@ class WindowThread:
         self._thread.start()
 
     def wake(self) -> None:
-        """Have it look again at what is due."""
+        """Have it check again what is due."""
         os.eventfd_write(self._wake, 1)
 
     def close(self) -> None:

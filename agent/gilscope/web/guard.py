@@ -61,4 +61,4 @@ OPEN: Final[Guard] = _Open()
 
 
 class Busy(Exception):
-    """Too many others are being looked at; who asks again in a second may be told."""
+    """Too many others are being checked; who asks again in a second may be told."""

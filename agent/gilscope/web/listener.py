@@ -21,10 +21,10 @@ __all__ = ["Address", "Answer", "Listener", "Route"]
 _log = logging.getLogger(__name__)
 
 _PATIENCE_S = 10
-"""So long a client may let the other end wait for its next bytes."""
+"""Timeout for the next bytes of a client."""
 _FAREWELL_S, _MOST_READS, _READ_BYTES = 1, 16, 4096
 _LOOK_MS = 1000
-"""So often connections are looked at that have been there for too long."""
+"""How often connections are checked for those that have been there for too long."""
 _TEXT: Final = "text/plain; charset=utf-8"
 
 Address = tuple[str, int]
@@ -71,7 +71,7 @@ class Listener:
         """Answer by *routes*, which are by path, until `stop` is called from another thread."""
         self._threads.routes = routes
         connections = self._threads.connections
-        # `serve_forever` looks again and again whether it is to end.
+        # `serve_forever` checks again and again whether it is to end.
         poll = select.poll()
         poll.register(self._threads, select.POLLIN)
         poll.register(self._stopped, select.POLLIN)
@@ -98,9 +98,9 @@ class Listener:
 class _Threads(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
-    """So many may be waiting to be accepted; beyond, a client would try again after a second."""
+    """How many may be waiting to be accepted; beyond, a client would try again after a second."""
     timeout = 0
-    """So long `handle_request` waits for one: it is called when there is one."""
+    """Timeout of `handle_request` for one: it is called when there is one."""
     routes: Mapping[str, Route]
     guard: Guard
     own_name: str | None

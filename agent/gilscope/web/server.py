@@ -46,18 +46,18 @@ class Pulse:
     def __init__(
         self, work: str = "looks after the traced processes", stale_s: float = _STALE_S
     ) -> None:
-        """Begin for the loop that does *work*, and comes round within *stale_s* if it is alive."""
+        """Begin for the loop that does *work*, which iterates within *stale_s* if it is alive."""
         self._work = work
         self._stale_s = stale_s
         self._beat_s = time.monotonic()
 
     def beat(self) -> None:
-        """Say that the loop has come round."""
+        """Note that the loop has finished an iteration."""
         self._beat_s = time.monotonic()
 
     @property
     def is_alive(self) -> bool:
-        """Whether it came round lately."""
+        """Whether it finished an iteration lately."""
         return time.monotonic() - self._beat_s < self._stale_s
 
     @property
@@ -102,7 +102,7 @@ class Server:
     ) -> None:
         """Bind *address*, for those whom *guard* lets in; raises CannotListen.
 
-        The page brings itself up to date every *page_every_s*.
+        The page refreshes every *page_every_s*.
         """
         self._listener = Listener(address, guard)
         self._page_every_s = page_every_s

@@ -1,4 +1,4 @@
-"""Remembers what a source has shown in the last minutes, for those who look at the page."""
+"""Remembers what a source has shown in the last minutes, for those who view the page."""
 
 import logging
 import threading

@@ -2,7 +2,7 @@
 
 Needs root, Node and Chromium. Grafana's own components draw what Prometheus answers; neither a
 Grafana server nor its heatmaps are part of that, so lines with heatmaps are left out. Runs with
-PYTHONPATH=agent:tests, for it looks at the programs as tests/live does.
+PYTHONPATH=agent:tests, for it traces the programs as tests/live does.
 """
 # ruff: noqa: INP001, S607 - a script, and its tools are found on the path
 

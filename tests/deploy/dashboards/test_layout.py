@@ -148,7 +148,7 @@ def _variable(name: str) -> Callable[[Json], Json]:
         ),
         (
             _set(lambda board: _panel("Waiting now")(board)["gridPos"], "w", 5),
-            "Waiting now and Longest wait going on overlap",
+            "Waiting now and Longest wait in flight overlap",
         ),
         (
             _set(_panel("Waiting now"), "id", 1),
@@ -164,7 +164,7 @@ def _variable(name: str) -> Callable[[Json], Json]:
             _set(_panel("Waiting now"), "datasource", {"type": "prometheus", "uid": "x"}),
             "Waiting now does not ask the chosen Prometheus",
         ),
-        (_set(_panel("Waiting now"), "title", "GIL taken"), "two panels are called GIL taken"),
+        (_set(_panel("Waiting now"), "title", "GIL held"), "two panels are called GIL held"),
         (_set(_variable("datasource"), "type", "query"), "no choice of a Prometheus"),
         (
             _set(_variable("cluster"), "name", "pod"),

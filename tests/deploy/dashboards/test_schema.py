@@ -90,7 +90,7 @@ def test_form_is_that_of_grafana(dashboard: Json) -> None:
             "custom.lineWidth: 'x' is not of type 'number'",
         ),
         (
-            lambda board: panel_titled(board, "GIL taken")["fieldConfig"]["defaults"]["thresholds"],
+            lambda board: panel_titled(board, "GIL held")["fieldConfig"]["defaults"]["thresholds"],
             "mode",
             "abs",
             "fieldConfig.defaults.thresholds.mode: 'abs' is not one of ['absolute', 'percentage']",

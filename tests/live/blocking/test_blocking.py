@@ -35,7 +35,7 @@ _NO_HOLDER = {"stack_unknown"}
 """A thread that ends still holds the lock, and may be made to yield it, when it is not listed any
 more."""
 _UNSAMPLED = 3
-"""``enum stack_id``: of a wait that was left out by lot."""
+"""``enum stack_id``: of a wait that was not sampled."""
 _DEPTHS = 24
 # Each round waits once in every depth of a recursion, behind a thread that never waits itself.
 _ROUNDS = f"""\
@@ -189,7 +189,7 @@ def test_all_waiting_time_has_somebody_to_blame(features: Features | None, tmp_p
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.75])
 def test_stacks_of_a_share_of_the_waits(share: float, tmp_path: Path) -> None:
     """
-    Each wait is drawn by lot, and each thread has its role; what is left out is shared out.
+    Each wait is drawn at random, and each thread has its role; what is left out is shared out.
     """
     with _tracer(tmp_path, Limits()) as tracer, _rounds() as rounds:
         tracer.attach(rounds.pid)
@@ -415,7 +415,7 @@ for thread in threads:
 
 def test_short_command_is_named_to_its_end() -> None:
     """
-    Of a command that runs for a third of a second, hardly any time is put down to nobody.
+    Of a command that runs for a third of a second, hardly any time is attributed to nobody.
     """
     outcome = gilscope("record", "--format", "json", "--", _PYTHON, "-c", _SHORT_COMMAND)
     report = json.loads(outcome.output)

@@ -71,7 +71,7 @@ def test_both_ends_and_who_does_not_let_go_are_the_known_ones(tmp_path: Path) ->
 
     assert [*waiter, "held by", *holder] in _blocks(f"x {_CONVOY}), ", lines)
     assert [*waiter, "held by", *holder] in _blocks(f"x {_CALL}), ", lines)
-    assert holder in _blocks(" until it let go (", lines)
+    assert holder in _blocks(" of drop latency (", lines)
     assert truth.waiter.total.wait_ns / 1e9 == pytest.approx(
         sum(edge["wait_s"] for edge in edges.values()), rel=0.02
     )

@@ -25,7 +25,7 @@ _SILENT = "process:gilscope_lost_events:ratio_rate5m"
 
 @dataclass(frozen=True, slots=True)
 class _Monitored:
-    """The server of docs/convoy.md, not mended, as Prometheus and Alertmanager see it."""
+    """The server of docs/convoy.md, not fixed, as Prometheus and Alertmanager see it."""
 
     pid: int
     port: str

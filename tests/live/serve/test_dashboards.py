@@ -246,12 +246,12 @@ def test_known_answers(watched: _Watched) -> None:
     # A rate is that of its whole range, of which the threads may have been seen for a part only.
     eventually(lambda: watched.is_range_covered('role=~"crunch.*|serve_echo.*", job="plain"'))
     shown = {}
-    for title in ("Threads kept waiting", "GIL taken", "Convoys in contended returns"):
+    for title in ("Threads kept waiting", "GIL held", "Convoys in contended returns"):
         (target,) = panel_titled(DASHBOARDS["process"], title)["targets"]
         (shown[title],) = watched.ask(target, **chosen).values()
 
     assert 1 < shown["Threads kept waiting"] < 3
-    assert 0.3 < shown["GIL taken"] <= 1
+    assert 0.3 < shown["GIL held"] <= 1
     assert 0.5 < shown["Convoys in contended returns"] <= 1
 
 

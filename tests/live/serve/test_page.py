@@ -1,4 +1,4 @@
-"""The landing page in a real browser: how it looks, and how it brings itself up to date."""
+"""The landing page in a real browser: how it looks, and how it refreshes."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -143,7 +143,7 @@ def test_page_does_so_again_and_again(browser: Page) -> None:
             ".observe(document.documentElement, {attributes: true}))"
         )
         page.click("#pause")
-        assert "Go on" == page.evaluate("document.getElementById('pause').textContent")
+        assert "Resume" == page.evaluate("document.getElementById('pause').textContent")
         paused = page.evaluate("setTimeout(() => 0, 0), document.documentElement.dataset.updates")
         page.click("#pause")
         page.evaluate(_UPDATED)

@@ -89,7 +89,7 @@ def test_worst_pair_of_a_convoy() -> None:
         terminal.press("\t" + "j" * above)
         terminal.comes_to(lambda _: "GIL_CONVOY" in terminal.marked, "cursor on the convoy")
         terminal.press("\r")
-        text = terminal.shows("waits in all", "waiting", "held by", "Thread._bootstrap")
+        text = terminal.shows("waits total", "waiting", "held by", "Thread._bootstrap")
 
         assert "serve_echo (" in text[: text.index("held by")]
         assert "crunch (" in text[text.index("held by") :]

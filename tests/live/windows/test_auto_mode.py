@@ -86,7 +86,7 @@ def test_auto_mode_is_what_serve_does_unasked() -> None:
 
 def test_stacks_of_fewer_waits_where_all_would_be_too_dear() -> None:
     """
-    The waits that are left out are put down to those that are not, and the share says so.
+    The waits that are left out are attributed to those that are not, and the share says so.
     """
     waited, blocked = "gilscope_gil_thread_wait_seconds_total", "gilscope_gil_blocked_seconds_total"
     with (

@@ -67,7 +67,7 @@ class Agent:
     late_ns: int = 2 * MS
     """The most it is late when one is due."""
     closing_ns: int = 45 * MS
-    """So long the probes stay when a window has ended."""
+    """How long the probes stay when a window has ended."""
     asleep: tuple[int, int] = (0, 0)
     """From when to when it is suspended."""
 
@@ -234,7 +234,7 @@ class Simulation:
 def by_chance(
     random: Random, states: Iterable[tuple[float, Load]], seconds: float
 ) -> list[tuple[int, Load]]:
-    """Return *states*, (mean duration in s, load), in turn, each for a time drawn by lot."""
+    """Return *states*, (mean duration in s, load), in turn, each for a time drawn at random."""
     drawn = list[tuple[int, Load]]()
     left_ns = int(seconds * S)
     for mean_s, load in cycle(states):

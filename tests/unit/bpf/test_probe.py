@@ -202,7 +202,7 @@ def test_the_next_attachment_waits_until_the_last_one_is_out(
     loading: _Loading, probe: _OneProbe
 ) -> None:
     """
-    What the probes have counted on their way out is forgotten, not put down to the next program.
+    What the probes have counted on their way out is forgotten, not attributed to the next program.
     """
     probe.attach(_PID)
     is_let = threading.Event()

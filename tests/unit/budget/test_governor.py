@@ -1,4 +1,4 @@
-"""When full mode is on: within the budget, as much as it pays for, and at times drawn by lot."""
+"""When full mode is on: within the budget, as much as it pays for, and at times drawn at random."""
 
 from collections import Counter
 from itertools import pairwise

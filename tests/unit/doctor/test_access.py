@@ -1,4 +1,4 @@
-"""Tests of the judgement on a process: is it there, and may it be looked into."""
+"""Tests of the judgement on a process: is it there, and may it be inspected."""
 
 import os
 from dataclasses import replace
@@ -144,7 +144,7 @@ def test_denied_for_want_of_a_capability(
 
     assert (
         Status.MISSING,
-        f"/proc/47 may not be looked into (Permission denied): {reason}",
+        f"/proc/47 may not be inspected (Permission denied): {reason}",
         5,
     ) == (check.status, check.found, check.exit_code)
 

@@ -49,7 +49,7 @@ def test_a_missing_capability_is_the_cause(
     machine: Machine, attempts: Attempts, lacking: Capability
 ) -> None:
     """
-    A refusal is put down to the capability that is not there, and the remedy grants that one.
+    A refusal is attributed to the capability that is not there, and the remedy grants that one.
     """
     failed = _ALL_BPF if lacking is Capability.CAP_BPF else _NEED_PERFMON
     refused = _failing(attempts, errno.EPERM, *failed)

@@ -76,7 +76,7 @@ def test_a_recent_kernel(machine: Machine, attempts: Attempts) -> None:
 
 def test_the_reasons_of_an_old_kernel(machine: Machine, attempts: Attempts) -> None:
     """
-    What is dearer or poorer names this kernel, and the one that does better.
+    What is costlier or poorer names this kernel, and the one that does better.
     """
     found = _found(replace(machine, release="5.10.0-35-amd64"), attempts)
 
@@ -138,8 +138,8 @@ def test_the_cost_of_a_trap() -> None:
     assert (
         _OK,
         (
-            "0.55 us where the GIL is taken or let go, 0.85 us at a wait, 9.3 us where it has to "
-            "be single-stepped; measured"
+            "0.55 us where the GIL is acquired or released, 0.85 us at a wait, 9.3 us where it has "
+            "to be single-stepped; measured"
         ),
     ) == (check.status, check.found)
 
@@ -155,8 +155,8 @@ def test_a_cost_that_could_not_be_measured() -> None:
     assert (
         _WARNING,
         (
-            "could not be measured here; taken for 2 us where the GIL is taken or let go, 3 us at "
-            "a wait, 40 us where it has to be single-stepped, to keep a budget in any case"
+            "could not be measured here; taken for 2 us where the GIL is acquired or released, "
+            "3 us at a wait, 40 us where it has to be single-stepped, to keep a budget in any case"
         ),
     ) == (check.status, check.found)
 

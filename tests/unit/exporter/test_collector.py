@@ -56,7 +56,7 @@ def test_blind_agent_does_not_break_the_scrape(caplog: pytest.LogCaptureFixture)
     assert 1 == figures.value("gilscope_scrape_success")
     assert 1420 == figures.of_process("gilscope_target_traps_total")
     assert "gilscope_agent_traps_total" not in figures.names()
-    assert ["this scrape could not look at the agent itself"] == [
+    assert ["this scrape could not measure the agent itself"] == [
         record.getMessage() for record in caplog.records
     ]
 

@@ -181,7 +181,7 @@ def test_logs_that_fail_do_not_break_the_scrape(caplog: pytest.LogCaptureFixture
 
     assert 0 == figures.value("gilscope_scrape_success")
     assert 5000 == figures.value("gilscope_agent_traps_total")
-    assert ["this scrape could not look at the STM logs"] == [
+    assert ["this scrape could not read the STM logs"] == [
         record.getMessage() for record in caplog.records
     ]
 

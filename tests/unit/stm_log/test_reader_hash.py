@@ -11,7 +11,7 @@ from support.paths import AGENT, TESTS
 
 _COMPILER = shutil.which("cc") or shutil.which("clang-14")
 _LONGEST = 40
-"""Tables are half full at most: with numbers drawn by lot it is half of that."""
+"""Tables are half full at most: with numbers drawn at random it is half of that."""
 
 
 @pytest.mark.parametrize(("program", "count"), [("thread_probes", 4000), ("entry_probes", 1024)])

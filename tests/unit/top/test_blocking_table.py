@@ -17,7 +17,7 @@ def test_pairs_at_80_columns() -> None:
     (process,) = rates([], [BUSY])
     table = rows(pair_ends(process.pairs, SiteNames()), process.elapsed_ns, 79)
 
-    assert "lost ms/s  in all s  kind, waiter and holder" == text(heading(79))
+    assert "lost ms/s   total s  kind, waiter and holder" == text(heading(79))
     assert [
         "    550.0       1.1  GIL_CONVOY         handle (app.py:13)",
         "                     held by            crunch (app.py:4)",
@@ -63,7 +63,7 @@ def test_details_are_both_stacks_with_their_source_lines() -> None:
 
     assert (*SERVING.frames, *MATCHING.frames) == frames(match)
     assert [
-        "GIL_CONVOY  175.0 ms/s lost lately, 0.3 s in 30 waits in all",
+        "GIL_CONVOY  175.0 ms/s lost lately, 0.3 s in 30 waits total",
         "",
         "waiting",
         "  handle (app.py:13)",

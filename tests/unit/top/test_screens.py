@@ -108,7 +108,7 @@ def test_failed_look_is_logged_and_tried_again(caplog: pytest.LogCaptureFixture)
 
     run(act, BUSY, problems=3)
 
-    assert "could not look at the traced processes this time" in caplog.text
+    assert "could not read the traced processes this time" in caplog.text
 
 
 def test_lost_time_of_an_interval_is_shown() -> None:

@@ -69,7 +69,7 @@ def test_pages_of_others_get_nothing(listened: str, status: int) -> None:
 
 def test_health_names_the_loop_that_hangs() -> None:
     """
-    503 while it starts, 200 when all loops come round, and 503 in words when one does not.
+    503 while it starts, 200 when all loops iterate, and 503 in words when one does not.
     """
     server = Server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.answer)

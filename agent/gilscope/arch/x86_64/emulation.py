@@ -7,7 +7,7 @@ from gilscope.arch.x86_64.length import instruction_length
 __all__ = ["STRAIGHT_LINE", "distance_to_emulated", "is_emulated"]
 
 STRAIGHT_LINE: Final = 32
-"""Bytes that are looked at."""
+"""Bytes that are read."""
 
 # The kernel emulates these under a uprobe; anything else it has to single-step.
 _EMULATED_ONE_BYTE: Final = frozenset(

@@ -201,7 +201,7 @@ def _end(code: Code, start: int) -> int | None:
 
 
 def _after_0f(code: Code, position: int) -> tuple[int | None, int]:
-    """Return the layout of the opcode that goes on at *position*, and where its last byte is."""
+    """Return the layout of the opcode that continues at *position*, and where its last byte is."""
     opcode = code[position]
     table = _AFTER_0F_MAPS.get(opcode)
     if table is None:

@@ -25,7 +25,7 @@ def find_headers(
 
     None means that BCC is to be left alone: it finds headers of *release* (that of ``uname -r``)
     by itself, or there are none; `find_system_headers` tells the two apart. A tree that the user
-    names in *environ* is returned without a look at it, so that BCC's complaint is about that tree.
+    names in *environ* is returned without checking it, so that BCC's complaint is about that tree.
     """
     if named := environ.get("BCC_KERNEL_SOURCE"):
         return Path(named)

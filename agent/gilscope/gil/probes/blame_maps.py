@@ -18,7 +18,7 @@ __all__ = ["BlameTables"]
 _MOST_ENTRIES = 1024
 """From this number on the entries of a table are taken over, and leave it."""
 _AT_REST_NS = 1_000_000_000
-"""So long after a change of generation no program writes to the old one any more."""
+"""How long after a change of generation a program may still write to the old one."""
 _GENERATIONS = 1 << 16
 
 _Key = TypeVar("_Key")
@@ -30,7 +30,7 @@ class BlameTables:
     def __init__(
         self, tables: Mapping[str, Table], stacks: Ring, slow_drop_ns: int, quotas: Quotas
     ) -> None:
-        """Let requests that wait for *slow_drop_ns* or longer be put down to the holder.
+        """Let requests that wait for *slow_drop_ns* or longer be attributed to the holder.
 
         What leaves the tables and the ring is given back to *quotas*.
         """

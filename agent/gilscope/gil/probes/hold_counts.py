@@ -1,7 +1,7 @@
 """The held time in windows of one process: what the probes have counted, and what they cannot see.
 
-That is a hold that was there before a window and outlasts it, and the first part of one that goes
-on from one window into the next.
+That is a hold that was there before a window and outlasts it, and the first part of one that lasts
+from one window into the next.
 """
 
 from collections import Counter, defaultdict
@@ -87,7 +87,7 @@ class HoldCounts:
                 self._credits_ns[lock.cond][lock.holder.tid] += part_ns
 
     def credit_unfinished(self, bounds: Bounds) -> None:
-        """Count what went on at the end of a window up to there, its probes being out.
+        """Count what was in flight at the end of a window up to there, its probes being out.
 
         Of a hold that nobody has seen anything of, only what was seen when the lock was last read:
         who has the lock now need not have had it then.

@@ -1,4 +1,4 @@
-"""What the probes ask the agent to look at."""
+"""What the probes ask the agent to check."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ __all__ = ["Notice", "take_notices"]
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something that a probe asks the agent to look at."""
+    """Something that a probe asks the agent to check."""
 
     kind: NoticeKind
     pid: int

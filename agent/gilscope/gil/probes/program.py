@@ -52,7 +52,7 @@ class Limits:
     return_sites_of_process: int = 256
     edges_of_process: int = 8192
     stacks_of_process: int = 960
-    """In the ring at a time; what does not fit is sent the next time that it is met."""
+    """In the ring at a time; what does not fit is sent the next time that it is seen."""
 
 
 def begin_loading(

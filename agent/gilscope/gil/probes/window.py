@@ -35,7 +35,7 @@ class Window:
 
     A hold counts if it begins inside a window, and is followed to its end, which may come after
     the window: so the durations that are counted are whole, and no length is preferred. Held time
-    counts inside windows only, that of a hold included which was going on when the window began.
+    counts inside windows only, that of a hold included that was in flight when the window began.
 
     What the probes cannot know of that is added by `HoldCounts`.
     """
@@ -104,7 +104,7 @@ class Window:
     def add_lock(self, cond: int, slot: int) -> None:
         """Let the lock at *cond* be counted in *slot* from now on.
 
-        The slot must say that the lock was released just now: what went on before was not seen.
+        The slot must say that the lock was released just now: what was before was not seen.
         """
         self._records.other_slots[cond] = slot
         self._write(counts_begun=self._is_open)
@@ -136,7 +136,7 @@ class Window:
         self._counts.begin(locks, last, self._bounds)
 
     def allow(self, traps: int) -> None:
-        """Let the window that is open go on until `traps` has come to *traps*."""
+        """Let the window that is open continue until `traps` has come to *traps*."""
         self._stop_at_traps = traps
         self._write(counts_begun=True)
 

@@ -1,7 +1,7 @@
-"""Shares out what was left out by random sampling among what was not.
+"""Scales up what was sampled at random to all that was lost.
 
 Where the stacks of a share of the waits are read only, the time of the others is known, and not
-whose it is. From one look to the next it is put down to what has come to light meanwhile, in
+whose it is. From one read to the next it is attributed to what has come to light meanwhile, in
 proportion to that: so the figures add up to all that was lost, none ever falls, and what happens
 while the share is small counts no less than what happens while it is large.
 """

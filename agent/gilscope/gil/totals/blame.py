@@ -23,7 +23,7 @@ _FIRST_READ_ID = 16
 
 _MOST_STACKS = 20_000
 _MOST_PAIRS = 5_000
-"""That are told apart; further ones are put down to unknown stacks."""
+"""That are told apart; further ones are attributed to unknown stacks."""
 _MOST_PLACES = 2 * _MOST_PAIRS
 """Different stacks that are kept; further ones are unknown."""
 
@@ -105,8 +105,9 @@ class Blame:
 
         What was left out by random sampling is shared out among the others.
 
-        Unless this is *final*, what may still be put down to somebody else is left out: short waits
-        in flight, waits whose holder nobody has looked at yet, and stacks that have not been sent.
+        Unless this is *final*, what may still be attributed to somebody else is left out: short
+        waits in flight, waits whose holder has not been sampled yet, and stacks that have not
+        been sent.
         """
         sums = dict(self._kept)
         for (kind, waiter, holder), edge in process.edges.items():
@@ -148,7 +149,7 @@ class Blame:
         return tuple(sorted(self._slow_drops.values(), key=lambda one: -one.drop_latency.ns))
 
     def surplus(self, process: RawProcess) -> set[int]:
-        """Forget and return stacks that nothing is put down to now, if there are too many."""
+        """Forget and return stacks that nothing is attributed to now, if there are too many."""
         if len(self._by_id) < _MOST_STACKS:
             return set()
         used = {stack for _, *pair in process.edges for stack in pair} | set(process.slow_drops)

@@ -12,7 +12,7 @@ OTHER_ROLES: Final = "other"
 """The role of threads whose own role is not kept."""
 
 _FIRST_ROLES: Final = 64
-"""That are met are kept for good: most programs have no more."""
+"""That occur are kept for good: most programs have no more."""
 _COSTLIEST_ROLES: Final = 64
 """Of the others, by the time for which they waited and held."""
 _MOST_ROLES: Final = 192

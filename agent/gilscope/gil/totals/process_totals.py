@@ -92,7 +92,7 @@ def waiting_since_ns(record: Record) -> int:
 
 
 def blamed_ns(process: RawProcess, now_ns: int) -> int:
-    """Return how much waiting time *process* puts down to holders, waits in flight included."""
+    """Return how much waiting time *process* attributes to holders, waits in flight included."""
     in_flight_ns = sum(
         max(0, now_ns - waiting.since_ns) + sum(edge.ns for _, edge in waiting.slices)
         for waiting in process.waiting.values()

@@ -22,7 +22,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A hold that is going on, as of one instant."""
+    """A hold in flight, as of one instant."""
 
     tid: int | None
     """None: cannot be told."""
@@ -85,7 +85,7 @@ class Waiting:
     waiter: int
     holder: int
     since_ns: int
-    """Since when it is put down to *holder*."""
+    """Since when it is attributed to *holder*."""
     slices: tuple[tuple[int, RawEdge], ...]
     """What came before that and is in no edge yet, by holder."""
 

@@ -53,14 +53,14 @@ class Timelines:
         self._values[pid].extend([record[name] for name in _FIELDS])
 
     def note(self, pid: int, raw: RawProcess, now_ns: int) -> None:
-        """Keep what goes on in process *pid* at *now_ns*, for as long as nothing newer is noted."""
+        """Keep what is in flight in process *pid* at *now_ns*, until something newer is noted."""
         self._going_on[pid] = _in_flight(raw, now_ns)
         self._unsent[pid] = raw.lost.get(Loss.SPAN, 0)
 
     def timeline(
         self, pid: int, gils: Mapping[int, Gil], stack_of: Callable[[int], Stack]
     ) -> Timeline:
-        """Return the spans of process *pid*, what goes on included, and how many more there were.
+        """Return the spans of process *pid*, also those in flight, and how many more there were.
 
         *gils* are by address of ``cond``; *stack_of* turns the number of a stack into the stack.
         """
@@ -94,7 +94,7 @@ def _in_flight(raw: RawProcess, now_ns: int) -> list[Record]:
         totals = thread_totals(tid, thread, None, now_ns)
         if not totals.waiting_ns:
             continue
-        # The wait that goes on is in the time of its kind already, and in no number.
+        # The wait in flight is in the time of its kind already, and in no number.
         finished_ns = zip(totals.lost.values(), thread["wait_ns"], strict=True)
         kind = [tally.ns > ns for tally, ns in finished_ns].index(True)
         records.append(_record(thread["cond"], now_ns - totals.waiting_ns, now_ns, tid, kind))

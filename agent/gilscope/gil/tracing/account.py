@@ -26,7 +26,7 @@ __all__ = ["GilAccount"]
 _log = logging.getLogger(__name__)
 
 _SETTLE_S = 5.0
-"""So often all maps are read even if nobody asks: dead threads leave them, checks are made."""
+"""How often all maps are read without a scrape: dead threads leave them, checks are made."""
 _FREE_CHILDREN_S = 0.05
 """Between two times at which probes are taken out of forked children."""
 _ASKED_AGAIN_S = 20.0
@@ -168,7 +168,7 @@ class GilAccount:
     def observe(self, *, is_final: bool = False) -> list[GilObservation]:
         """Return what has been counted of every process until now.
 
-        *is_final*: nobody will ask again, so what is going on is counted as if it ended now.
+        *is_final*: nobody will ask again, so what is in flight is counted as if it ended now.
         """
         with self._lock:
             # Before the tables, whose time is that of the observation: what is estimated of the

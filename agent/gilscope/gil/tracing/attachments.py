@@ -102,7 +102,7 @@ class Attachments:
         except ReadUnanswered:
             pass  # it is not trusted any more, or has ended anyway
         except Exception:  # noqa: BLE001 - it must end all the same
-            _log.exception("could not take a last look at process %d", pid)
+            _log.exception("could not read process %d a last time", pid)
         self._drop_samples(pid)
         self.full_mode.end(traced)
         traced.ended_ns = time.monotonic_ns()
@@ -147,7 +147,7 @@ class Attachments:
             self.held_time.sample(traced)
 
     def give_up_unanswered(self) -> None:
-        """Let the process be read no more whose memory the lock's sampler waits for in vain."""
+        """Stop reading the process whose memory keeps the lock's sampler waiting."""
         pid = None if self.held_time is None else self.held_time.unanswered()
         if pid is not None and pid in self.by_pid:
             self.by_pid[pid].reads.give_up()

@@ -1,4 +1,4 @@
-"""Checks whether the figures of attached processes can be trusted, and mends what can be."""
+"""Checks whether the figures of attached processes can be trusted, and fixes what can be."""
 
 import contextlib
 import logging

@@ -1,4 +1,4 @@
-"""Has the locks of all traced processes looked at, where windows do not cover all the time."""
+"""Has the locks of all traced processes sampled, where windows do not cover all the time."""
 
 from functools import partial
 from random import Random
@@ -10,7 +10,7 @@ from gilscope.gil.tracing.process import AttachedProcess
 __all__ = ["HeldTime"]
 
 _MOST_LOCKS = 64
-"""Of one process: a look at each of them costs 2 to 3 us. The held time of others is not known."""
+"""Of one process: a sample of each costs 2 to 3 us. The held time of others is not known."""
 
 
 class HeldTime:
@@ -22,7 +22,7 @@ class HeldTime:
 
     @property
     def cpu_ns(self) -> int:
-        """CPU time that looking at the locks has taken."""
+        """CPU time that sampling the locks has taken."""
         return self._sampler.cpu_ns
 
     def begin(self, traced: AttachedProcess) -> None:
@@ -31,7 +31,7 @@ class HeldTime:
             traced.window.tell_coverage(partial(self._sampler.cover, traced.pid))
 
     def sample(self, traced: AttachedProcess) -> None:
-        """Look at the locks of *traced*, and take over what has been estimated of them."""
+        """Sample the locks of *traced*, and take over what has been estimated of them."""
         if traced.ended:
             return
         for cond in self._unsampled(traced):
@@ -50,7 +50,7 @@ class HeldTime:
         return self._sampler.unanswered()
 
     def is_behind(self, traced: AttachedProcess) -> bool:
-        """Return whether locks of *traced* are to be looked at that nobody samples at yet."""
+        """Return whether locks of *traced* are to be sampled that are not sampled yet."""
         return not traced.ended and bool(self._unsampled(traced))
 
     def _unsampled(self, traced: AttachedProcess) -> list[int]:
@@ -61,9 +61,9 @@ class HeldTime:
         return sorted(new, key=lambda cond: traced.gils[cond].interpreter_id)[:left]
 
     def drop(self, pid: int) -> None:
-        """Look at the locks of *pid* no more."""
+        """Sample the locks of *pid* no more."""
         self._sampler.drop(pid)
 
     def close(self) -> None:
-        """Look at nothing any more."""
+        """Sample nothing any more."""
         self._sampler.close()

@@ -29,8 +29,8 @@ _log = logging.getLogger(__name__)
 _S: Final = 1_000_000_000
 
 _BEAT_NS = (_S // 4, 3 * _S // 4)
-"""Between two looks at whatever may wait, drawn anew each time. A wake-up costs much more than a
-look, so that all processes share them; what ends a window does not wait."""
+"""Between two checks of whatever may wait, drawn anew each time. A wake-up costs much more than a
+check, so that all processes share them; what ends a window does not wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class HoldWindows:
         self._watched: dict[int, ProcessWindows] = {}
         self._files = ProbedFiles()
         self._beat_ns = 0
-        """Before this only windows that must end are looked at."""
+        """Before this only windows that must end are checked."""
         self._known_lapses = 0
         self._forgotten_traps = 0
 

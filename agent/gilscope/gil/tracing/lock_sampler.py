@@ -1,9 +1,9 @@
-"""Estimates how long GILs are held, by looking at them from outside at random times.
+"""Estimates how long GILs are held, by sampling them from outside at random times.
 
-Windows of full mode measure held time exactly. Between them the lock itself is looked at: one
+Windows of full mode measure held time exactly. Between them the lock itself is sampled: one
 read of the int `locked` in the memory of the process, which costs the process nothing. Each
-look decides for the time since the last one, so what is credited is held time in the mean, whatever
-the lock does, as long as the times of looking have nothing to do with it. They are jittered,
+sample decides for the time since the last, so what is credited is held time in the mean, whatever
+the lock does, as long as the times of samples have nothing to do with it. They are jittered,
 because a target may well do something every 10 ms.
 
 How far off: at most sqrt(p (1 - p) / n) standard deviation of the share p after n samples, times
@@ -12,9 +12,9 @@ that. For p = 0.5 and 95 % certainty after 60 s: 1.3 points at 100 samples a sec
 30, and 4.2 at the least rate of 10, which needs 4 minutes for 2 points. A sum over targets is more
 certain than each of them.
 
-So a lock that is nearly always free, or held, needs few looks for the same certainty, and whoever
+So a lock that is nearly always free, or held, needs few samples for the same certainty, and whoever
 serves for ever says what is enough: then wake-ups are as rare as the lock allows that needs most of
-them, by the share of its last 256 samples, about. As that lets the times of looking depend on the
+them, by the share of its last 256 samples, about. As that lets the times of samples depend on the
 lock, the mean is off by up to 0.2 points where it is held and free for seconds in turns; a cycle of
 that length deviates by less than half as much as chance would have it, so that both together stay
 within the bound.
@@ -31,7 +31,7 @@ What it costs: on a virtual machine with 2 CPUs (Linux 6.18, x86-64) and load en
 nothing stays in a cache, a wake-up with 20 locks of 20 processes takes 100 to 160 µs of CPU time,
 of which some 30 are the sleep itself, some 25 the first read and 3 to 4 each further one (two
 system calls, see `agent/native/remote_memory`). A thread in Python took 240 to 350 by turns with
-it, and 60 to 100 where less else was going on. A process whose window has covered all the time
+it, and 60 to 100 where the machine did less else. A process whose window has covered all the time
 since the last sample is passed over.
 """
 
@@ -53,7 +53,7 @@ __all__ = ["CPU_SHARE", "Figures", "LockSampler", "MemoryFile"]
 _log = logging.getLogger(__name__)
 
 CPU_SHARE = 0.002
-"""Of one core: what all looking together takes at most, unless the least rate is dearer."""
+"""Of one core: what all sampling together takes at most, unless the least rate is costlier."""
 
 _DEVIATIONS = 1.96 * 1.04
 """From the mean, within which 95 % are, for gaps that vary."""
@@ -71,7 +71,7 @@ class Figures(NamedTuple):
     sampled_ns: int
     """The time outside of windows that this is a part of."""
     unobserved_ns: int
-    """Time in which nobody looked, for the agent was stopped."""
+    """Time without samples, for the agent was stopped."""
     samples: int
     """How many `sampled_ns` rests on."""
 
@@ -96,9 +96,9 @@ class LockSampler:
     def __init__(
         self, random: Random, *, cpu_share: float = CPU_SHARE, error: float | None = None
     ) -> None:
-        """Take the times of looking from *random*; *cpu_share* is of one core.
+        """Take the times of samples from *random*; *cpu_share* is of one core.
 
-        Looks are no more than it takes for held shares to be off by *error* at most after a minute
+        Samples are no more than needed for held shares to be off by *error* at most after a minute
         (95 %), 0.02 being two points; None: they are as many as *cpu_share* allows.
         """
         enough_samples = math.inf if error is None else (_DEVIATIONS / error) ** 2 / _MINUTE_S
@@ -125,9 +125,9 @@ class LockSampler:
         return self._native.mean_gap_ns
 
     def add(self, pid: int, cond: int, memory: MemoryFile, coverage: Coverage = NEVER_OPEN) -> None:
-        """Look at the lock at *cond* from now on, in *memory*.
+        """Sample the lock at *cond* from now on, in *memory*.
 
-        *coverage* is that of the windows of *pid* now. A lock that is there already goes on as it
+        *coverage* is that of the windows of *pid* now. A lock that is there already continues as it
         is.
         """
         self._locks.setdefault((pid, cond), memory)
@@ -145,7 +145,7 @@ class LockSampler:
         self._native.cover(pid, coverage)
 
     def drop(self, pid: int) -> None:
-        """Forget all locks of *pid*. No look at them begins any more."""
+        """Forget all locks of *pid*. No sample of them begins any more."""
         self._coverages.pop(pid, None)
         for key in [key for key in self._locks if key[0] == pid]:
             del self._locks[key]
@@ -153,7 +153,7 @@ class LockSampler:
         self._native.drop(pid)
 
     def sample(self, pid: int) -> None:
-        """Look at the locks of *pid* now, so that what is read next is up to date."""
+        """Sample the locks of *pid* now, so that what is read next is up to date."""
         self._native.sample(pid, time.monotonic_ns())
 
     def figures(self, pid: int, cond: int) -> Figures:
@@ -163,9 +163,9 @@ class LockSampler:
         return Figures(*(now + before for now, before in zip(found, carried, strict=True)))
 
     def unanswered(self) -> int | None:
-        """Return the process whose memory the thread waits for in vain, None if there is none.
+        """Return the process whose memory does not answer the thread, None if there is none.
 
-        To be asked a few times a second. Samples of all others go on in a thread of their own.
+        To be asked a few times a second. Samples of all others continue in a thread of their own.
         """
         pid, read = self._native.reading()
         thread_id = 0 if self._thread is None else self._thread.native_id or 0
@@ -221,5 +221,5 @@ class LockSampler:
                     "CAP_SYS_NICE is missing: held time may be too low while all CPUs are busy"
                 )
             native.run()
-        except Exception:  # noqa: BLE001 - whatever fails, the agent goes on
+        except Exception:  # noqa: BLE001 - whatever fails, the agent continues
             _log.exception("held time is not sampled any more")

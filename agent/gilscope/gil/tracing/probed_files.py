@@ -15,7 +15,7 @@ _MOST_WINDOWS: Final = 6
 """Open at a time in auto mode, in processes that share a file: the kernel asks all of them at each
 trap of each, so that with these a trap costs about twice what it does alone."""
 _TURN_NS: Final = 10 * _S
-"""So long a window may last where others are waiting for their turn."""
+"""How long a window may last where others are waiting for their turn."""
 
 
 @dataclass(slots=True)

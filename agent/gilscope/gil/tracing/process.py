@@ -37,10 +37,10 @@ from gilscope.runtimes.base import Instance
 __all__ = ["AttachedProcess"]
 
 _UNLISTED_S = 5.0
-"""So long the GILs of a process may be unreadable, as they are while it starts."""
+"""Timeout for the GILs of a process, which are unreadable while it starts."""
 
 _NO_GIL_S = 10.0
-"""So long a process may be without one where nothing is counted before it has one."""
+"""Timeout for the first one of a process, before which nothing is counted."""
 
 _FEW = 3
 _MISSED_SHARE = 0.001
@@ -106,7 +106,7 @@ class AttachedProcess(Attachment):
         return UNKNOWN_STACK if self.blame is None else self.blame.stack(stack_id)
 
     def unblamed_ns(self, process: RawProcess, now_ns: int) -> int:
-        """Return by how much threads have lost more, or less, than is put down to somebody."""
+        """Return by how much threads have lost more, or less, than is attributed to somebody."""
         if self.blame is None or self.invalid:
             return 0
         now_ns = now_ns if self.ended_ns is None else min(now_ns, self.ended_ns)
@@ -203,7 +203,7 @@ class AttachedProcess(Attachment):
     ) -> GilObservation:
         """Return the process as a report or a scrape shows it, at *now_ns* or at its end.
 
-        *is_final*: nobody asks again, so nothing has to be left for later.
+        *is_final*: no later read, so nothing has to be left for later.
         """
         now_ns = now_ns if self.ended_ns is None else min(now_ns, self.ended_ns)
         if self.invalid:

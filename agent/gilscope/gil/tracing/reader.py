@@ -86,13 +86,13 @@ class Readings:
         return best
 
     def note_timelines(self, raw: RawTotals) -> None:
-        """Let the timelines reach up to *raw*, in what goes on too."""
+        """Let the timelines reach up to *raw*, with what is in flight too."""
         if not self._probe.sends_spans:
             return
         for pid, process in raw.processes.items():
             if pid in self._traced:
                 self._timelines.note(pid, process, raw.at_ns)
-        # After what goes on: what has ended in between is found in both.
+        # After what is in flight: what has ended in between is found in both.
         self.take_spans()
 
     def timeline(self, pid: int) -> Timeline | None:

@@ -57,7 +57,7 @@ class MappedFile:
         return self.held.image()
 
     def close(self) -> None:
-        """Let go of the file. What the kernel has of it, as its probes have, stays."""
+        """Close the file. What the kernel has of it, as its probes have, stays."""
         self.held.close()
 
 

@@ -160,7 +160,7 @@ class HeldFile:
         return self._open.descriptor
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._open = None
 
     def read(self, offset: int, size: int) -> bytes:

@@ -72,7 +72,7 @@ class SourceLines:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file system."""
+        """Close the file system."""
         self._view = None
         self._open_files.close()
 

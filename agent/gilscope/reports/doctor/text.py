@@ -95,7 +95,7 @@ def _pythons(lines: tuple[PythonLine, ...], unreadable: int, paint: _Paint) -> I
             yield from (" " * indent + line for line in rest)
     if unreadable:
         verb = "processes" if unreadable > 1 else "process"
-        yield f"  {unreadable} more {verb} may not be looked into"
+        yield f"  {unreadable} more {verb} may not be inspected"
 
 
 def _verdict(diagnosis: Diagnosis, paint: _Paint) -> Iterator[str]:

@@ -7,5 +7,5 @@ __all__ = ["render"]
 
 
 def render(recording: Recording) -> str:
-    """Return the figures of *recording* at its beginning, at each look at it, and at its end."""
+    """Return the figures of *recording* at its beginning, at each snapshot, and at its end."""
     return encode_with_times(recording)

@@ -1,8 +1,8 @@
 """The timeline of a recording as Chrome trace events, which Perfetto and other viewers open.
 
 Each thread has a track with its waits, and where holds are seen a second one with those: a thread
-that is made to yield already waits while it lets go, so the two overlap by a moment, which no track
-may show. Microseconds with three decimals, since the beginning of the recording.
+that is preempted already waits while it releases the GIL, so the two overlap by a moment, which no
+track may show. Microseconds with three decimals, since the beginning of the recording.
 """
 
 import json

@@ -21,7 +21,7 @@ def limits_of(process: StmProcess) -> Iterator[str]:
     method = process.method
     if method is Method.ENTRIES:
         yield "The program does not log, so how long commits took and waits are not seen."
-        yield "A transaction that is going on counts as committed already."
+        yield "A transaction in progress counts as committed already."
         yield "Time of aborted tries includes their waits. PYPYSTM=/dev/null shows more."
     elif method is Method.EVENTS_BASIC:
         yield "The version of the program is not known, so waits and conflicts are not seen."

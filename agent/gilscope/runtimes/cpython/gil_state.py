@@ -1,4 +1,4 @@
-"""Looks at the locks of a process in its memory."""
+"""Reads the locks of a process in its memory."""
 
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads

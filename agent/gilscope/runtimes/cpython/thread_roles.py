@@ -19,7 +19,7 @@ _PATIENCE_S = 2.0
 """A thread that has not come to its own code by then, or has none, is not asked again."""
 
 _TURN_S = 0.25
-"""So long one process is read at a time; what is left of it comes at the next reading."""
+"""How long one process is read at a time; what is left of it comes at the next reading."""
 
 _MODULE = "<module>"
 

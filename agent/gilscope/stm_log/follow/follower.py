@@ -62,7 +62,7 @@ class Follower:
     def advance(self, timeout_s: float) -> bool:
         """Wait for a change, at most *timeout_s* or until `wake`, and take in what has changed.
 
-        Return whether there was anything to look at.
+        Return whether there was anything to read.
         """
         change = self._notice.wait(0 if self._behind else timeout_s)
         if change.has_names:
@@ -71,7 +71,7 @@ class Follower:
         if change.files is None:
             due |= dict.fromkeys(self._files)
         if change.has_names:
-            # What has lost its name is read to its end, and let go.
+            # What has lost its name is read to its end, and closed.
             nameless = [each for each, file in self._files.items() if not file.has_name]
             due |= dict.fromkeys(nameless)
         if self._read(due) and not self._behind:
@@ -108,7 +108,7 @@ class Follower:
         self.wake()
 
     def logs(self) -> tuple[FollowedLog, ...]:
-        """Return what is known of each log, in the order in which they were met."""
+        """Return what is known of each log, in the order in which they occurred."""
         with self._turn:
             states: dict[str, list[FileState]] = {}
             for identity, file in self._files.items():
@@ -275,7 +275,7 @@ class Follower:
 
     @staticmethod
     def _is_over(file: FollowedFile) -> bool:
-        # A file that was renamed keeps its writer, who may go on for a while.
+        # A file that was renamed keeps its writer, who may continue for a while.
         return not file.links or time.monotonic_ns() - file.grew_ns >= _LINGER_NS
 
     def _let_go(self, file: FollowedFile) -> None:

@@ -49,7 +49,7 @@ class Family:
         self.ended = bounded(self.ended + sums, _MOST_PLACES)
 
     def followed(self, files: Iterable[FileState]) -> FollowedLog:
-        """Return what is known in all, with *files*, which are being followed."""
+        """Return all that is known, with *files*, which are being followed."""
         states = tuple(files)
         sums = sum((state.sums for state in states), start=self.ended)
         return FollowedLog(
@@ -64,7 +64,7 @@ class Family:
 
 
 class LogGroups:
-    """All of them, in the order in which they were met."""
+    """All of them, in the order in which they occurred."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, Family] = {}

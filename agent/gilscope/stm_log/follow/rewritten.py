@@ -7,7 +7,7 @@ from gilscope.stm_log.reader import is_log
 __all__ = ["BEGINNING_BYTES", "Step", "next_step"]
 
 BEGINNING_BYTES = 64
-"""So many tell one log from another: its header, and the first record with its time in ns."""
+"""How many bytes tell one log from another: its header, and the first record with its time."""
 
 
 class Step(Enum):
@@ -20,7 +20,7 @@ class Step(Enum):
     BEGIN = "begin"
     """The file is another log now: what was counted is kept, and a new reader begins at 0."""
     REWIND = "rewind"
-    """The same log goes on at 0: a writer that appends has had its file emptied."""
+    """The same log continues at 0: a writer that appends has had its file emptied."""
 
 
 def next_step(position: int, known: bytes, size: int, beginning: bytes) -> Step:
@@ -32,7 +32,7 @@ def next_step(position: int, known: bytes, size: int, beginning: bytes) -> Step:
         return Step.WAIT
     common = min(len(known), len(beginning))
     if known[:common] == beginning[:common]:
-        # A file that was cut short: a writer that has it open goes on where it was.
+        # A file that was cut short: a writer that has it open continues where it was.
         return Step.READ if size > position else Step.WAIT
     if not any(beginning):
         # It was emptied under its writer, which has gone on where it was; in front there is a hole.

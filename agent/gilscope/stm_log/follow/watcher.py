@@ -13,7 +13,7 @@ from gilscope.stm_log.follow.inotify import Inotify
 __all__ = ["Change", "Notice"]
 
 _SWEEP_S = 5.0
-"""So often everything is looked at in any case: of what another host writes there is no notice."""
+"""How often everything is checked in any case: of what another host writes there is no notice."""
 _SWEEP_WITHOUT_NOTICE_S = 1.0
 _MOST_FOLDERS = 256
 
@@ -126,6 +126,6 @@ class Notice:
         self._files, self._folders = {}, frozenset()
         self._say(
             f"the kernel gives no notice of changes (inotify: {error.strerror}), so the logs are "
-            "looked at once a second; the sysctls fs.inotify.max_user_instances and "
+            "checked once a second; the sysctls fs.inotify.max_user_instances and "
             "fs.inotify.max_user_watches set the limits"
         )

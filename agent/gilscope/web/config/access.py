@@ -89,7 +89,7 @@ class Access:
     def rules(self) -> FileRules:
         """Return what holds now.
 
-        Where the files have become invalid, what they said before goes on to hold.
+        Where the files have become invalid, what they said before stays in effect.
         """
         with self._turn:
             if any(_mark(path) != mark for path, mark in self._marks.items()):
@@ -100,13 +100,13 @@ class Access:
         try:
             fresh = self._load(self._rules)
         except InvalidWebConfig as error:
-            _log.warning("%s. What held before goes on to hold.", error)
+            _log.warning("%s. The previous settings stay in effect.", error)
             return
         # A file that is being written may be half empty, and nobody is to be let in meanwhile.
         if fresh.settings.protection != self._rules.settings.protection:
             _log.warning(
                 "%s: tls_server_config, client_auth_type and basic_auth_users cannot be added or "
-                "taken away while gilscope runs. What held before goes on to hold.",
+                "taken away while gilscope runs. The previous settings stay in effect.",
                 self._path,
             )
             return

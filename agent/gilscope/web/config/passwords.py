@@ -14,7 +14,7 @@ from gilscope.web.guard import Busy
 __all__ = ["Passwords"]
 
 _MOST_BYTES = 72
-"""What bcrypt looks at, of a password."""
+"""What bcrypt uses of a password."""
 _COST, _SALT = slice(4, 6), slice(7, 29)
 """Where they are in a hash."""
 _MOST_REFUSED = 100
@@ -39,7 +39,7 @@ class Passwords:
     def admits(self, authorization: str) -> bool:
         """Return whether the header *authorization* has the name and the password of a user.
 
-        Raises Busy where too many others are being looked at.
+        Raises Busy where too many others are being checked.
         """
         scheme, _, encoded = authorization.strip().partition(" ")
         if scheme.lower() != "basic":

@@ -1,4 +1,4 @@
-"""Makes what connections are encrypted with, and looks at the certificates of clients."""
+"""Makes what connections are encrypted with, and checks the certificates of clients."""
 
 import contextlib
 import ipaddress

@@ -47,10 +47,10 @@ def _facts(
         f"{megabytes(state.private_bytes)} private, {megabytes(state.resident_bytes)} resident",
     )
     core, looking = state.cpu_ns / running_ns, state.sampling_cpu_ns / max(1, state.cpu_ns)
-    yield "CPU", f"{percent(core)} of a core on average, {percent(looking)} of it to look at locks"
+    yield "CPU", f"{percent(core)} of a core on average, {percent(looking)} of it to sample locks"
     if state.trap_costs_ns:
         rate = state.traps * NS_PER_S / running_ns
-        yield "traps", f"{_count(rate)} a second on average, {state.traps} in all"
+        yield "traps", f"{_count(rate)} a second on average, {state.traps} total"
         yield "cost of a trap", _trap_costs(state)
         yield "maps", _maps(state.tables)
     lost = sum(sum(seen.totals.lost_events.values()) for seen in observations)

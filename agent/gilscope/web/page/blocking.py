@@ -20,14 +20,14 @@ _UNTIL_MINUTES = 120
 _UNTIL_HOURS = 120 * _S_PER_MINUTE
 
 _PAIR_COLUMNS = (
-    ("lost each second", "n t"),
+    ("lost per second", "n t"),
     ("of the loss", "n t"),
     ("kind", "k"),
     ("waiter", "s"),
     ("held by", "s"),
 )
 _HOLDER_COLUMNS = (
-    ("until it let go", "n t"),
+    ("drop latency", "n t"),
     ("longest", "n t"),
     ("times", "n t"),
     ("holder", "s"),
@@ -59,7 +59,7 @@ def _process(process: Process, lost: Lately) -> Iterator[Markup]:
     yield tag("h3", text(process.name), " ", tag("span", process.pid, class_="quiet"))
     if lost.pairs:
         rate = short_duration(_per_second(lost.lost_ns, lost))
-        caption = f"Its threads have lost {rate} each second {_period(lost)}."
+        caption = f"Its threads have lost {rate} per second {_period(lost)}."
         yield from table("pairs", _PAIR_COLUMNS, _pairs(lost), caption, is_named=False)
     else:
         yield tag("p", f"Its threads have lost nothing {_period(lost)}.", class_="quiet")
@@ -73,7 +73,7 @@ def _process(process: Process, lost: Lately) -> Iterator[Markup]:
             )
             for slow in lost.slow_holders
         )
-        caption = "Did not let go of the GIL within 10 ms when asked, since the process is traced."
+        caption = "Slow to drop the GIL: took over 10 ms when asked, since the process is traced."
         yield from table("pairs", _HOLDER_COLUMNS, holders, caption, is_named=False)
 
 

@@ -1,6 +1,6 @@
 "use strict";
 
-// Brings the page up to date every few seconds, and changes nothing of it that has not changed.
+// Refreshes the page every few seconds, and changes nothing of it that has not changed.
 
 const main = document.querySelector("main");
 const state = document.getElementById("state");
@@ -77,13 +77,13 @@ async function update() {
 
 function again() {
   clearTimeout(timer);
-  // A tab that nobody looks at costs nothing.
+  // A hidden tab costs nothing.
   if (!isPaused && !document.hidden) timer = setTimeout(update, everyMs);
 }
 
 pause.addEventListener("click", () => {
   isPaused = !isPaused;
-  pause.textContent = isPaused ? "Go on" : "Pause";
+  pause.textContent = isPaused ? "Resume" : "Pause";
   if (isPaused) again();
   else update();
 });

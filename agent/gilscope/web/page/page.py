@@ -25,7 +25,7 @@ from gilscope.web.page.transactions import transactions_section
 __all__ = ["EVERY_S", "POLICY", "Figures", "Transactions", "document", "main_part", "render"]
 
 EVERY_S: Final = 5.0
-"""So often the page brings itself up to date."""
+"""How often the page refreshes."""
 _HERE = Path(__file__)
 _STYLE = asset(_HERE.with_suffix(".css"))
 _SCRIPT = asset(_HERE.with_suffix(".js"))

@@ -23,8 +23,8 @@ _COLUMNS = (
     ("waiting now", "n"),
     ("longest wait now", "n"),
     ("longest hold now", "n"),
-    ("lost in all", "n"),
-    ("waits in all", "n"),
+    ("total lost", "n"),
+    ("total waits", "n"),
     ("windows", "n"),
     ("overhead", "n"),
 )
@@ -38,7 +38,7 @@ _MEANINGS = {
     "waiting": (
         "Time that threads waited for the GIL in the last ten seconds or so, by the time that "
         "passed: 100 % is one thread that always waits, or two that wait for half of their time. "
-        "Waits that are going on are included. The curve is of the last five minutes; its full "
+        "Waits in flight are included. The curve is of the last five minutes; its full "
         "height is 100 %, or the most that there was."
     ),
     "GIL held": (
@@ -50,7 +50,7 @@ _MEANINGS = {
         "Threads that wait at this moment, and for how long so far. Holds are seen while a window "
         "is open."
     ),
-    "lost in all, waits in all": ("Waiting time, and finished waits, since the process is traced."),
+    "total lost, total waits": ("Waiting time, and finished waits, since the process is traced."),
     "windows": (
         "Share of that time in which every hold was seen. In contention mode there are none."
     ),

@@ -1,4 +1,4 @@
-"""What was left out by lot, shared out among what was not."""
+"""What was not sampled, shared out among what was not."""
 
 from gilscope.gil.totals.apportion import Apportionment
 from gilscope.gil.totals.raw import RawEdge

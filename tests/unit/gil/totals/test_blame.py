@@ -210,7 +210,7 @@ def test_short_wait_that_goes_on_counts_at_the_end_only(process: _Process) -> No
 )
 def test_wait_whose_ends_nobody_has_looked_at(process: _Process, waiter: int, holder: int) -> None:
     """
-    It is shown when they are known: time that was put down to nobody would be there twice.
+    It is shown when they are known: time that was attributed to nobody would be there twice.
     """
     since_ns = _NOW_NS - 10 * _MS
     blame = process.blame()
@@ -225,7 +225,7 @@ def test_wait_whose_ends_nobody_has_looked_at(process: _Process, waiter: int, ho
 
 def test_wait_whose_holder_nobody_will_look_at(process: _Process) -> None:
     """
-    At the end its time is put down to an unknown holder, so that edges add up to waits.
+    At the end its time is attributed to an unknown holder, so that edges add up to waits.
     """
     since_ns = _NOW_NS - 10 * _MS
     raw = _waiting(_YIELD, since_ns, Waiting(_SERVING, _NOBODY, since_ns, ()))
@@ -278,7 +278,7 @@ def test_stack_that_has_not_been_sent_yet(process: _Process) -> None:
 
 def test_stack_that_will_not_be_sent_any_more(process: _Process) -> None:
     """
-    At the end its time is put down to an unknown stack.
+    At the end its time is attributed to an unknown stack.
     """
     raw = _edges({(_CALL, _SERVING, _CRUNCHING): (10, 1)})
     (edge,) = _shown(process.blame(_SERVING), raw, is_final=True)

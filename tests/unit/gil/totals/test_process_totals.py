@@ -72,7 +72,7 @@ def test_wait_that_began_after_the_clock_was_read_counts_as_nothing() -> None:
 
 def test_yield_counts_from_the_drop() -> None:
     """
-    A thread that was made to yield waits, before and while it sleeps.
+    A thread that was preempted waits, before and while it sleeps.
     """
     expected = {Kind.PREEMPTION: Tally(3 * _MS)}
 

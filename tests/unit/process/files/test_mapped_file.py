@@ -122,5 +122,5 @@ def test_a_process_that_is_replacing_its_program() -> None:
     inode = Path("/etc/passwd").stat().st_ino
     mapping = Mapping(0x1000, 0x2000, False, 0, inode, "/etc/passwd", False)
 
-    with pytest.raises(NotPython, match="changed while gilscope looked at it"):
+    with pytest.raises(NotPython, match="changed while gilscope inspected it"):
         open_mapped(os.getpid(), mapping)

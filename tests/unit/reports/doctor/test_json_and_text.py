@@ -56,7 +56,7 @@ def test_a_machine_that_works() -> None:
 
 def test_one_cause_has_one_remedy() -> None:
     """
-    A remedy is told once, at the first check that it mends; the verdict names what is missing.
+    A remedy is told once, at the first check that it fixes; the verdict names what is missing.
     """
     assert (
         "This machine\n"
@@ -108,7 +108,7 @@ def test_all_pythons() -> None:
         "   pid  process  python  gil",
         "    47  app.py   3.11.2  sites",
         "  4711  old.py   -       this is CPython 2",
-        "  2 more processes may not be looked into",
+        "  2 more processes may not be inspected",
     ] == report.splitlines()[3:8]
 
 

@@ -12,7 +12,7 @@ _RUNS = (
     "Thread.run (threading.py:975)"
 )
 _CUT = "[deeper than what is noted];Thread.run (threading.py:975);crunch (app.py:5)"
-_TORN = "[in calls that ended while they were looked at]"
+_TORN = "[stack changed while being read]"
 
 _WITH_EDGES = f"""\
 holders;{_RUNS};crunch (app.py:4) 1130000000

@@ -113,7 +113,7 @@ def test_waits_have_both_stacks() -> None:
         "Thread._bootstrap_inner (threading.py:1038)",
         "Thread._bootstrap (threading.py:995)",
     ]
-    torn = "[in calls that ended while they were looked at]"
+    torn = "[stack changed while being read]"
     serving = ["handle (app.py:13)", "serve (app.py:9)", *runs]
 
     assert [
@@ -146,7 +146,7 @@ def test_tracks_have_the_names_of_roles() -> None:
 
 def test_nothing_overlaps_on_a_track() -> None:
     """
-    A thread that is made to yield waits from a moment before it lets go: viewers would drop one.
+    A thread that is preempted waits from a moment before it lets go: viewers would drop one.
     """
     tracks: dict[int, list[tuple[float, float]]] = defaultdict(list)
     for event in _events(with_timeline(), "X"):

@@ -54,7 +54,7 @@ def test_profiles_of_both_ends() -> None:
         (["GIL_PREEMPTION", *runs, "crunch"], 410_000_000),
         (["GIL_BLOCKING_CALL", *runs, "serve", "handle"], 30_000_000),
     ] == _named(file, 0)
-    torn = "[in calls that ended while they were looked at]"
+    torn = "[stack changed while being read]"
     cut = "[deeper than what is noted]"
     assert [
         (["GIL_CONVOY", *runs, "crunch"], 1_100_000_000),

@@ -110,7 +110,7 @@ def test_a_file_that_loses_its_protection_opens_nothing(
 
         assert 200 == ask(url, "--user", "u:first").status
     (said,) = [record.getMessage() for record in caplog.records]
-    assert said.endswith("What held before goes on to hold.")
+    assert said.endswith("The previous settings stay in effect.")
 
 
 def test_who_cannot_be_looked_at_now_is_told_to_come_later(

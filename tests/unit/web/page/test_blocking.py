@@ -37,14 +37,14 @@ def test_pairs_come_with_what_they_cost_lately() -> None:
 
     _, pair, others, _, _ = _rows(html)
     assert [
-        ("lost each second", "500 ms"),
+        ("lost per second", "500 ms"),
         ("of the loss", "75 %"),
         ("kind", "GIL_CONVOY"),
         ("waiter", "handle (app.py:13)"),
         ("held by", "crunch (app.py:4)"),
     ] == pair
     assert ["167 ms", "25 %", "", "all other pairs", ""] == [cell for _, cell in others]
-    assert "Its threads have lost 667 ms each second in the last 60 s." in html
+    assert "Its threads have lost 667 ms per second in the last 60 s." in html
 
 
 def test_slow_holders_come_with_all_they_have_cost() -> None:
@@ -54,12 +54,12 @@ def test_slow_holders_come_with_all_they_have_cost() -> None:
     html = _page(_LATELY)
 
     assert [
-        ("until it let go", "2.6 s"),
+        ("drop latency", "2.6 s"),
         ("longest", "410 ms"),
         ("times", "12"),
         ("holder", "scan (match.py:27)"),
     ] == _rows(html)[-1]
-    assert "within 10 ms when asked, since the process is traced" in html
+    assert "took over 10 ms when asked, since the process is traced" in html
 
 
 def test_period_is_said_in_words() -> None:

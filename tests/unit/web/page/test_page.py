@@ -142,8 +142,8 @@ def test_agent_says_what_it_uses_itself() -> None:
     """
     assert {
         "memory": "29.5 MB private, 48.0 MB resident",
-        "CPU": "0.3 % of a core on average, 10 % of it to look at locks",
-        "traps": "5 a second on average, 5000 in all",
+        "CPU": "0.3 % of a core on average, 10 % of it to sample locks",
+        "traps": "5 a second on average, 5000 total",
         "cost of a trap": "540 ns (hold), 8.9 us (hold, single-stepped), 700 ns (wait); measured",
         "maps": "1.3 MB in the kernel, threads the fullest with 0.92 %",
         "lost events": "2",

@@ -102,7 +102,7 @@ def _table(by: str, matrix: Matrix) -> Iterator[Markup]:
     yield Markup(
         '<tr><td rowspan="2" class="corner">waiter</td>'
         '<th scope="colgroup" colspan="{}" class="over">held by</th>'
-        '<th scope="col" rowspan="2" class="n sum">lost in all</th></tr><tr>'
+        '<th scope="col" rowspan="2" class="n sum">total lost</th></tr><tr>'
     ).format(len(matrix.holders))
     for holder in matrix.holders:
         yield tag("th", _breakable(holder), scope="col", class_="n site")

@@ -14,7 +14,7 @@ from gilscope.reports.html.markup import EMPTY, figure, share, tag, text, time_l
 __all__ = ["MOST_ROWS", "Pair", "known_ns", "lost_ns", "pairs_of", "pairs_section"]
 
 MOST_ROWS = 1000
-"""So many fit on a page that opens at once."""
+"""How many fit on a page that opens at once."""
 
 _COLUMNS = (
     ("kind", "kind", ""),

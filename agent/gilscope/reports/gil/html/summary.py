@@ -127,7 +127,7 @@ def _held(recording: Recording) -> Iterator[_Figure]:
     holds = _holds(totals)
     value = percent(known[0]) if len(known) == 1 else f"{sum(known):.2f}"
     if not holds:
-        note = "estimated by looking at the lock from outside"
+        note = "sampled from outside"
     else:
         finished = total(hold.finished for hold in holds)
         mean = duration(finished.sum_ns // max(1, finished.count))
@@ -147,7 +147,7 @@ def _drop_latency(totals: ProcessTotals) -> Iterator[_Figure]:
     yield _Figure(
         f"≤ {duration(half)}",
         "drop latency",
-        f"in half of {asked} drop requests; ≤ {duration(most)} in 99 % of them",
+        f"p50 of {asked} drop requests; p99 ≤ {duration(most)}",
     )
 
 
@@ -163,8 +163,8 @@ def _notes(recording: Recording) -> Iterator[str]:
         yield "Where waiters and holders stood is not known for any of the waits."
     elif unknown_ns > 0:
         yield (
-            f"Of {time_lost(unknown_ns)} of waiting it is not known where the waiter or the "
-            "holder stood; it counts in all sums, and as “unknown” where places are told."
+            f"For {time_lost(unknown_ns)} of waiting the place of the waiter or the holder is "
+            "unknown; it counts in all sums, and as “unknown” among the places."
         )
     for reason, count in totals.lost_events.items():
         yield f"{count} {clean(LOST_WORDS.get(reason, reason))}."
@@ -178,7 +178,7 @@ def _in_flight(what: str, lasted_ns: Iterable[int]) -> Iterator[str]:
     lasted_ns = list(lasted_ns)
     if lasted_ns:
         yield (
-            f"{what} still going on at the end, counted up to there: {len(lasted_ns)}, the "
+            f"{what} in flight at the end, counted up to there: {len(lasted_ns)}, the "
             f"longest for {duration(max(lasted_ns))}."
         )
 

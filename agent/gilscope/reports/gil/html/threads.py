@@ -90,10 +90,10 @@ def threads_section(recording: Recording) -> Iterator[Markup]:
 def slow_drops_section(
     slow_drops: Sequence[SlowDrop], sources: Mapping[tuple[str, int], str], names: SiteNames
 ) -> Iterator[Markup]:
-    """Yield the places where threads did not let go when asked; nothing where there are none."""
+    """Yield the places where threads were slow to drop the GIL; nothing where there are none."""
     if not slow_drops:
         return
-    yield Markup('<section id="slow-drops"><h2>Did not let go when asked</h2>')
+    yield Markup('<section id="slow-drops"><h2>Slow to drop the GIL</h2>')
     yield Markup(
         "<p>Places in which a thread kept the GIL although a waiting thread had asked for it. "
         "As a rule that is a call into C code that does not release the GIL.</p>"

@@ -44,8 +44,8 @@ def hold_summary(recording: Recording, paint: Paint) -> Iterator[str]:
     else:
         words = paint.bold(f"At any moment {about}{sum(known):.2f} of {len(known)} GILs were held")
     if not holds:
-        # The deviation depends on the looks, which are as frequent as the machine allows.
-        yield f"{words}, as far as looks from outside tell."
+        # The deviation depends on the samples, which are as frequent as the machine allows.
+        yield f"{words} (sampled)."
         return
     finished = total(hold.finished for hold in holds)
     if finished.count:
@@ -55,7 +55,7 @@ def hold_summary(recording: Recording, paint: Paint) -> Iterator[str]:
     holding = [hold.holding_ns for hold in holds if hold.holding_ns]
     if holding:
         yield (
-            f"Holds still going on at the end, counted up to there: {len(holding)}, "
+            f"Holds in flight at the end, counted up to there: {len(holding)}, "
             f"the longest for {short_duration(max(holding))}."
         )
 

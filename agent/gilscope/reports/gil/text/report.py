@@ -109,17 +109,16 @@ def _summary(recording: Recording, paint: Paint) -> Iterator[str]:
     if in_flight:
         longest = short_duration(max(thread.waiting_ns for thread in totals.threads))
         yield (
-            f"Waits still going on at the end, counted up to there: {in_flight}, "
+            f"Waits in flight at the end, counted up to there: {in_flight}, "
             f"the longest for {longest}."
         )
     asked = sum(gil.drop_requests for gil in totals.gils)
     latency = total(gil.drop_latency for gil in totals.gils)
     if asked:
         yield (
-            f"Waiting threads asked the holder {asked} times to let go: it took "
-            f"{_at_most(latency, 0.5)}"
+            f"Drop requests: {asked}, drop latency "
+            f"p50 {_at_most(latency, 0.5)}, p99 {_at_most(latency, 0.99)}."
         )
-        yield f"in half of the cases, and {_at_most(latency, 0.99)} in 99 % of them."
 
 
 def _verdicts(losses: list[_RoleLoss], totals: ProcessTotals, paint: Paint) -> Iterator[str]:
@@ -149,7 +148,7 @@ def _verdicts(losses: list[_RoleLoss], totals: ProcessTotals, paint: Paint) -> I
             f"{short_duration(loss.tally.ns // loss.tally.count)} on average."
         )
         if busy:
-            yield f"  The threads that compute and are made to yield meanwhile: {', '.join(busy)}."
+            yield f"  The threads that compute and are preempted meanwhile: {', '.join(busy)}."
         yield "  What helps: compute in another process, or in code that releases the GIL;"
         yield "  a shorter sys.setswitchinterval() buys shorter waits with more switches."
 
@@ -175,7 +174,7 @@ def _histograms(gils: Iterable[GilTotals], paint: Paint) -> Iterator[str]:
     latency = total(gil.drop_latency for gil in gils)
     if latency.count:
         yield ""
-        yield paint.bold("How long holders took to let go when asked")
+        yield paint.bold("How long holders took to drop the GIL when asked")
         yield from bars(latency)
 
 
@@ -222,4 +221,4 @@ def _losses(totals: ProcessTotals) -> list[_RoleLoss]:
 
 def _at_most(histogram: Histogram, q: float) -> str:
     bound_ns = histogram.quantile_ns(q)
-    return "an unknown time" if bound_ns is None else f"at most {short_duration(bound_ns)}"
+    return "unknown" if bound_ns is None else f"≤ {short_duration(bound_ns)}"

@@ -1,4 +1,4 @@
-"""What the text report says about code that did not let go of the GIL when it was asked to."""
+"""What the text report says about code that was slow to drop the GIL."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ class _Group:
 
 
 def slow_drop_lines(recording: Recording, paint: Paint) -> Iterator[str]:
-    """Yield where threads kept the GIL although they were asked for it; nothing if none did."""
+    """Yield where threads kept the GIL despite a drop request; nothing if none did."""
     groups = _groups(recording.observation.totals.slow_drops)
     if not groups:
         return
-    yield paint.bold("Who did not let go when asked")
+    yield paint.bold("Slow to drop the GIL")
     yield paint.dim(
-        "Python code lets go within microseconds. What follows is code in C that keeps the GIL,"
+        "Python code drops it within microseconds. What follows is code in C that keeps the GIL,"
     )
     yield paint.dim("or a thread that the machine had no CPU for.")
     yield paint.dim(
@@ -39,7 +39,7 @@ def slow_drop_lines(recording: Recording, paint: Paint) -> Iterator[str]:
     for group in groups[:_MOST_SHOWN]:
         costliest, *others = group.slow_drops
         yield ""
-        yield paint.bold(f"{seconds(group.drop_latency.ns)} until it let go") + (
+        yield paint.bold(f"{seconds(group.drop_latency.ns)} of drop latency") + (
             f" ({group.drop_latency.count}x asked, "
             f"the longest for {short_duration(group.longest_ns)})"
         )

@@ -82,7 +82,7 @@ class FunctionGroups:
     def _entry(self, start: int, depth: int = _LONGEST_CHAIN) -> int:
         """Return the entry of the function of a piece, *depth* parts of parts back at most.
 
-        Each piece is looked at once for each depth, however many jumps lead to it.
+        Each piece is read once for each depth, however many jumps lead to it.
         """
         known = self._entries.get((start, depth))
         if known is None:
@@ -102,7 +102,7 @@ class FunctionGroups:
         return min(owners, key=lambda owner: (-owners[owner], owner), default=start)
 
     def _entered_from(self, start: int) -> Counter[int]:
-        """Return the pieces that go on at the start of another one, with the number of jumps."""
+        """Return the pieces that continue at the start of another one, with the number of jumps."""
         known = self._sources.get(start)
         if known is None:
             self._budget.spend(3 * len(self._branches.crossings.get(start, ())), _STATE_BYTES)

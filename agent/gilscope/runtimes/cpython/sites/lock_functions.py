@@ -1,4 +1,4 @@
-"""Tells which functions of a file take the GIL and which ones give it up."""
+"""Tells which functions of a file acquire the GIL and which ones release it."""
 
 from dataclasses import dataclass
 from typing import Final

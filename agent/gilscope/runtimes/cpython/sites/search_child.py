@@ -1,7 +1,7 @@
 """Finds the GIL code of one file in a process of its own, which may not use more than it is given.
 
-Started by `search`. The file is anybody's: whatever it makes the search do, the agent goes
-on.
+Started by `search`. The file is anybody's: whatever it makes the search do, the agent
+continues.
 """
 
 import os

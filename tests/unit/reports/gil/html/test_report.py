@@ -73,7 +73,7 @@ def test_summary_has_the_sums_of_contention_mode() -> None:
         "lost waiting": ("1.940 s", "in 235 finished waits of 8.36 ms on average"),
         "threads waiting": ("0.97", "at any moment, on average"),
         "convoy waits": ("100", "after a blocking call, for a switch interval (5 ms) or longer"),
-        "drop latency": ("≤ 131 µs", "in half of 230 drop requests; ≤ 131 µs in 99 % of them"),
+        "drop latency": ("≤ 131 µs", "p50 of 230 drop requests; p99 ≤ 131 µs"),
         "both ends known": (
             "97 %",
             "of the time lost: where the waiter and where the holder stood",
@@ -101,7 +101,7 @@ def test_share_of_held_time_without_holds_is_an_estimate() -> None:
 
     figures = _figures(_page(replace(recording, observation=changed)))
 
-    assert ("85 %", "estimated by looking at the lock from outside") == figures["of the time held"]
+    assert ("85 %", "sampled from outside") == figures["of the time held"]
 
 
 def test_summary_of_several_locks_adds_their_shares() -> None:
@@ -133,10 +133,10 @@ def test_notes_say_what_was_not_seen() -> None:
     Waits in flight, unknown ends, and events that were not counted in full.
     """
     assert [
-        "Waits still going on at the end, counted up to there: 1, the longest for 3 ms.",
+        "Waits in flight at the end, counted up to there: 1, the longest for 3 ms.",
         (
-            "Of 0.050 s of waiting it is not known where the waiter or the holder stood; it counts "
-            "in all sums, and as “unknown” where places are told."
+            "For 0.050 s of waiting the place of the waiter or the holder is unknown; it counts in "
+            "all sums, and as “unknown” among the places."
         ),
         "2 waits begun before the recording, counted without their first part.",
     ] == _notes(_page(with_edges()))
@@ -148,7 +148,7 @@ def test_notes_say_what_tracing_cost() -> None:
     """
     notes = _notes(_page(full_mode()))
 
-    assert "Holds still going on at the end, counted up to there: 1, the longest for 3 ms." in notes
+    assert "Holds in flight at the end, counted up to there: 1, the longest for 3 ms." in notes
     assert "Where waiters and holders stood is not known for any of the waits." in notes
     assert (
         "Tracing cost the process about 2.4 ms of CPU time (1420 traps), "

@@ -29,7 +29,7 @@ def test_matrix_by_role_has_every_edge_once() -> None:
     table = _section(with_edges(), "matrix").one("div", class_="matrix-role").one("table")
 
     assert [
-        ["waiter", "held by", "lost in all"],
+        ["waiter", "held by", "total lost"],
         ["crunch (app.py:2)", "deeper than what is noted", "no Python code", "unknown"],
         ["serve (app.py:8)", "1.130 s", "0.350 s", "·", "0.050 s", "1.530 s"],
         ["crunch (app.py:2)", "0.340 s", "·", "0.070 s", "·", "0.410 s"],

@@ -35,7 +35,7 @@ File "/srv/lib/match.py", line 27, in Pattern.scan <café>
 File "/srv/app.py", line 4, in crunch
     total += sum(range(20000))
 held by
-(in calls that ended while they were looked at)
+(stack changed while being read)
 File "/srv/app.py", line 4, in crunch
     total += sum(range(20000))
 
@@ -60,7 +60,7 @@ held by
 File "/srv/app.py", line 4, in crunch
     total += sum(range(20000))
 
-Who did not let go when asked
+Slow to drop the GIL
 """
 
 

@@ -14,14 +14,13 @@ app.py, pid 4711, CPython 3.11.2
 2.000s in contention mode. The GIL was found by its own call sites (build 571d98e01096).
 
 1.940s lost waiting for the GIL in 235 waits: at any moment 0.97 threads were waiting on average.
-Waits still going on at the end, counted up to there: 1, the longest for 3 ms.
-Waiting threads asked the holder 230 times to let go: it took at most 131 us
-in half of the cases, and at most 131 us in 99 % of them.
+Waits in flight at the end, counted up to there: 1, the longest for 3 ms.
+Drop requests: 230, drop latency p50 ≤ 131 us, p99 ≤ 131 us.
 
 Convoy: serve (app.py:8)
   had to wait 125 times after a blocking call and, in 80 % of them,
   queued for at least a whole switch interval (5 ms), 15 ms on average.
-  The threads that compute and are made to yield meanwhile: crunch (app.py:2).
+  The threads that compute and are preempted meanwhile: crunch (app.py:2).
   What helps: compute in another process, or in code that releases the GIL;
   a shorter sys.setswitchinterval() buys shorter waits with more switches.
 
@@ -31,7 +30,7 @@ Time lost, by thread role and kind
            came back from a blocking call and queued for a switch interval or longer
     0.410s lost waiting (110x GIL_PREEMPTION), 10 % of its time
            crunch (app.py:2) (2 threads)
-           was made to yield to another thread
+           was preempted by another thread
     0.030s lost waiting (25x GIL_BLOCKING_CALL), 2 % of its time
            serve (app.py:8)
            came back from a blocking call and waited for less than that
@@ -43,7 +42,7 @@ How long the waits lasted
    4.19 ms .. 8.39 ms         0
    8.39 ms .. 16.8 ms       100  ████████████████████████████████████▍
 
-How long holders took to let go when asked
+How long holders took to drop the GIL when asked
    65.5 us .. 131 us        200  ████████████████████████████████████████
 
 Not counted in full

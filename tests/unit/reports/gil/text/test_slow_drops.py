@@ -10,17 +10,17 @@ from gilscope.text.ansi import Paint
 from support.recordings.gil import MS, convoy, stack, with_edges
 
 _CULPRITS = """
-Who did not let go when asked
-Python code lets go within microseconds. What follows is code in C that keeps the GIL,
+Slow to drop the GIL
+Python code drops it within microseconds. What follows is code in C that keeps the GIL,
 or a thread that the machine had no CPU for.
 What helps: smaller pieces of work, C code that releases the GIL, another process.
 
-0.260s until it let go (12x asked, the longest for 41 ms)
+0.260s of drop latency (12x asked, the longest for 41 ms)
 File "/srv/lib/match.py", line 27, in Pattern.scan <café>
   called from File "/srv/app.py", line 5, in crunch
   (deeper than what is noted)
 
-0.030s until it let go (1x asked, the longest for 30 ms)
+0.030s of drop latency (1x asked, the longest for 30 ms)
 (no Python code)
 
 Time lost, by thread role and kind
@@ -62,7 +62,7 @@ def test_lines_of_one_function_are_shown_together() -> None:
     lines = _lines(_slow_drop(places[0], 50, 30), _slow_drop(places[1], 60, 20))
 
     assert [
-        "0.110s until it let go (4x asked, the longest for 30 ms)",
+        "0.110s of drop latency (4x asked, the longest for 30 ms)",
         'File "/srv/app.py", line 7, in match',
         "  also at line 4",
     ] == lines[5:]
@@ -70,11 +70,11 @@ def test_lines_of_one_function_are_shown_together() -> None:
 
 def test_five_places_are_shown_and_the_rest_is_counted() -> None:
     """
-    Nobody mends more at a time.
+    No one works on more at a time.
     """
     places = [stack((f"match_{n}", "/srv/app.py", n, n)) for n in range(7)]
 
     lines = _lines(*(_slow_drop(place, 50, 30) for place in places))
 
-    assert 5 == sum(" until it let go" in line for line in lines)
+    assert 5 == sum(" of drop latency" in line for line in lines)
     assert "2 more places with 0.100s are left out here; --format json has all." == lines[-1]
