@@ -20,7 +20,7 @@ from pathlib import Path
 
 from support.commands.serve import serving
 from support.deploy.dashboards import DASHBOARDS, Json, with_values
-from support.prometheus.server import Answer, Prometheus, prometheus
+from support.prometheus.server import Answer, Prometheus, prometheus, scraping
 
 _FOLDER = Path(__file__).resolve().parent
 _PICTURES = _FOLDER.parent
@@ -45,7 +45,7 @@ def main() -> None:
             _run(stack, _EXAMPLES / "quotes_before.py", _EXAMPLES / "quotes_client.py")
             service = stack.enter_context(serving("--match", r"quotes_before|convoy\.py"))
             target = f"{service.host}:{service.port}"
-            server = stack.enter_context(prometheus(target, {"gilscope": _LABELS}))
+            server = stack.enter_context(prometheus(scraping(target, "gilscope", _LABELS)))
             time.sleep(_BEFORE_S)
             _run(stack, _WORKLOADS / "convoy.py", _WORKLOADS / "convoy_client.py")
             time.sleep(_AFTER_S)
@@ -166,11 +166,13 @@ def _columns(panel: Json, answers: list[Answer]) -> list[Json]:
         each["matcher"]["options"]: {part["id"]: part["value"] for part in each["properties"]}
         for each in panel["fieldConfig"]["overrides"]
     }
-    columns = [[*row, *cells] for row, cells in rows]
     titles = [options["renameByName"][name] for name in names]
+    columns = [[*row, *cells] for row, cells in rows]
+    # Containers have no row here: nothing is scraped that knows their names.
+    values = list(itertools.zip_longest(*columns)) or [()] * len(titles)
     return [
-        {"title": title, "values": list(values), "settings": _settings(overrides.get(title, {}))}
-        for title, values in zip(titles, itertools.zip_longest(*columns), strict=True)
+        {"title": title, "values": list(cells), "settings": _settings(overrides.get(title, {}))}
+        for title, cells in zip(titles, values, strict=True)
     ]
 
 
