@@ -1,5 +1,5 @@
 """Makes the dashboards in ``dashboards/grafana`` from the metric table.
 
 A dashboard is sections of panels. What a panel asks Prometheus is built from the families of
-`gilscope.metrics`, so it can name no metric, type or label that is not exported.
+`gilscope.metrics.table`, so it can name no metric, type or label that is not exported.
 """

@@ -6,8 +6,8 @@ from dashboards.generator.panels import Column, Curve, Panel, curves, figure, li
 from dashboards.generator.queries import PROCESS, Scope
 from grafana_foundation_sdk.models import units
 
-from gilscope import metrics
-from gilscope.metrics import Family
+from gilscope.metrics import table as metrics
+from gilscope.metrics.table import Family
 
 __all__ = ["VARIABLES", "sections"]
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from dashboards.generator.queries import Aggregation, Query
 
-from gilscope import metrics
+from gilscope.metrics import table as metrics
 
 __all__ = ["NAMES", "OFFERED", "named", "offered"]
 

@@ -5,7 +5,7 @@ from dashboards.generator.panels import Curve, curves, heat
 from dashboards.generator.queries import Scope
 from grafana_foundation_sdk.models import units
 
-from gilscope.metrics import Family
+from gilscope.metrics.table import Family
 
 __all__ = ["durations"]
 

@@ -11,7 +11,7 @@ from grafana_foundation_sdk.builders import dashboard
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import DashboardCursorSync
 
-from gilscope.metrics import Family
+from gilscope.metrics.table import Family
 
 __all__ = ["render"]
 

@@ -12,7 +12,7 @@ from dashboards.generator.panels import Column, Curve, curves, figure, listing
 from dashboards.generator.queries import PROCESS, Scope
 from grafana_foundation_sdk.models import units
 
-from gilscope import metrics
+from gilscope.metrics import table as metrics
 
 __all__ = ["VARIABLES", "sections"]
 

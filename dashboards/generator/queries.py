@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from gilscope.metrics import Family, Type
+from gilscope.metrics.table import Family, Type
 
 __all__ = ["PROCESS", "TARGET_LABELS", "Aggregation", "Query", "Scope", "Window"]
 

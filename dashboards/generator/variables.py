@@ -13,8 +13,8 @@ from grafana_foundation_sdk.models.dashboard import (
     VariableSort,
 )
 
-from gilscope import metrics
-from gilscope.metrics import Family
+from gilscope.metrics import table as metrics
+from gilscope.metrics.table import Family
 
 __all__ = ["DATASOURCE", "TAG", "datasource_variable", "label_variables", "links"]
 

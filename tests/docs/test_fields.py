@@ -13,7 +13,7 @@ import pytest
 from accuracy.truth import started
 from gilscope.exporter.stm_log import ERRORS
 from gilscope.gil.abi import Loss
-from gilscope.metrics import FAMILIES
+from gilscope.metrics.table import FAMILIES
 from gilscope.model.diagnosis import Status
 from gilscope.model.gil import Recording, Refusal
 from gilscope.model.kinds import Cause, Kind

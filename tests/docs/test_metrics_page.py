@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from gilscope.metrics import FAMILIES, PROCESS_LABELS, Family
+from gilscope.metrics.table import FAMILIES, PROCESS_LABELS, Family
 from gilscope.reports import metric_table
 from support.docs.pages import DOCS, ROOT
 

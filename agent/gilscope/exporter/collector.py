@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import gilscope
-from gilscope import metrics
 from gilscope.exporter.gil import gil_families
 from gilscope.exporter.samples import Series
 from gilscope.exporter.source import Logs, Source
 from gilscope.exporter.stm_log import stm_families
 from gilscope.exporter.transactions import stm_live_families
-from gilscope.metrics import Family
+from gilscope.metrics import table as metrics
+from gilscope.metrics.table import Family
 from gilscope.model.agent import AgentState, TableState
 from gilscope.model.gil import Refusal
 from gilscope.model.observation import Observation

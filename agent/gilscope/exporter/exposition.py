@@ -13,7 +13,7 @@ from itertools import accumulate
 from prometheus_client.exposition import choose_encoder
 
 from gilscope.exporter.samples import Labels, Series
-from gilscope.metrics import PROCESS_LABELS, Family
+from gilscope.metrics.table import PROCESS_LABELS, Family
 from gilscope.model.histogram import BOUNDS_NS, Histogram, slot_of
 from gilscope.text.units import NS_PER_S
 

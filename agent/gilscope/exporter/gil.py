@@ -7,8 +7,8 @@ left out, as is what says nothing: waits of unknown cause where causes are known
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from gilscope import metrics
 from gilscope.exporter.samples import Labels, Series, process_labels
+from gilscope.metrics import table as metrics
 from gilscope.model.gil import (
     ENDED_INTERPRETER,
     GilObservation,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from gilscope.exporter.exposition import head, metrics_of
 from gilscope.exporter.gil import series_of
 from gilscope.exporter.samples import Series
-from gilscope.metrics import Family
+from gilscope.metrics.table import Family
 from gilscope.model.gil import GilObservation, Recording
 from gilscope.series.blocking import series_over_time
 from gilscope.series.roles import roles_over_time

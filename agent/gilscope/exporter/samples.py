@@ -3,7 +3,7 @@
 import hashlib
 from typing import Final
 
-from gilscope.metrics import Family
+from gilscope.metrics.table import Family
 from gilscope.model.gil import Process
 from gilscope.model.histogram import Histogram
 from gilscope.text.printable import LONGEST_LABEL, label

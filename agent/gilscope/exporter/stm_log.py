@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from gilscope import metrics
 from gilscope.exporter.samples import Series, log_label
+from gilscope.metrics import table as metrics
 from gilscope.series.conflicts import ConflictSeries, kind_label
 from gilscope.stm_log.sums import FollowedLog, LogSums
 

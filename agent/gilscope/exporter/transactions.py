@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from gilscope import metrics
 from gilscope.exporter.samples import Labels, Series
+from gilscope.metrics import table as metrics
 from gilscope.model.transactions import StmObservation, StmProcess, StmTotals
 from gilscope.series.conflicts import kind_label
 

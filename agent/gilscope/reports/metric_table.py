@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable
 
-from gilscope.metrics import FAMILIES, PROCESS_LABELS, Family
+from gilscope.metrics.table import FAMILIES, PROCESS_LABELS, Family
 from gilscope.model.histogram import BOUNDS_NS
 from gilscope.text.units import short_duration
 
@@ -12,7 +12,7 @@ __all__ = ["render"]
 _HEAD = """\
 # Metrics
 
-This page is made from `agent/gilscope/metrics.py` by `make docs`.
+This page is made from `agent/gilscope/metrics` by `make docs`.
 
 Times are in seconds.
 Series about a traced process carry the labels {process_labels}, written *process* below.

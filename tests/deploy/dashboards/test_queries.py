@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from gilscope import metrics
-from gilscope.metrics import FAMILIES, Family
+from gilscope.metrics import table as metrics
+from gilscope.metrics.table import FAMILIES, Family
 from support.deploy.dashboards import DASHBOARDS, Json, broken, panel_titled, panels, targets
 from support.deploy.promql import CHOSEN, Read, asked
 

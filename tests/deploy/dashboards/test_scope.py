@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from dashboards.generator.queries import Query, Scope
 
-from gilscope import metrics
+from gilscope.metrics import table as metrics
 
 _CHOSEN = (
     'cluster=~"$cluster", namespace=~"$namespace", pod=~"$pod", job=~"$job", instance=~"$instance"'

@@ -14,7 +14,7 @@ from prometheus_client.openmetrics.parser import (
 )
 
 from accuracy.truth import ExactCounts, Workload, exact_counts, started
-from gilscope import metrics
+from gilscope.metrics import table as metrics
 from support.commands.gilscope import gilscope
 from support.commands.serve import Service, serving
 from support.prometheus.tools import prometheus_tool

@@ -9,7 +9,7 @@ from typing import Any
 import promql_parser as promql
 import yaml
 
-from gilscope.metrics import FAMILIES
+from gilscope.metrics.table import FAMILIES
 from support.paths import ROOT
 
 __all__ = [

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from prometheus_client import Metric
 
-from gilscope import metrics
 from gilscope.exporter.collector import AgentCollector
+from gilscope.metrics import table as metrics
 from gilscope.model.agent import AgentState
 from gilscope.model.observation import Observation
 from gilscope.model.transactions import Library, Method

@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from gilscope.exporter.collector import AgentCollector
 from gilscope.exporter.exposition import encode, negotiate
 from gilscope.exporter.samples import Series
-from gilscope.metrics import GIL_WAIT, Family
+from gilscope.metrics.table import GIL_WAIT, Family
 from support.recordings.gil import PROCESS, full_mode, gil, histogram, observation
 from support.reports.scraped import OPEN_METRICS, PLAIN, Fixed, scrape
 

@@ -1,0 +1,232 @@
+"""What is exported of a process and its GIL, and of how it is traced."""
+
+from gilscope.metrics.family import of_process
+
+__all__ = [
+    "GIL_BLOCKED",
+    "GIL_BLOCKED_TIMES",
+    "GIL_CONVOY_WAITS",
+    "GIL_DROP_LATENCY",
+    "GIL_DROP_REQUESTS",
+    "GIL_FORCED_SWITCHES",
+    "GIL_HELD",
+    "GIL_HOLD",
+    "GIL_LONGEST_HOLD",
+    "GIL_LONGEST_WAIT",
+    "GIL_OBSERVED",
+    "GIL_SLOW_DROP",
+    "GIL_SLOW_DROPS",
+    "GIL_STACK_SAMPLING_RATIO",
+    "GIL_SWITCH_LATENCY",
+    "GIL_THREAD_HOLD",
+    "GIL_THREAD_HOLDS",
+    "GIL_THREAD_WAIT",
+    "GIL_THREAD_WAITS",
+    "GIL_WAIT",
+    "GIL_WAITING_THREADS",
+    "LOST_EVENTS",
+    "PROBE_VALID",
+    "TARGET_OVERHEAD",
+    "TARGET_OVERHEAD_RATIO",
+    "TARGET_TRAPS",
+]
+
+GIL_WAIT = of_process(
+    "gilscope_gil_wait_seconds",
+    "histogram",
+    "Time from a thread's need for the GIL until it holds it, finished waits only.",
+    "Values from the switch interval (5 ms) upwards mean that threads queue for the interpreter.",
+    "interpreter",
+    "after",
+)
+GIL_HOLD = of_process(
+    "gilscope_gil_hold_seconds",
+    "histogram",
+    "Time from the acquisition of the GIL to its release, of the finished holds that began in a "
+    "window of full mode.",
+    "Long holds are what others wait for. Holds a second of observed time: the rate of the count "
+    'divided by that of gilscope_gil_observed_seconds_total{window="full"}.',
+    "interpreter",
+)
+GIL_SWITCH_LATENCY = of_process(
+    "gilscope_gil_switch_latency_seconds",
+    "histogram",
+    "Time from a release of the GIL in a window of full mode to its acquisition by another thread "
+    "that was waiting for it.",
+    "Tens of microseconds are a wake-up; much more means that the waiters lack a free CPU.",
+    "interpreter",
+)
+GIL_DROP_LATENCY = of_process(
+    "gilscope_gil_drop_latency_seconds",
+    "histogram",
+    "Time from the first request to drop the GIL until the holder released it.",
+    "Much more than a millisecond means code that does not release the GIL, as C extensions may.",
+    "interpreter",
+)
+GIL_THREAD_WAIT = of_process(
+    "gilscope_gil_thread_wait_seconds_total",
+    "counter",
+    "Time that the threads of a role have lost waiting for the GIL, waits in flight included.",
+    "Its rate is the number of threads of this role that wait at any moment.",
+    "role",
+)
+GIL_THREAD_WAITS = of_process(
+    "gilscope_gil_thread_waits_total",
+    "counter",
+    "Finished waits for the GIL of the threads of a role.",
+    "Time divided by this is the mean wait.",
+    "role",
+)
+GIL_THREAD_HOLD = of_process(
+    "gilscope_gil_thread_hold_seconds_total",
+    "counter",
+    "Time inside windows of full mode that the threads of a role held the GIL, a hold in flight "
+    "included.",
+    'Its rate divided by that of gilscope_gil_observed_seconds_total{window="full"} is the share '
+    "of the time that the role has the GIL.",
+    "role",
+)
+GIL_THREAD_HOLDS = of_process(
+    "gilscope_gil_thread_holds_total",
+    "counter",
+    "Finished holds of the threads of a role that began in a window of full mode.",
+    "Hold time divided by this is the mean hold, roughly: windows cut the time, not the number.",
+    "role",
+)
+GIL_HELD = of_process(
+    "gilscope_gil_held_seconds_total",
+    "counter",
+    "Time that the GIL was held, by anybody. full: inside windows of full mode, exactly; all: "
+    "since the attachment, between windows estimated from samples of the lock at random times.",
+    "The rate of all is the share of the time that the GIL is held: near 1, more threads gain "
+    "nothing.",
+    "interpreter",
+    "window",
+)
+GIL_OBSERVED = of_process(
+    "gilscope_gil_observed_seconds_total",
+    "counter",
+    "Time that was observed. full: covered by windows of full mode; all: since the attachment.",
+    "What holds and hold times are to be divided by; the rate of full is the share of the time "
+    "that windows cover.",
+    "window",
+)
+GIL_BLOCKED = of_process(
+    "gilscope_gil_blocked_seconds_total",
+    "counter",
+    "Time that threads at one place (waiter) were kept waiting for the GIL by a thread at another "
+    "(holder); a wait in flight counts as soon as its kind is known, after a switch interval at "
+    "most. The costliest pairs have series of their own, which begin at 0 when a pair gets them; "
+    "what else was lost is under other.",
+    "Tells which lines of code are in each other's way. The rate is the number of threads that "
+    "wait at any moment. All series of a process add up to what its threads have lost.",
+    "waiter",
+    "holder",
+    "kind",
+)
+GIL_BLOCKED_TIMES = of_process(
+    "gilscope_gil_blocked_total",
+    "counter",
+    "How often a wait came to be this holder's; one that is kept up by three holders in turn is "
+    "counted with each of them.",
+    "Blocked time divided by this is how long the holder keeps a waiter.",
+    "waiter",
+    "holder",
+    "kind",
+)
+GIL_SLOW_DROP = of_process(
+    "gilscope_gil_slow_drop_seconds_total",
+    "counter",
+    "Time from a request to drop the GIL until the holder released it, by where the holder stood; "
+    "only of requests that took longer than 10 ms.",
+    "Names the code that is slow to drop the GIL, a call into C as a rule. The rate is the "
+    "share of the time for which a drop request to it is unanswered.",
+    "holder",
+)
+GIL_SLOW_DROPS = of_process(
+    "gilscope_gil_slow_drops_total",
+    "counter",
+    "Requests to drop the GIL that took longer than 10 ms, by where the holder stood.",
+    "Slow drop time divided by this is how long the holder takes to release the GIL.",
+    "holder",
+)
+GIL_STACK_SAMPLING_RATIO = of_process(
+    "gilscope_gil_stack_sampling_ratio",
+    "gauge",
+    "Share of the waits whose stacks are read now.",
+    "Below 1, reading them all would cost more than the overhead budget: blocked time is estimated "
+    "from those that are read. All else is counted.",
+)
+GIL_CONVOY_WAITS = of_process(
+    "gilscope_gil_convoy_waits_total",
+    "counter",
+    "Waits after a blocking call that lasted at least one switch interval.",
+    "Threads that do I/O queue behind threads that compute.",
+    "interpreter",
+)
+GIL_FORCED_SWITCHES = of_process(
+    "gilscope_gil_forced_switches_total",
+    "counter",
+    "Times that the evaluation loop made a thread release the GIL: preemptions.",
+    "Up to 200 a second where threads compute side by side.",
+    "interpreter",
+)
+GIL_DROP_REQUESTS = of_process(
+    "gilscope_gil_drop_requests_total",
+    "counter",
+    "Times that a waiting thread asked the holder to drop the GIL.",
+    "Far more than forced switches means holders that do not listen.",
+    "interpreter",
+)
+GIL_WAITING_THREADS = of_process(
+    "gilscope_gil_waiting_threads",
+    "gauge",
+    "Threads that wait for the GIL now.",
+    "More than one at most times means that threads gain nothing.",
+)
+GIL_LONGEST_WAIT = of_process(
+    "gilscope_gil_longest_wait_seconds",
+    "gauge",
+    "How long the longest wait in flight for the GIL has lasted.",
+    "Seconds mean that something keeps the GIL and never releases it.",
+)
+GIL_LONGEST_HOLD = of_process(
+    "gilscope_gil_longest_hold_seconds",
+    "gauge",
+    "How long the longest hold in flight has lasted; 0 while none is seen, as between windows.",
+    "Seconds mean code that keeps the GIL, a C extension as a rule.",
+)
+TARGET_OVERHEAD_RATIO = of_process(
+    "gilscope_target_overhead_ratio",
+    "gauge",
+    "Estimated cost of tracing this process in the last minute, by the CPU time that it used "
+    "itself.",
+    "In auto mode it stays below the overhead budget, unless waits alone cost more; 0.01 is one "
+    "percent.",
+)
+TARGET_OVERHEAD = of_process(
+    "gilscope_target_overhead_seconds_total",
+    "counter",
+    "Estimated CPU time that tracing has cost this process: its traps times what a trap costs.",
+    "Its rate is the part of a core that tracing takes from the process.",
+)
+TARGET_TRAPS = of_process(
+    "gilscope_target_traps_total",
+    "counter",
+    "Times that this process has run into a probe.",
+    "Overhead divided by this is what a trap costs.",
+)
+PROBE_VALID = of_process(
+    "gilscope_probe_valid",
+    "gauge",
+    "1 while the probes in this process pass their checks, else 0; then nothing else is reported.",
+    "0 means no numbers, rather than wrong ones; the landing page says why.",
+    "method",
+)
+LOST_EVENTS = of_process(
+    "gilscope_lost_events_total",
+    "counter",
+    "Events that could not be counted in full, by reason.",
+    "Anything but a few at attach (began_unseen) and at exit (abandoned) is worth a report.",
+    "reason",
+)
