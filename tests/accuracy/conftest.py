@@ -7,9 +7,9 @@ import pytest
 from accuracy.blame_truth import Stage, stage_of
 from gilscope.gil.probes.probe import GilProbe
 from support.interpreters.known import ALL_INTERPRETERS, Interpreter
-from support.tracing.trace import probe, tracer, trap_costs
+from support.tracing.trace import probe, site_cache, tracer, trap_costs
 
-__all__ = ["fresh_stage", "probe", "stage", "tracer", "trap_costs"]
+__all__ = ["fresh_stage", "probe", "site_cache", "stage", "tracer", "trap_costs"]
 
 
 @pytest.fixture(autouse=True)

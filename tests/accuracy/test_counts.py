@@ -12,6 +12,7 @@ from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.gil import GilObservation
 from gilscope.model.histogram import total
 from gilscope.model.kinds import Cause, Kind
+from gilscope.runtimes.site_cache import SiteCache
 from support.interpreters.known import ALL_INTERPRETERS, ONE_PER_MINOR, Interpreter
 from support.tracing.trace import command_of, looked_after, missed_events, observation_of
 
@@ -58,13 +59,13 @@ def test_twenty_three_waits_are_twenty_three(
 @pytest.mark.beside_others
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
 def test_foreign_condition_variables_are_not_the_gil(
-    interpreter: Interpreter, tracer: GilAccount
+    interpreter: Interpreter, tracer: GilAccount, site_cache: SiteCache
 ) -> None:
     """
     Seconds of waiting on other condition variables, GIL look-alikes among them, count as nothing.
     """
     for method in ("sites", "libc"):
-        one = GilAccount(tracer.probe, tracer.cache, method=method)
+        one = GilAccount(tracer.probe, site_cache, method=method)
         with started(command_of(interpreter), "foreign_condvars.py") as workload:
             one.attach(workload.pid)
             with looked_after(one):

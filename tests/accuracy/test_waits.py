@@ -10,6 +10,7 @@ from accuracy.truth import ThreadTruth, Waits, known_waits, started
 from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.gil import Tally, ThreadTotals
 from gilscope.model.kinds import Cause, Kind
+from gilscope.runtimes.site_cache import SiteCache
 from support.interpreters.known import ALL_INTERPRETERS, Interpreter, find_interpreter
 from support.tracing.trace import command_of, looked_after, missed_events, observation_of
 
@@ -62,12 +63,12 @@ def test_waits_of_each_thread_are_right_to_one_percent(
 
 @pytest.mark.parametrize("name", ["debian-3.11", "pyenv-3.12-stripped", "pyenv-3.13"])
 def test_libc_method_agrees_once_it_has_learned(
-    name: str, tracer: GilAccount, tmp_path: Path
+    name: str, tracer: GilAccount, site_cache: SiteCache, tmp_path: Path
 ) -> None:
     """
     Without the call sites, what is not counted as lost is still right; causes are unknown.
     """
-    libc = GilAccount(tracer.probe, tracer.cache, method="libc")
+    libc = GilAccount(tracer.probe, site_cache, method="libc")
     try:
         witness = Witness(tmp_path)
         command = witness.command(command_of(find_interpreter(name)))

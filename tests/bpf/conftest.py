@@ -1,5 +1,5 @@
 """What tests of programs and maps share with other live tests."""
 
-from support.tracing.trace import probe, tracer, trap_costs
+from support.tracing.trace import probe, site_cache, tracer, trap_costs
 
-__all__ = ["probe", "tracer", "trap_costs"]
+__all__ = ["probe", "site_cache", "tracer", "trap_costs"]

@@ -1,6 +1,6 @@
 """What live tests share."""
 
 from support.browser.browser import browser
-from support.tracing.trace import probe, tracer, trap_costs
+from support.tracing.trace import probe, site_cache, tracer, trap_costs
 
-__all__ = ["browser", "probe", "tracer", "trap_costs"]
+__all__ = ["browser", "probe", "site_cache", "tracer", "trap_costs"]

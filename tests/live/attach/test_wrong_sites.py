@@ -34,13 +34,13 @@ def _with_wrong_waits(target: Target, cache: SiteCache) -> None:
     cache.store(image, replace(target.sites, waits=wrong))
 
 
-def test_wrong_site_gives_no_numbers(tracer: GilAccount) -> None:
+def test_wrong_site_gives_no_numbers(tracer: GilAccount, site_cache: SiteCache) -> None:
     """
     A probe that is not at a wait for the GIL is noticed at its first event: a reason, no numbers.
     """
     with started([_PYTHON], "exact_count.py") as workload:
-        _with_wrong_waits(inspect(view_of(workload.pid), tracer.cache), tracer.cache)
-        only_sites = GilAccount(tracer.probe, tracer.cache, method="sites")
+        _with_wrong_waits(inspect(view_of(workload.pid), site_cache), site_cache)
+        only_sites = GilAccount(tracer.probe, site_cache, method="sites")
         target = only_sites.attach(workload.pid)
         with looked_after(only_sites):
             workload.run()
@@ -55,13 +55,15 @@ def test_wrong_site_gives_no_numbers(tracer: GilAccount) -> None:
         only_sites.drop(workload.pid)
 
 
-def test_wrong_site_is_replaced_by_the_other_method(tracer: GilAccount) -> None:
+def test_wrong_site_is_replaced_by_the_other_method(
+    tracer: GilAccount, site_cache: SiteCache
+) -> None:
     """
     Where the sites fail their check and libc may be probed, its numbers are shown, and are right.
     """
     arguments = ("known_waits.py", "--seconds", "2", "--threads", "hog,spinner")
     with started([_PYTHON], *arguments) as workload:
-        _with_wrong_waits(inspect(view_of(workload.pid), tracer.cache), tracer.cache)
+        _with_wrong_waits(inspect(view_of(workload.pid), site_cache), site_cache)
         tracer.attach(workload.pid)
         with looked_after(tracer):
             truth = known_waits(workload.run())
@@ -77,7 +79,7 @@ def test_wrong_site_is_replaced_by_the_other_method(tracer: GilAccount) -> None:
 
 
 def test_lock_that_looks_like_a_gil_gives_no_numbers(
-    tracer: GilAccount, monkeypatch: pytest.MonkeyPatch
+    tracer: GilAccount, site_cache: SiteCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
     Waits on something with all signs of a GIL, but not one of the interpreter's, are not believed.
@@ -95,7 +97,7 @@ def test_lock_that_looks_like_a_gil_gives_no_numbers(
         return replace(target, hookpoints=points, process=process)
 
     monkeypatch.setattr(attachments, "inspect", inspect_libc)
-    only_sites = GilAccount(tracer.probe, tracer.cache, method="sites")
+    only_sites = GilAccount(tracer.probe, site_cache, method="sites")
     with started([_PYTHON], "foreign_condvars.py", "--seconds", "0.5") as workload:
         only_sites.attach(workload.pid)
         with looked_after(only_sites):
@@ -109,12 +111,14 @@ def test_lock_that_looks_like_a_gil_gives_no_numbers(
     assert () == observation.totals.gils
 
 
-def test_damaged_cache_is_not_believed(tracer: GilAccount, tmp_path: Path) -> None:
+def test_damaged_cache_is_not_believed(
+    tracer: GilAccount, site_cache: SiteCache, tmp_path: Path
+) -> None:
     """
     Sites that are not what was remembered are looked for again.
     """
     with started([_PYTHON], "exact_count.py") as workload:
-        sites = inspect(view_of(workload.pid), tracer.cache).sites
+        sites = inspect(view_of(workload.pid), site_cache).sites
         assert sites is not None
         (entry,) = (tmp_path / "sites").iterdir()
         good, offset = entry.read_text(), sites.waits[0].call.offset

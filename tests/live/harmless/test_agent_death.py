@@ -24,7 +24,9 @@ _PYTHON = "/usr/bin/python3.11"
 _TRACING = "Tracing the GIL of"
 
 
-def test_two_agents_on_one_process_are_both_right(tracer: GilAccount, tmp_path: Path) -> None:
+def test_two_agents_on_one_process_are_both_right(
+    tracer: GilAccount, site_cache: SiteCache, tmp_path: Path
+) -> None:
     """
     Probes of a second agent at the same places change nothing for the first.
     """
@@ -37,7 +39,7 @@ def test_two_agents_on_one_process_are_both_right(tracer: GilAccount, tmp_path: 
         observations = [observation_of(each, workload.pid) for each in (tracer, other)]
         other.close()
         # The second one's end does not take the first one's probes.
-        assert BREAKPOINT == text_of(inspect(view_of(workload.pid), tracer.cache))
+        assert BREAKPOINT == text_of(inspect(view_of(workload.pid), site_cache))
 
     assert [23, 23] == [thread_of(seen, truth.waiter.tid).waits for seen in observations]
     assert [{}, {}] == [missed_events(seen) for seen in observations]
@@ -45,12 +47,12 @@ def test_two_agents_on_one_process_are_both_right(tracer: GilAccount, tmp_path: 
 
 @pytest.mark.beside_others
 @pytest.mark.parametrize("name", ["debian-3.11", "pyenv-3.12"])
-def test_probes_are_gone_after_the_agent_was_killed(name: str, tracer: GilAccount) -> None:
+def test_probes_are_gone_after_the_agent_was_killed(name: str, site_cache: SiteCache) -> None:
     """
     After SIGKILL of the agent the target's code is as in the file, and it works on.
     """
     with started(command_of(build(name)), "exact_count.py") as workload:
-        target = inspect(view_of(workload.pid), tracer.cache)
+        target = inspect(view_of(workload.pid), site_cache)
         with gilscope_started("record", "-p", str(workload.pid)) as command:
             command.says(_TRACING)
             assert BREAKPOINT == text_of(target)

@@ -140,14 +140,14 @@ def test_hold_in_flight_counts_up_to_now(interpreter: Interpreter, tracer: GilAc
 
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
 def test_hold_that_was_there_before_counts_from_the_attachment(
-    interpreter: Interpreter, tracer: GilAccount
+    interpreter: Interpreter, tracer: GilAccount, site_cache: SiteCache
 ) -> None:
     """
     Of a hold that began unseen the time is counted that was seen, and no hold.
     """
     with started(command_of(interpreter), "hold_long.py") as workload:
         # Finding the sites for the first time may take longer than the hold.
-        inspect(view_of(workload.pid), tracer.cache)
+        inspect(view_of(workload.pid), site_cache)
         _hold(workload, "1")
         tracer.attach(workload.pid)
         with looked_after(tracer):

@@ -21,6 +21,7 @@ __all__ = [
     "missed_events",
     "observation_of",
     "probe",
+    "site_cache",
     "tracer",
     "trap_costs",
 ]
@@ -84,9 +85,15 @@ def trap_costs(probe: GilProbe) -> TrapCosts:
 
 
 @pytest.fixture
-def tracer(probe: GilProbe, tmp_path: Path) -> Iterator[GilAccount]:
-    """A tracer with a site cache of its own."""
-    made = GilAccount(probe, SiteCache(tmp_path / "sites"))
+def site_cache(tmp_path: Path) -> SiteCache:
+    """Knows no build yet."""
+    return SiteCache(tmp_path / "sites")
+
+
+@pytest.fixture
+def tracer(probe: GilProbe, site_cache: SiteCache) -> Iterator[GilAccount]:
+    """An account of GILs with a site cache of its own."""
+    made = GilAccount(probe, site_cache)
     yield made
     made.close()
     made.drop_ended(0, set())

@@ -54,7 +54,6 @@ class GilAccount:
         may be shared with others.
         """
         self.probe = probe
-        self.cache = cache
         self._method = method
         self._settle_at_s = 0.0
         self._forked: set[int] = set()
