@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from gilscope.budget.governor import Budget
 from gilscope.commands.options import chosen_method
 from gilscope.discovery.scanner import Scanner
-from gilscope.errors import NotPython, UnsupportedPython
+from gilscope.errors import GilscopeError, NotPython, UnsupportedPython
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
 from gilscope.gil.tracing.hold_windows import ObservationPlan
@@ -18,7 +18,7 @@ from gilscope.model.gil import Process
 from gilscope.model.kinds import Mode
 from gilscope.model.observation import Observation
 from gilscope.model.transactions import StmProcess
-from gilscope.process import procfs
+from gilscope.process.view import view_of
 from gilscope.process.watch import ProcessWatch
 from gilscope.runtimes.site_cache import SiteCache, default_folder
 from gilscope.series.snapshots import SnapshotSeries
@@ -85,8 +85,10 @@ def attach_named(tracer: Tracer, pid: int) -> Process | StmProcess:
 
 
 def checked(refusal: NotPython | UnsupportedPython, pid: int) -> NotPython | UnsupportedPython:
-    """Return *refusal* of *pid* with what else was searched for, if it is still there."""
-    if not procfs.is_alive(pid):
+    """Return *refusal* of *pid* with what else was searched for, if it is a process at all."""
+    try:
+        view_of(pid)
+    except GilscopeError:
         return refusal
     return type(refusal)(f"{refusal}, {CHECKED}", remedy=refusal.remedy)
 

@@ -8,7 +8,7 @@ from gilscope.errors import GilscopeError, MemoryUnanswered, NotPermitted, NotPy
 from gilscope.process import procfs
 from gilscope.process.memory_reader import ReadUnanswered
 
-__all__ = ["answering", "readable", "while_alive"]
+__all__ = ["answering", "not_a_process", "readable", "while_alive"]
 
 _CHANGING = (errno.ESRCH, errno.ENOENT, errno.EFAULT, errno.EIO)
 """What reading a process that is replacing its program ends in."""
@@ -34,6 +34,14 @@ def readable(pid: int) -> Iterator[None]:
             f"process {pid} changed while gilscope inspected it ({error})",
             remedy="It may be replacing its program: try again.",
         ) from error
+
+
+def not_a_process(tid: int, pid: int) -> NotPython:
+    """Return what says that *tid* is a thread of process *pid*."""
+    return NotPython(
+        f"{tid} is a thread of process {pid}, not a process",
+        remedy=f"Trace the process: -p {pid}",
+    )
 
 
 @contextlib.contextmanager

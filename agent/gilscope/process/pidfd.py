@@ -5,6 +5,7 @@ import os
 
 from gilscope.errors import NotPython
 from gilscope.process import procfs
+from gilscope.process.access import not_a_process
 from gilscope.system.shortage import explained_shortage
 
 __all__ = ["open_pidfd"]
@@ -27,8 +28,4 @@ def open_pidfd(pid: int) -> int:
             if known is None:
                 raise
             raise known from error
-        process = procfs.read_status(pid).tgid
-        raise NotPython(
-            f"{pid} is a thread of process {process}, not a process",
-            remedy=f"Trace the process: -p {process}",
-        ) from error
+        raise not_a_process(pid, procfs.read_status(pid).tgid) from error

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from gilscope.errors import NotPython
 from gilscope.naming.process import process_name
 from gilscope.process import procfs
-from gilscope.process.access import readable
+from gilscope.process.access import not_a_process, readable
 from gilscope.process.procfs import Mapping, ProcessStatus
 
 __all__ = ["ProcessView", "view_of"]
@@ -49,6 +49,8 @@ def view_of(pid: int) -> ProcessView:
         mappings, status = procfs.read_maps(pid), procfs.read_status(pid)
         command_line = procfs.read_command_line(pid)
         container_id, pod_uid = procfs.read_cgroup(pid)
+    if status.tgid != pid:
+        raise not_a_process(pid, status.tgid)
     if not mappings:
         raise NotPython(f"process {pid} maps no files: it is a kernel thread or has just ended")
     return ProcessView(pid, mappings, status, command_line, container_id, pod_uid, beginning)

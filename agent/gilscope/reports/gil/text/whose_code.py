@@ -1,0 +1,69 @@
+"""What the text report says first: whose code held the GIL while others waited for it."""
+
+from collections.abc import Iterator, Sequence
+
+from gilscope.model.gil import Recording
+from gilscope.naming.places import IN_WORDS, SiteNames
+from gilscope.series.holders import HolderLoss, losses_by_holder
+from gilscope.text.ansi import Paint
+from gilscope.text.printable import printable
+from gilscope.text.units import percent, seconds
+
+__all__ = ["whose_code_lines"]
+
+_MOST_SHOWN = 5
+_LEAST_SHARE = 0.01
+_INDENT = " " * 18
+
+
+def whose_code_lines(recording: Recording, paint: Paint) -> Iterator[str]:
+    """Yield the application's functions that held the GIL, the most time lost first.
+
+    Nothing where that was not observed.
+    """
+    totals = recording.observation.totals
+    losses = losses_by_holder(totals.edges, recording.application)
+    if not losses:
+        return
+    noted_ns = sum(loss.lost.ns for loss in losses)
+    lost_ns = max(1, noted_ns, sum(thread.wait_ns for thread in totals.threads))
+    names = SiteNames()
+    yield paint.bold("Whose code kept the GIL")
+    shown = [
+        loss for loss in losses[:_MOST_SHOWN] if loss.lost.ns >= _LEAST_SHARE * lost_ns
+    ] or losses[:1]
+    for loss in shown:
+        yield from _loss_lines(loss, lost_ns, recording, names, paint)
+    yield from _left_out(losses[len(shown) :], lost_ns)
+
+
+def _loss_lines(
+    loss: HolderLoss, lost_ns: int, recording: Recording, names: SiteNames, paint: Paint
+) -> Iterator[str]:
+    share = percent(loss.lost.ns / lost_ns)
+    yield (
+        f"{seconds(loss.lost.ns):>10}{share:>6}  {paint.bold(_place(loss, names))}"
+        f", {'' if loss.is_one_kind else 'mostly '}{loss.kind.value}"
+    )
+    frame = loss.frame
+    if frame is not None and (frame.file, frame.line) in recording.sources:
+        yield f"{_INDENT}  {printable(recording.sources[frame.file, frame.line or 0])}"
+    inner = loss.costliest.frames[:1]
+    if inner and inner[0] != frame:
+        more = f" and {loss.leaves - 1} other functions" if loss.leaves > 1 else ""
+        yield paint.dim(f"{_INDENT}in {printable(names.site(inner[0]))}{more}")
+
+
+def _place(loss: HolderLoss, names: SiteNames) -> str:
+    if loss.frame is not None:
+        return printable(names.site(loss.frame))
+    if loss.costliest.frames:
+        return "(libraries alone)"
+    return f"({IN_WORDS[loss.costliest.state]})"
+
+
+def _left_out(losses: Sequence[HolderLoss], lost_ns: int) -> Iterator[str]:
+    if losses:
+        left_ns = sum(loss.lost.ns for loss in losses)
+        places = "1 more place" if len(losses) == 1 else f"{len(losses)} more places"
+        yield f"{seconds(left_ns):>10}{percent(left_ns / lost_ns):>6}  in {places}"
