@@ -51,7 +51,8 @@ def test_waits_of_each_thread_are_right_to_one_percent(
     assert "" == observation.invalid
     for thread in truth.threads:
         seen = found[thread.tid]
-        assert thread.total.wait_ns > 1_000_000_000
+        # So much that a hundredth of it is more than two clocks differ by.
+        assert thread.total.wait_ns > 500_000_000
         true = _by_cause(thread, witnessed)
         _assert_agrees(true.total, Tally(seen.wait_ns, seen.waits))
         _assert_agrees(true.preemption, seen.lost[Kind.PREEMPTION])
