@@ -151,10 +151,11 @@ def _blame() -> tuple[Line, ...]:
         empty=_NO_WAITS,
     )
     over_time = curves(
-        "Threads kept waiting, by holder",
-        "A holder that appears with a deployment is what was deployed.",
+        "Threads kept waiting, by whose code holds the GIL",
+        "The line of the application that the holder was in, whatever library it had called. One "
+        "that appears with a deployment is what was deployed.",
         units.Short,
-        [Curve(_SERIES.rate(metrics.GIL_BLOCKED, "holder").top(_SHOWN), "{{holder}}")],
+        [Curve(_SERIES.rate(metrics.GIL_HOLDER, "holder").top(_SHOWN), "{{holder}}")],
         empty=_NO_WAITS,
     )
     return (Line(9, (pairs,)), Line(8, (over_time,)))

@@ -5,14 +5,17 @@ import re
 
 from gilscope.commands.numbers import pid_number
 from gilscope.discovery.selection import Choice, choose_all, choose_matching, choose_pids
+from gilscope.model.application import Application
 from gilscope.model.kinds import Mode
 
 __all__ = [
+    "add_application_option",
     "add_method_option",
     "add_mode_option",
     "add_stacks_option",
     "add_target_options",
     "add_transactions_option",
+    "chosen_application",
     "chosen_method",
     "chosen_targets",
     "has_targets",
@@ -54,6 +57,28 @@ def add_stacks_option(parser: argparse.ArgumentParser) -> None:
         dest="stacks",
         action="store_false",
         help="do not read stacks: waits cost less, but who kept whom waiting is not reported",
+    )
+
+
+def add_application_option(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--app``."""
+    parser.add_argument(
+        "--app",
+        action="append",
+        type=_own_code,
+        metavar="CODE",
+        help="whose code is told first: a folder, as the process names its files, or the import "
+        "name of a package; may be given several times (default: all that neither comes with "
+        "Python nor is installed in site-packages)",
+    )
+
+
+def chosen_application(arguments: argparse.Namespace) -> Application:
+    """Return whose code the user means."""
+    said: list[str] = arguments.app or []
+    return Application(
+        folders=tuple(each.rstrip("/") for each in said if each.startswith("/")),
+        packages=tuple(each for each in said if not each.startswith("/")),
     )
 
 
@@ -109,6 +134,16 @@ def chosen_targets(arguments: argparse.Namespace) -> Choice:
     if arguments.match is not None:
         return choose_matching(arguments.match)
     return choose_all()
+
+
+def _own_code(text: str) -> str:
+    if text.startswith("/") and text.strip("/"):
+        return text
+    if all(part.isidentifier() for part in text.split(".")):
+        return text
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is neither an absolute folder nor the name of a package"
+    )
 
 
 def _pattern(text: str) -> re.Pattern[str]:

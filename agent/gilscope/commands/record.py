@@ -11,9 +11,11 @@ from collections.abc import Iterator, Sequence
 
 from gilscope.commands.numbers import pid_number, seconds_between
 from gilscope.commands.options import (
+    add_application_option,
     add_method_option,
     add_mode_option,
     add_stacks_option,
+    chosen_application,
     chosen_method,
 )
 from gilscope.commands.outputs import (
@@ -86,6 +88,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_mode_option(parser, Mode.CONTENTION, Mode.FULL)
     add_stacks_option(parser)
     add_method_option(parser)
+    add_application_option(parser)
     add_format_options(parser)
     parser.add_argument(
         "command", nargs="*", metavar="-- COMMAND", help="a command to start and trace"
@@ -248,6 +251,7 @@ def _record(
             arguments.mode,
             # Held time is a part of this, waits are not older: all of it is seen from there on.
             at_ns - seen.since_ns,
+            chosen_application(arguments),
             sources=sources.read(_frames(seen.totals)),
             timeline=tracer.gils.timeline(process.pid),
             ended_ns=time.time_ns() - (time.monotonic_ns() - at_ns),

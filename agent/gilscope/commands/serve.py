@@ -11,11 +11,13 @@ from dataclasses import dataclass
 
 from gilscope.commands.numbers import share, whole_number
 from gilscope.commands.options import (
+    add_application_option,
     add_method_option,
     add_mode_option,
     add_stacks_option,
     add_target_options,
     add_transactions_option,
+    chosen_application,
     chosen_targets,
     has_targets,
 )
@@ -32,7 +34,7 @@ from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.program import begin_loading
 from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.model.kinds import Mode
-from gilscope.series.blocking import DEFAULT_PAIRS
+from gilscope.series.blocking import DEFAULT_PAIRS, BlockingSeries
 from gilscope.system import ending
 from gilscope.system.log_output import use_log_output
 from gilscope.system.malloc import share_one_arena
@@ -122,6 +124,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     )
     add_stacks_option(parser)
     add_method_option(parser)
+    add_application_option(parser)
     parser.set_defaults(complain=parser.error)
 
 
@@ -185,12 +188,14 @@ def _serve(
     stopped: threading.Event,
     logs: _Logs | None = None,
 ) -> None:
+    application = chosen_application(arguments)
     plan = ObservationPlan(
         Mode(arguments.mode),
         arguments.overhead_budget,
         measure_trap_costs(probe),
         held_error=_HELD_ERROR,
         reads_stacks=arguments.stacks,
+        application=application,
     )
     tracer = new_tracer(arguments, probe, plan, keep_threads=False)
     agent = AgentReader(tracer, time.monotonic_ns())
@@ -212,7 +217,8 @@ def _serve(
         while not (stopped.is_set() or has_scanned.is_set() or time.monotonic() > show_at_s):
             has_scanned.wait(_FIRST_WAIT_S)
         if not stopped.is_set():
-            server.show(source, health, arguments.pairs, None if logs is None else logs.of_now)
+            book = BlockingSeries(arguments.pairs, application)
+            server.show(source, health, book, None if logs is None else logs.of_now)
             print(f"Serving {server.url}metrics. Ctrl-C to end.", file=sys.stderr, flush=True)
         stopped.wait()
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from gilscope.discovery.agent_stats import own_state
 from gilscope.exporter.source import Source
+from gilscope.series.blocking import BlockingSeries
 from gilscope.stm_log.follow.follower import Follower
 from gilscope.web.server import Pulse, Server
 
@@ -53,7 +54,7 @@ def serve_logs(arguments: argparse.Namespace, server: Server, stopped: threading
     pulse, began_ns = Pulse("reads the STM logs"), time.monotonic_ns()
     source = Source(lambda: own_state(began_ns))
     with followed(arguments.stm_log, pulse.beat) as follower:
-        serving = (source, pulse, arguments.pairs, follower.logs)
+        serving = (source, pulse, BlockingSeries(arguments.pairs), follower.logs)
         http = threading.Thread(target=server.run, args=serving, daemon=True)
         http.start()
         print(f"Serving {server.url}metrics. Ctrl-C to end.", file=sys.stderr, flush=True)

@@ -173,6 +173,8 @@ def add_blame(
         of_pair = (*labels, *names)
         blocked.add_ns(of_pair, ns)
         times.add(of_pair, count)
+    for names, ns, _ in blame.holders:
+        families[metrics.GIL_HOLDER].add_ns((*labels, *names), ns)
     slow, drops = families[metrics.GIL_SLOW_DROP], families[metrics.GIL_SLOW_DROPS]
     for names, ns, count in blame.slow_holders:
         of_holder = (*labels, *names)

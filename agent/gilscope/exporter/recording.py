@@ -26,7 +26,7 @@ _Points = list[tuple[int, str]]
 
 def recorded_families(recording: Recording) -> Iterator[Series]:
     """Yield those families about the process of *recording* that have samples at its end."""
-    for series in _families_over_time([recording.observation])[-1]:
+    for series in _families_over_time(recording, [recording.observation])[-1]:
         if series.values or series.histograms:
             yield series
 
@@ -42,7 +42,9 @@ def encode_with_times(recording: Recording) -> str:
     began_ms, ended_ms = _limits_ms(recording)
     seen = [*times.values(), recording.observation]
     families: dict[Family, dict[str, _Points]] = {}
-    for at_ms, of_time in zip((*times, ended_ms), _families_over_time(seen), strict=True):
+    for at_ms, of_time in zip(
+        (*times, ended_ms), _families_over_time(recording, seen), strict=True
+    ):
         for series in of_time:
             points = families.setdefault(series.family, {})
             for metric in metrics_of(series):
@@ -51,10 +53,10 @@ def encode_with_times(recording: Recording) -> str:
     return "".join((*written, "# EOF\n"))
 
 
-def _families_over_time(seen: Sequence[GilObservation]) -> list[list[Series]]:
+def _families_over_time(recording: Recording, seen: Sequence[GilObservation]) -> list[list[Series]]:
     if seen[-1].invalid:
         return [list(series_of([each], {}, {})) for each in seen]
-    blames = series_over_time(seen)
+    blames = series_over_time(seen, recording.application)
     roles = roles_over_time([each.totals.threads for each in seen])
     return [
         list(series_of([each], {each.process.pid: blame}, {each.process.pid: of_roles}))

@@ -11,6 +11,7 @@ __all__ = [
     "GIL_FORCED_SWITCHES",
     "GIL_HELD",
     "GIL_HOLD",
+    "GIL_HOLDER",
     "GIL_LONGEST_HOLD",
     "GIL_LONGEST_WAIT",
     "GIL_OBSERVED",
@@ -132,6 +133,19 @@ GIL_BLOCKED_TIMES = of_process(
     "Blocked time divided by this is how long the holder keeps a waiter.",
     "waiter",
     "holder",
+    "kind",
+)
+GIL_HOLDER = of_process(
+    "gilscope_gil_holder_seconds_total",
+    "counter",
+    "Time that threads were kept waiting for the GIL, by where the holder's innermost frame of the "
+    "application stood (application is true), or its innermost frame where none is of the "
+    "application. The costliest holders have series of their own, which begin at 0 when one gets "
+    "them; what else was lost is under other.",
+    "Names the code to change: what is lost in a framework or a library is told by the line of "
+    "the application that called it. All series of a process add up to what its threads have lost.",
+    "holder",
+    "application",
     "kind",
 )
 GIL_SLOW_DROP = of_process(

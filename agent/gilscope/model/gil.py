@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.histogram import Histogram
 from gilscope.model.kinds import Cause, Kind
 from gilscope.model.stack import Stack
@@ -225,6 +226,8 @@ class Recording:
     mode: str
     """``contention`` or ``full``."""
     duration_ns: int
+    application: Application = EVERYBODYS
+    """Whose code is to be told apart from libraries'."""
     sources: Mapping[tuple[str, int], str] = field(default_factory=dict)
     """Source lines by file and line number, without indentation; those that could be read."""
     timeline: Timeline | None = None

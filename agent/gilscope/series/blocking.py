@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.gil import Edge, GilObservation, ProcessTotals, SlowDrop, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
+from gilscope.naming.application import application_frame
 from gilscope.naming.places import SiteNames
 from gilscope.series.ledger import Labels, Ledger, Line
 from gilscope.series.recent_losses import RecentLosses
@@ -28,12 +30,18 @@ __all__ = [
 ]
 
 
+_TRUE, _FALSE = "true", "false"
+"""Of the label ``application``."""
+
+
 @dataclass(frozen=True, slots=True)
 class BlameSeries:
     """The series of one process."""
 
     pairs: tuple[Shown, ...]
     """By waiter, holder and kind."""
+    holders: tuple[Shown, ...]
+    """By the holder's place, in the application if it has one there; whether it has; and kind."""
     slow_holders: tuple[Shown, ...]
     """By holder."""
 
@@ -74,16 +82,22 @@ class Lately:
 class BlockingAccount:
     """The books of one process. What it has lost is entered again and again, as a whole."""
 
-    def __init__(self, seen: GilObservation, limit: int) -> None:
+    def __init__(
+        self, seen: GilObservation, limit: int, application: Application = EVERYBODYS
+    ) -> None:
         """Begin for the process in *seen*, with series of their own for at most *limit* pairs."""
         self.since_ns = seen.since_ns
+        self._application = application
         self._names = SiteNames()
         # What can be lost is there before anything is: the first loss of a kind is an increase.
         knows = seen.process.knows_causes
-        self._pairs = Ledger((kind.value,) for kind in Kind if (kind is Kind.UNKNOWN) != knows)
-        self._holders = Ledger([()])
+        kinds = [kind.value for kind in Kind if (kind is Kind.UNKNOWN) != knows]
+        self._pairs = Ledger((kind,) for kind in kinds)
+        self._holders = Ledger((whose, kind) for whose in (_TRUE, _FALSE) for kind in kinds)
+        self._slow = Ledger([()])
         self._pair_slots = TopSeries(self._pairs, limit, width=2)
         self._holder_slots = TopSeries(self._holders, limit, width=1)
+        self._slow_slots = TopSeries(self._slow, limit, width=1)
         self._roles = RoleAccount()
         self._limit = limit
         self._recent = RecentLosses(seen.since_ns)
@@ -105,33 +119,46 @@ class BlockingAccount:
                 edges,
                 self._pair,
             )
-        if set(map(id, slow_drops)) != set(map(id, before.slow_drops)):
             self._holders.update(
+                [(id(edge.holder), id(edge.kind)) for edge in edges],
+                [edge.lost for edge in edges],
+                edges,
+                self._whose,
+            )
+        if set(map(id, slow_drops)) != set(map(id, before.slow_drops)):
+            self._slow.update(
                 [id(slow_drop.holder) for slow_drop in slow_drops],
                 [slow_drop.drop_latency for slow_drop in slow_drops],
                 slow_drops,
-                self._holder,
+                self._slow_holder,
             )
         self._recent.sample(totals.at_ns, self._pairs.lines)
 
     def blame(self) -> BlameSeries:
         """Return what the series show now."""
         at_ns = self._totals.at_ns
-        return BlameSeries(self._pair_slots.shown(at_ns), self._holder_slots.shown(at_ns))
+        slots = (self._pair_slots, self._holder_slots, self._slow_slots)
+        return BlameSeries(*(each.shown(at_ns) for each in slots))
 
     def roles(self) -> tuple[RoleFigures, ...]:
         """Return what the series of thread roles show now."""
         return self._roles.figures(self._totals.at_ns)
 
-    def sums(self) -> tuple[Sums, Sums]:
-        """Return what has been lost so far by pairs and by slow holders, for `over_time`."""
-        return sums_of(self._pairs), sums_of(self._holders)
+    def sums(self) -> tuple[Sums, Sums, Sums]:
+        """Return what has been lost so far: pairs, holders and slow holders, for `over_time`."""
+        return sums_of(self._pairs), sums_of(self._holders), sums_of(self._slow)
 
-    def over_time(self, times: Sequence[tuple[Sums, Sums]]) -> tuple[BlameSeries, ...]:
+    def over_time(self, times: Sequence[tuple[Sums, Sums, Sums]]) -> tuple[BlameSeries, ...]:
         """Return the series at each of *times*, of a process that nobody has seen before."""
-        pairs = shown_over_time(self._pairs, [sums for sums, _ in times], self._limit, width=2)
-        holders = shown_over_time(self._holders, [sums for _, sums in times], self._limit, width=1)
-        return tuple(map(BlameSeries, pairs, holders))
+        pairs, holders, slow = zip(*times, strict=True)
+        return tuple(
+            map(
+                BlameSeries,
+                shown_over_time(self._pairs, pairs, self._limit, width=2),
+                shown_over_time(self._holders, holders, self._limit, width=1),
+                shown_over_time(self._slow, slow, self._limit, width=1),
+            )
+        )
 
     def lately(self, most: int) -> Lately:
         """Return what has been lost lately, with *most* pairs and slow holders."""
@@ -152,7 +179,7 @@ class BlockingAccount:
         for slow_drop in self._totals.slow_drops:
             name = self._name(slow_drop.holder)
             longest_ns[name] = max(longest_ns.get(name, 0), slow_drop.longest_ns)
-        costliest = sorted(self._holders.lines, key=lambda line: -line.ns)
+        costliest = sorted(self._slow.lines, key=lambda line: -line.ns)
         return tuple(
             SlowHolder(name, Tally(line.ns, line.count), longest_ns.get(name, 0))
             for line in costliest
@@ -163,7 +190,13 @@ class BlockingAccount:
     def _pair(self, edge: Edge) -> tuple[Labels, Labels]:
         return (self._name(edge.waiter), self._name(edge.holder)), (edge.kind.value,)
 
-    def _holder(self, slow_drop: SlowDrop) -> tuple[Labels, Labels]:
+    def _whose(self, edge: Edge) -> tuple[Labels, Labels]:
+        own = application_frame(edge.holder, self._application)
+        if own is None:
+            return (self._name(edge.holder),), (_FALSE, edge.kind.value)
+        return (sys.intern(label(self._names.site(own))),), (_TRUE, edge.kind.value)
+
+    def _slow_holder(self, slow_drop: SlowDrop) -> tuple[Labels, Labels]:
         return (self._name(slow_drop.holder),), ()
 
     def _name(self, stack: Stack) -> str:
@@ -187,16 +220,20 @@ class BlockingSeries:
     from before the observation gets figures that are exactly as old as it is.
     """
 
-    def __init__(self, pairs: int = DEFAULT_PAIRS) -> None:
-        """Give *pairs* pairs of each process series of their own, at most; 0: there are none."""
-        self._limit = pairs
+    def __init__(self, pairs: int = DEFAULT_PAIRS, application: Application = EVERYBODYS) -> None:
+        """Give *pairs* pairs of each process series of their own, at most; 0: there are none.
+
+        *application* says which frames are not of libraries.
+        """
+        self.limit = pairs
+        self._application = application
         self.turn = threading.RLock()
         self._accounts: dict[int, BlockingAccount] = {}
         self._at_ns = 0
 
     def series(self, observations: Iterable[GilObservation]) -> Mapping[int, BlameSeries]:
         """Return what to export of the processes in *observations*, by pid."""
-        if not self._limit:
+        if not self.limit:
             return {}
         with self.turn:
             return {pid: account.blame() for pid, account in self._entered(observations).items()}
@@ -231,13 +268,15 @@ class BlockingSeries:
         account = self._accounts.get(pid)
         if account is None or account.since_ns != seen.since_ns:
             # A process may have replaced its program, or have another's number.
-            return BlockingAccount(seen, self._limit)
+            return BlockingAccount(seen, self.limit, self._application)
         return account
 
 
-def series_over_time(seen: Sequence[GilObservation]) -> tuple[BlameSeries, ...]:
+def series_over_time(
+    seen: Sequence[GilObservation], application: Application
+) -> tuple[BlameSeries, ...]:
     """Return what to export for each snapshot of a recorded process, the last one included."""
-    account = BlockingAccount(seen[-1], DEFAULT_PAIRS)
+    account = BlockingAccount(seen[-1], DEFAULT_PAIRS, application)
     sums = []
     for each in seen:
         account.enter(each.totals)

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from gilscope.exporter.collector import AgentCollector
 from gilscope.exporter.exposition import encode, negotiate
 from gilscope.exporter.source import Logs, Source
-from gilscope.series.blocking import DEFAULT_PAIRS, BlockingSeries
+from gilscope.series.blocking import BlockingSeries
 from gilscope.series.conflicts import ConflictSeries
 from gilscope.web.guard import OPEN, Guard
 from gilscope.web.listener import Address, Answer, Listener, Route
@@ -128,18 +128,19 @@ class Server:
         self,
         source: Source,
         health: Pulse | Health,
-        pairs: int = DEFAULT_PAIRS,
+        book: BlockingSeries | None = None,
         logs: Logs | None = None,
     ) -> None:
         """Serve *source* and *logs* from now on.
 
-        At most *pairs* pairs of each process, and places of each log, have series of their own.
+        *book* says how many pairs of each process, and places of each log, have series of their
+        own.
         """
         watched = SourceHistory(source, logs)
-        book = BlockingSeries(pairs)
+        book = BlockingSeries() if book is None else book
         # So a scrape is in the history, and what the page shows too.
         source = replace(source, observe=watched.observe)
-        collector = AgentCollector(source, book, watched.logs, ConflictSeries(pairs))
+        collector = AgentCollector(source, book, watched.logs, ConflictSeries(book.limit))
         view = _View(source, watched, collector, book, logs is not None, self._page_every_s)
         looking = Pulse("keeps the curves of the page", _PAGE_STALE_S)
         self._looking = threading.Thread(
@@ -157,11 +158,11 @@ class Server:
         self,
         source: Source,
         health: Pulse | Health,
-        pairs: int = DEFAULT_PAIRS,
+        book: BlockingSeries | None = None,
         logs: Logs | None = None,
     ) -> None:
         """Do both: `show` and `answer`."""
-        self.show(source, health, pairs, logs)
+        self.show(source, health, book, logs)
         self.answer()
 
     def stop(self) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import bcrypt
 import pytest
 
+from gilscope.series.blocking import BlockingSeries
 from gilscope.text.printable import printable
 from gilscope.web.config.access import Access
 from gilscope.web.guard import OPEN, Guard
@@ -46,7 +47,9 @@ def _served(
 ) -> Iterator[tuple[Server, str]]:
     server = Server(("127.0.0.1", 0), guard, page_every_s=every_s)
     log = followed_log(played_log("E16", 300).content)
-    thread = threading.Thread(target=server.run, args=(source.source, Pulse(), 50, lambda: [log]))
+    thread = threading.Thread(
+        target=server.run, args=(source.source, Pulse(), BlockingSeries(50), lambda: [log])
+    )
     thread.start()
     try:
         yield server, server.url

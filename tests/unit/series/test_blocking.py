@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from gilscope.model.application import Application
 from gilscope.model.gil import Edge, GilObservation, SlowDrop, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_STACK, Stack
@@ -83,6 +84,38 @@ def test_unknown_ends_are_called_so() -> None:
     unknown = Edge(Kind.UNKNOWN, UNKNOWN_STACK, UNKNOWN_STACK, Tally(50 * MS, 5))
 
     assert ("unknown", "unknown", "GIL_UNKNOWN") in _pairs(BlockingSeries(), _seen(1, [unknown]))
+
+
+def test_holders_are_told_by_the_application() -> None:
+    """
+    All that it called is its loss; where nothing is the application's, the innermost place is told.
+    """
+    library = ("dumps", "/usr/lib/python3.11/json/__init__.py", 1, 9)
+    view, other = ("view", "/srv/app.py", 20, 24), ("encode", "/usr/lib/python3.11/base64.py", 3, 4)
+    edges = [
+        Edge(Kind.CONVOY, SERVING, stack(library, view), Tally(40 * MS, 2)),
+        Edge(Kind.CONVOY, SERVING, stack(other, library, view), Tally(30 * MS, 1)),
+        Edge(Kind.CONVOY, SERVING, stack(library), Tally(20 * MS, 1)),
+        Edge(Kind.PREEMPTION, SERVING, stack(view), Tally(10 * MS, 1)),
+    ]
+
+    grown = [_lost(edge, 2 * edge.lost.ns, 2 * edge.lost.count) for edge in edges]
+    by_rule, said = BlockingSeries(), BlockingSeries(application=Application(packages=("json",)))
+    for book in (by_rule, said):
+        book.series([_seen(1, edges)])
+    ruled, chosen = (book.series([_seen(2, grown)])[4711].holders for book in (by_rule, said))
+
+    # What was lost before they had series of their own is under other.
+    assert {
+        (("view (app.py:24)", "true", "GIL_CONVOY"), 70 * MS, 3),
+        (("view (app.py:24)", "true", "GIL_PREEMPTION"), 10 * MS, 1),
+        (("dumps (json/__init__.py:9)", "false", "GIL_CONVOY"), 20 * MS, 1),
+    } == {each for each in ruled if each[0][0] != "other"}
+    assert 200 * MS == sum(ns for _, ns, _ in ruled)
+    assert {
+        (("dumps (json/__init__.py:9)", "true", "GIL_CONVOY"), 90 * MS, 4),
+        (("view (app.py:24)", "false", "GIL_PREEMPTION"), 10 * MS, 1),
+    } == {each for each in chosen if each[0][0] != "other"}
 
 
 def test_slow_drops_have_their_own_slots() -> None:

@@ -7,9 +7,11 @@ from gilscope.gil.abi import RawStackState, StackId
 from gilscope.gil.totals.apportion import Apportionment
 from gilscope.gil.totals.process_totals import kind_so_far, waiting_since_ns
 from gilscope.gil.totals.raw import RawEdge, RawProcess, RawStack, Taken
+from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.gil import Edge, SlowDrop, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_FRAME, UNKNOWN_STACK, Frame, Stack, StackState
+from gilscope.naming.application import application_frame
 from gilscope.naming.roles import FRAMES_FOR_ROLE
 from gilscope.runtimes.base import Code
 from gilscope.text.printable import LONGEST_LABEL, label
@@ -35,12 +37,16 @@ class Blame:
     """The stacks of one process and the time that they have kept each other waiting.
 
     Times never fall. With *keep_callers* stacks are told apart as a whole, without by their
-    innermost frame alone, so that a process that runs for ever takes no more memory.
+    innermost frame and the innermost one of the application, so that a process that runs for
+    ever takes no more memory.
     """
 
-    def __init__(self, code: Code, *, keep_callers: bool) -> None:
+    def __init__(
+        self, code: Code, application: Application = EVERYBODYS, *, keep_callers: bool
+    ) -> None:
         """Have names read by *code*."""
         self._codes = code
+        self._application = application
         self._keep_callers = keep_callers
         # One object and one number for a stack, by which others may know it.
         self._stacks: list[Stack] = []
@@ -71,8 +77,8 @@ class Blame:
             self._by_id[raw.id] = self._unknown
         else:
             state = _STATES[raw.state]
-            shown = frames if self._keep_callers else tuple(map(_shortened, frames[:1]))
-            self._by_id[raw.id] = self._place(Stack(shown, state))
+            stack = Stack(frames, state)
+            self._by_id[raw.id] = self._place(stack if self._keep_callers else self._ends(stack))
             if state is not StackState.CUT:
                 outermost = frames[: -FRAMES_FOR_ROLE - 1 : -1]
                 self._outermost[raw.id] = tuple(map(_shortened, outermost))
@@ -186,6 +192,12 @@ class Blame:
             return False
         self._verified[code] = identity
         return True
+
+    def _ends(self, stack: Stack) -> Stack:
+        """Return *stack* with its innermost frame, and the innermost one of the application."""
+        own = application_frame(stack, self._application)
+        frames = stack.frames[:1] if own is None else (*stack.frames[:1], own)
+        return Stack(tuple(map(_shortened, dict.fromkeys(frames))), stack.state)
 
     def _place(self, stack: Stack) -> int:
         place = self._places.get(stack)

@@ -57,6 +57,7 @@ class Attachments:
         self._cache = cache
         self._reads_stacks = plan.reads_stacks
         self._keep_callers = keep_callers
+        self._application = plan.application
         self.by_pid: dict[int, AttachedProcess] = {}
         """Those too that have ended, or whose probes were taken out."""
         self.full_mode = HoldWindows(probe, plan)
@@ -217,7 +218,7 @@ class Attachments:
     def _blame(self, runtime: Instance) -> Blame | None:
         if not self._reads_stacks:
             return None
-        return Blame(runtime.code(), keep_callers=self._keep_callers)
+        return Blame(runtime.code(), self._application, keep_callers=self._keep_callers)
 
     def _place_probes(self, traced: AttachedProcess) -> None:
         try:

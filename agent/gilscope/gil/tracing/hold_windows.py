@@ -18,6 +18,7 @@ from gilscope.gil.tracing.overhead import CostAccount
 from gilscope.gil.tracing.probed_files import ProbedFiles
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.gil.tracing.process_windows import NEVER_NS, ProcessWindows
+from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.gil import TracingCost
 from gilscope.model.kinds import Mode
 from gilscope.process.cpu_time import process_cpu_ns
@@ -46,6 +47,8 @@ class ObservationPlan:
     little as the agent can afford."""
     reads_stacks: bool = True
     """Whether the stacks of both ends of a wait are read when it begins."""
+    application: Application = EVERYBODYS
+    """Whose frames are told apart from libraries'."""
 
 
 CONTENTION = ObservationPlan(Mode.CONTENTION)

@@ -162,6 +162,27 @@ def test_without_callers_the_innermost_frame_tells_stacks_apart(process: _Proces
     assert Stack((_SERVE,)) == blame.stack(_SERVING)
 
 
+def test_without_callers_the_applications_frame_is_kept(
+    process: _Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Of a stack that ends in libraries it says who called them, whatever stands between.
+    """
+    encode = Frame("encode", "/usr/lib/python3.11/json/encoder.py", 2, 2)
+    dumps = Frame("dumps", "/usr/lib/python3.11/json/__init__.py", 5, 5)
+    whole = Stack((encode, dumps, _SERVE, _REPLY))
+    monkeypatch.setitem(_NAMES, _SERVING, whole)
+    monkeypatch.setitem(_NAMES, _REPLYING, Stack((encode, dumps)))
+
+    kept = process.blame()
+    ends = process.blame(keep_callers=False)
+
+    assert whole == kept.stack(_SERVING)
+    assert [Stack((encode, _SERVE)), Stack((encode,)), Stack((_CRUNCH,))] == [
+        ends.stack(each) for each in (_SERVING, _REPLYING, _CRUNCHING)
+    ]
+
+
 def test_code_that_has_gone_is_not_named(process: _Process) -> None:
     """
     A stack whose code object's memory has another one by the time that it is read is unknown.

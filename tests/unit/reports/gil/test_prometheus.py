@@ -9,7 +9,7 @@ from gilscope.reports.gil import prometheus
 from support.recordings.gil import full_mode, with_edges
 from support.reports.scraped import parse, scrape
 
-_BY_PLACE = ("gilscope_gil_blocked_", "gilscope_gil_slow_drop")
+_BY_PLACE = ("gilscope_gil_blocked_", "gilscope_gil_holder_", "gilscope_gil_slow_drop")
 
 
 @pytest.mark.parametrize("recording", [with_edges(), full_mode()], ids=["contention", "full"])

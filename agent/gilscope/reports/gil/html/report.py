@@ -17,9 +17,11 @@ from gilscope.reports.gil.html.threads import (
     slow_drops_section,
     threads_section,
 )
+from gilscope.reports.gil.html.whose_code import whose_code_section
 from gilscope.reports.html.document import END, head
 from gilscope.reports.html.durations import durations_section
 from gilscope.reports.html.markup import asset, embedded_json, joined, tag, text
+from gilscope.series.holders import losses_by_holder
 
 __all__ = ["render"]
 
@@ -47,7 +49,9 @@ def _body(recording: Recording, script: Markup) -> Iterator[Markup]:
         return
     names = SiteNames()
     pairs = pairs_of(totals.edges, names)
-    yield from summary_section(recording, pairs)
+    losses = losses_by_holder(totals.edges, recording.application)
+    yield from summary_section(recording, losses, names)
+    yield from whose_code_section(losses, lost_ns(totals), recording.sources, names)
     if pairs:
         yield from matrix_section(totals.edges, names)
         yield from pairs_section(pairs, lost_ns(totals))

@@ -8,11 +8,13 @@ from markupsafe import Markup
 import gilscope
 from gilscope.model.gil import HoldTotals, ProcessTotals, Recording
 from gilscope.model.histogram import total
-from gilscope.naming.places import IN_WORDS
-from gilscope.reports.gil.html.pairs import Pair, known_ns, lost_ns
+from gilscope.naming.places import SiteNames
+from gilscope.reports.gil.html.pairs import known_ns, lost_ns
+from gilscope.reports.gil.html.whose_code import lead
 from gilscope.reports.gil.text.holds import cost_line, held_share
-from gilscope.reports.gil.words import KIND_NAMES, LOST_WORDS
+from gilscope.reports.gil.words import LOST_WORDS
 from gilscope.reports.html.markup import clean, duration, large_figure, share, tag, text, time_lost
+from gilscope.series.holders import HolderLoss
 from gilscope.text.units import percent
 
 __all__ = ["heading", "summary_section"]
@@ -50,39 +52,21 @@ def heading(recording: Recording) -> Iterator[Markup]:
     )
 
 
-def summary_section(recording: Recording, pairs: Sequence[Pair]) -> Iterator[Markup]:
-    """Yield the sums, the costliest pair, and what is not in the sums."""
+def summary_section(
+    recording: Recording, losses: Sequence[HolderLoss], names: SiteNames
+) -> Iterator[Markup]:
+    """Yield the costliest holder, the sums, and what is not in the sums."""
     totals = recording.observation.totals
     yield Markup('<section id="summary"><h2>Summary</h2>')
     if not _wait_ns(totals):
         yield Markup('<p class="lead">No thread had to wait for the GIL.</p>')
-    for pair in _with_places(pairs)[:1]:
-        yield _lead(pair, lost_ns(totals))
+    yield lead(losses, lost_ns(totals), names)
     yield Markup('<dl class="figures">')
     for shown in _figures(recording):
         yield large_figure(shown.value, shown.name, shown.note)
     yield Markup('</dl><ul class="notes">')
     yield from (tag("li", words) for words in _notes(recording))
     yield Markup("</ul></section>")
-
-
-def _with_places(pairs: Sequence[Pair]) -> list[Pair]:
-    words = set(IN_WORDS.values())
-    return [pair for pair in pairs if not {pair.waiter, pair.holder} & words]
-
-
-def _lead(first: Pair, whole_ns: int) -> Markup:
-    return Markup(
-        '<p class="lead">The costliest pair: <span class="site waiter">{}</span> '
-        'was kept waiting by <span class="site holder">{}</span> '
-        "for {}, {} of the time lost ({}).</p>"
-    ).format(
-        text(first.waiter),
-        text(first.holder),
-        time_lost(first.lost.ns),
-        share(first.lost.ns, whole_ns),
-        KIND_NAMES[first.kind],
-    )
 
 
 def _figures(recording: Recording) -> Iterator[_Figure]:

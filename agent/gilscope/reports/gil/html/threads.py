@@ -98,7 +98,7 @@ def slow_drops_section(
         "<p>Places in which a thread kept the GIL although a waiting thread had asked for it. "
         "As a rule that is a call into C code that does not release the GIL.</p>"
     )
-    yield Markup('<table class="slow-drops"><thead><tr><th scope="col">holder stood in</th>')
+    yield Markup('<table class="by-place"><thead><tr><th scope="col">holder stood in</th>')
     yield _headings(("drop latency", "longest", "times"))
     yield Markup("</tr></thead><tbody>")
     for slow_drop in slow_drops:

@@ -74,9 +74,9 @@ def _group_lines(group: _Group, lost_ns: int, recording: Recording, paint: Paint
         + f", {percent(group.lost.ns / lost_ns)} of all"
     )
     waiters, holders = [edge.waiter for edge in others], [edge.holder for edge in others]
-    yield from stack_lines(costliest.waiter, recording.sources, paint, waiters)
+    yield from stack_lines(costliest.waiter, recording, paint, waiters)
     yield paint.bold("held by")
-    yield from stack_lines(costliest.holder, recording.sources, paint, holders)
+    yield from stack_lines(costliest.holder, recording, paint, holders)
     if others:
         yield paint.dim(
             f"The costliest of {len(group.edges)} pairs of stacks, "

@@ -22,6 +22,7 @@ from gilscope.reports.gil.text.holds import (
     holder_lines,
 )
 from gilscope.reports.gil.text.slow_drops import slow_drop_lines
+from gilscope.reports.gil.text.whose_code import whose_code_lines
 from gilscope.reports.gil.words import KIND_WORDS, LOST_WORDS
 from gilscope.text.ansi import Paint
 from gilscope.text.histogram import bars
@@ -63,6 +64,7 @@ def _lines(recording: Recording, paint: Paint) -> Iterator[str]:
     if losses:
         yield from _summary(recording, paint)
         yield from _verdicts(losses, totals, paint)
+        yield from _after_blank(whose_code_lines(recording, paint))
         yield from _after_blank(edge_lines(recording, paint))
         yield from _after_blank(slow_drop_lines(recording, paint))
         yield ""

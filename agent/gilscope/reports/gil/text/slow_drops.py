@@ -44,7 +44,7 @@ def slow_drop_lines(recording: Recording, paint: Paint) -> Iterator[str]:
             f"the longest for {short_duration(group.longest_ns)})"
         )
         stacks = [slow_drop.holder for slow_drop in others]
-        yield from stack_lines(costliest.holder, recording.sources, paint, stacks)
+        yield from stack_lines(costliest.holder, recording, paint, stacks)
     left = groups[_MOST_SHOWN:]
     if left:
         left_ns = sum(group.drop_latency.ns for group in left)

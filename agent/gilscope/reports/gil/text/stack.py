@@ -1,8 +1,11 @@
 """One end of a wait in the text report: where a thread stood."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator
 
+from gilscope.model.application import Application
+from gilscope.model.gil import Recording
 from gilscope.model.stack import Frame, Stack, StackState
+from gilscope.naming.application import is_of_application
 from gilscope.naming.places import IN_WORDS
 from gilscope.naming.roles import is_threading
 from gilscope.text.ansi import Paint
@@ -25,7 +28,7 @@ def place_of(stack: Stack) -> Hashable:
 
 def stack_lines(
     stack: Stack,
-    sources: Mapping[tuple[str, int], str],
+    recording: Recording,
     paint: Paint,
     others: Iterable[Stack] = (),
 ) -> Iterator[str]:
@@ -42,10 +45,10 @@ def stack_lines(
     yield _frame_line(frame)
     if frame.line is None:
         yield paint.dim("    (which of its lines is not known)")
-    elif (frame.file, frame.line) in sources:
-        yield f"    {printable(sources[frame.file, frame.line])}"
+    elif (frame.file, frame.line) in recording.sources:
+        yield f"    {printable(recording.sources[frame.file, frame.line])}"
     yield from _other_lines(frame, others, paint)
-    yield from _callers(stack, paint)
+    yield from _callers(stack, recording.application, paint)
 
 
 def _frame_line(frame: Frame) -> str:
@@ -66,23 +69,29 @@ def _other_lines(frame: Frame, others: Iterable[Stack], paint: Paint) -> Iterato
     )
 
 
-def _callers(stack: Stack, paint: Paint) -> Iterator[str]:
+def _callers(stack: Stack, application: Application, paint: Paint) -> Iterator[str]:
     callers = [frame for frame in stack.frames[1:] if not is_threading(frame)]
     is_cut = stack.state is StackState.CUT
-    # Those next to the place say what it is about, the outermost one which thread it is.
-    left_out = max(0, len(callers) - _MOST_CALLERS)
-    nearest, outermost = callers, callers[:0]
-    if left_out:
-        nearest_count = _MOST_CALLERS if is_cut else _MOST_CALLERS - 1
-        nearest, outermost = callers[:nearest_count], callers[left_out + nearest_count :]
-    yield from _called_from(nearest, paint)
-    if left_out:
-        yield paint.dim(f"  … {left_out} more call{'s' if left_out > 1 else ''}")
-    yield from _called_from(outermost, paint)
+    # Those next to the place say what it is about, the outermost one which thread it is; those of
+    # the application are what can be changed.
+    nearest = _MOST_CALLERS if is_cut else _MOST_CALLERS - 1
+    last = len(callers) if is_cut else len(callers) - 1
+    left_out, before = 0, stack.frames[0]
+    for number, frame in enumerate(callers):
+        is_shown = number < nearest or number >= last or len(callers) <= _MOST_CALLERS
+        # A function that calls itself says nothing new.
+        is_repeated = (frame.function, frame.file) == (before.function, before.file)
+        if not is_shown and (is_repeated or not is_of_application(frame, application)):
+            left_out += 1
+            continue
+        yield from _more_calls(left_out, paint)
+        left_out, before = 0, frame
+        yield paint.dim(f"  called from {_frame_line(frame)}")
+    yield from _more_calls(left_out, paint)
     if is_cut:
         yield paint.dim(f"  ({IN_WORDS[StackState.CUT]})")
 
 
-def _called_from(frames: Sequence[Frame], paint: Paint) -> Iterator[str]:
-    for frame in frames:
-        yield paint.dim(f"  called from {_frame_line(frame)}")
+def _more_calls(count: int, paint: Paint) -> Iterator[str]:
+    if count:
+        yield paint.dim(f"  … {count} more call{'s' if count > 1 else ''}")

@@ -13,7 +13,7 @@ __all__ = ["whose_code_lines"]
 
 _MOST_SHOWN = 5
 _LEAST_SHARE = 0.01
-_INDENT = " " * 18
+_INDENT = " " * 19
 
 
 def whose_code_lines(recording: Recording, paint: Paint) -> Iterator[str]:
@@ -42,7 +42,7 @@ def _loss_lines(
 ) -> Iterator[str]:
     share = percent(loss.lost.ns / lost_ns)
     yield (
-        f"{seconds(loss.lost.ns):>10}{share:>6}  {paint.bold(_place(loss, names))}"
+        f"{seconds(loss.lost.ns):>10}{share:>7}  {paint.bold(_place(loss, names))}"
         f", {'' if loss.is_one_kind else 'mostly '}{loss.kind.value}"
     )
     frame = loss.frame
@@ -66,4 +66,4 @@ def _left_out(losses: Sequence[HolderLoss], lost_ns: int) -> Iterator[str]:
     if losses:
         left_ns = sum(loss.lost.ns for loss in losses)
         places = "1 more place" if len(losses) == 1 else f"{len(losses)} more places"
-        yield f"{seconds(left_ns):>10}{percent(left_ns / lost_ns):>6}  in {places}"
+        yield f"{seconds(left_ns):>10}{percent(left_ns / lost_ns):>7}  in {places}"

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from gilscope.model.application import Application
 from gilscope.model.gil import Process, Recording
 from gilscope.reports.gil.html import report as html_report
 from support.recordings.gil import MS, convoy, full_mode, observation, with_edges
@@ -118,14 +119,38 @@ def test_summary_of_several_locks_adds_their_shares() -> None:
     assert [["0", "1.965 s", "235", "90 %"]] * 2 == page.one("section", id="interpreters").rows[1:]
 
 
-def test_summary_names_the_costliest_pair() -> None:
+def test_summary_names_the_costliest_holder() -> None:
     """
-    Both sites, the time, its share and the kind, in one sentence.
+    Its place in the application, the time, its share and the kind, in one sentence.
     """
     assert (
-        "The costliest pair: handle (app.py:13) was kept waiting by crunch (app.py:4) "
-        "for 1.100 s, 57 % of the time lost (convoy)."
+        "1.470 s, 76 % of the time lost, went to waits while crunch (app.py:4) kept the GIL "
+        "(mostly convoy)."
     ) == _page(with_edges()).one("p", class_="lead").text
+    elsewhere = replace(with_edges(), application=Application(packages=("shop",)))
+    assert (
+        "1.820 s, 94 % of the time lost, went to waits while code of libraries alone, "
+        "as crunch (app.py:4), kept the GIL (mostly convoy)."
+    ) == _page(elsewhere).one("p", class_="lead").text
+
+
+def test_whose_code_it_was_is_a_table() -> None:
+    """
+    With the source line, and what had been called below it.
+    """
+    recording = replace(with_edges(), application=Application(packages=("app",)))
+    rows = _page(recording).one("section", id="whose-code").rows
+
+    assert [
+        [
+            "crunch (app.py:4)total += sum(range(20000))",
+            "1.820 s",
+            "94 %",
+            "235",
+        ],
+        ["no Python code", "0.070 s", "4 %", "20"],
+        ["unknown", "0.050 s", "3 %", "5"],
+    ] == rows[1:]
 
 
 def test_notes_say_what_was_not_seen() -> None:
@@ -184,6 +209,7 @@ def test_sections_come_in_the_order_of_questions() -> None:
 
     assert [
         "summary",
+        "whose-code",
         "matrix",
         "pairs",
         "flames",

@@ -10,6 +10,8 @@ from gilscope.reports.gil.text.blocking import edge_lines
 from gilscope.text.ansi import Paint
 from support.recordings.gil import CRUNCHING, MS, SERVING, convoy, stack, with_edges
 
+_LIBRARY = "/usr/lib/python3.11/json/encoder.py"
+
 _EDGES = """
 Who kept whom waiting
 Both ends are known for 97 % of the time lost.
@@ -193,28 +195,51 @@ def test_nothing_is_said_where_no_edges_are_known() -> None:
     assert [] == _lines()
 
 
+def test_frames_of_the_application_are_never_left_out() -> None:
+    """
+    But where a function calls itself again and again.
+    """
+    library = [(f"call_{n}", _LIBRARY, 10 * n, 10 * n + 1) for n in range(1, 9)]
+    page, walk = ("page", "/srv/views.py", 9, 12), ("walk", "/srv/tree.py", 3, 5)
+    calls = [*library[:4], page, *library[4:6], walk, walk, walk, *library[6:]]
+
+    lines = _lines(_edge(UNKNOWN_STACK, stack(*calls), 100))
+
+    assert [
+        f'File "{_LIBRARY}", line 11, in call_1',
+        f'  called from File "{_LIBRARY}", line 21, in call_2',
+        f'  called from File "{_LIBRARY}", line 31, in call_3',
+        "  … 1 more call",
+        '  called from File "/srv/views.py", line 12, in page',
+        "  … 2 more calls",
+        '  called from File "/srv/tree.py", line 5, in walk',
+        "  … 3 more calls",
+        f'  called from File "{_LIBRARY}", line 81, in call_8',
+    ] == lines[6:]
+
+
 def test_long_stacks_show_their_two_ends() -> None:
     """
     The callers next to the place, and the outermost one, which says which thread it is.
     """
-    calls = [(f"call_{n}", "/srv/app.py", 10 * n, 10 * n + 1) for n in range(1, 8)]
+    calls = [(f"call_{n}", _LIBRARY, 10 * n, 10 * n + 1) for n in range(1, 8)]
     bootstrap = ("Thread._bootstrap", "/usr/lib/python3.11/threading.py", 972, 995)
 
     whole = _lines(_edge(UNKNOWN_STACK, stack(*calls, bootstrap), 100))
     cut = _lines(_edge(UNKNOWN_STACK, stack(*calls, state=StackState.CUT), 100))
 
     assert [
-        'File "/srv/app.py", line 11, in call_1',
-        '  called from File "/srv/app.py", line 21, in call_2',
-        '  called from File "/srv/app.py", line 31, in call_3',
+        f'File "{_LIBRARY}", line 11, in call_1',
+        f'  called from File "{_LIBRARY}", line 21, in call_2',
+        f'  called from File "{_LIBRARY}", line 31, in call_3',
         "  … 3 more calls",
-        '  called from File "/srv/app.py", line 71, in call_7',
+        f'  called from File "{_LIBRARY}", line 71, in call_7',
     ] == whole[6:]
     assert [
-        'File "/srv/app.py", line 11, in call_1',
-        '  called from File "/srv/app.py", line 21, in call_2',
-        '  called from File "/srv/app.py", line 31, in call_3',
-        '  called from File "/srv/app.py", line 41, in call_4',
+        f'File "{_LIBRARY}", line 11, in call_1',
+        f'  called from File "{_LIBRARY}", line 21, in call_2',
+        f'  called from File "{_LIBRARY}", line 31, in call_3',
+        f'  called from File "{_LIBRARY}", line 41, in call_4',
         "  … 3 more calls",
         "  (deeper than what is noted)",
     ] == cut[6:]

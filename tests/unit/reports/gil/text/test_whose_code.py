@@ -12,11 +12,11 @@ from support.recordings.gil import MS, SERVING, convoy, with_edges
 
 _LINES = """
 Whose code kept the GIL
-    1.470s  76 %  crunch (app.py:4), mostly GIL_CONVOY
-                    total += sum(range(20000))
-    0.350s  18 %  Pattern.scan <café> (match.py:27), GIL_CONVOY
-    0.070s   4 %  (no Python code), GIL_PREEMPTION
-    0.050s   3 %  (unknown), GIL_CONVOY
+    1.470s   76 %  crunch (app.py:4), mostly GIL_CONVOY
+                     total += sum(range(20000))
+    0.350s   18 %  Pattern.scan <café> (match.py:27), GIL_CONVOY
+    0.070s    4 %  (no Python code), GIL_PREEMPTION
+    0.050s    3 %  (unknown), GIL_CONVOY
 """
 
 
@@ -39,11 +39,11 @@ def test_what_was_called_is_told_below() -> None:
 
     assert [
         "Whose code kept the GIL",
-        "    1.470s  76 %  (libraries alone), mostly GIL_CONVOY",
-        "                  in crunch (app.py:4)",
-        "    0.350s  18 %  Pattern.scan <café> (match.py:27), GIL_CONVOY",
-        "    0.070s   4 %  (no Python code), GIL_PREEMPTION",
-        "    0.050s   3 %  (unknown), GIL_CONVOY",
+        "    1.470s   76 %  (libraries alone), mostly GIL_CONVOY",
+        "                   in crunch (app.py:4)",
+        "    0.350s   18 %  Pattern.scan <café> (match.py:27), GIL_CONVOY",
+        "    0.070s    4 %  (no Python code), GIL_PREEMPTION",
+        "    0.050s    3 %  (unknown), GIL_CONVOY",
     ] == _lines(recording)
 
 
@@ -61,7 +61,7 @@ def test_many_places_are_cut_short() -> None:
     *_, last = lines = _lines(replace(convoy(), observation=replace(seen, totals=totals)))
 
     assert 1 + 5 + 1 == len(lines)
-    assert "    0.150s   8 %  in 2 more places" == last
+    assert "    0.150s    8 %  in 2 more places" == last
 
 
 def test_where_stacks_are_not_read_there_is_nothing() -> None:
