@@ -27,6 +27,7 @@ _LONGEST_LINE = 90
 _SHELL_BASE = 128
 """A shell's exit code for a program that signal N has ended is this and N."""
 _UNEXPECTED = 1
+_USAGE = 2
 _LAST_PID = 1 << 22
 """No kernel gives a process a higher number."""
 _WITH_SIGNALS_OF_ITS_OWN = {"stm"}
@@ -73,7 +74,7 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"gilscope {gilscope.__version__}")
-    commands = parser.add_subparsers(dest="name", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(dest="name", metavar="COMMAND")
     for name, command in COMMANDS.items():
         command.prepare_parser(
             commands.add_parser(
@@ -101,7 +102,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that *argv* names and return its exit code."""
     pids: tuple[int, ...] = ()
     try:
-        arguments = build_parser().parse_args(argv)
+        arguments = _parsed(argv)
         pids = _named_pids(arguments)
         with _watched(arguments.name):
             if arguments.name != "doctor":  # which has more to say than that there is none
@@ -131,6 +132,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return _UNEXPECTED
+
+
+def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = build_parser()
+    arguments = parser.parse_args(argv)
+    if arguments.name is None:
+        # Who does not know the commands yet is shown them; a script has forgotten something.
+        parser.print_help(sys.stderr)
+        raise SystemExit(_USAGE)
+    return arguments
 
 
 @contextlib.contextmanager

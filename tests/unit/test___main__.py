@@ -429,3 +429,15 @@ def test_host_that_cannot_be_one(host: str) -> None:
 
     assert 9 == outcome.returncode
     assert re.match(r"error: cannot listen on ", outcome.stderr)
+
+
+def test_without_a_command_the_commands_are_listed() -> None:
+    """
+    On stderr, and with the code of a usage error: a script has forgotten something.
+    """
+    ended = _run([])
+
+    assert 2 == ended.returncode
+    assert not ended.stdout
+    listed = re.findall(r"^    (\w+)  ", ended.stderr, re.MULTILINE)
+    assert list(COMMANDS) == listed

@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+from gilscope.commands.colours import add_color_option, wants_colour
 from gilscope.commands.numbers import pid_number
 from gilscope.doctor.examine import examine
 from gilscope.model.diagnosis import Diagnosis, first_failure
@@ -38,6 +39,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=["text", "json"], default="text", help="form of the report"
     )
+    add_color_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -47,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         report = doctor_json.render(diagnosis)
     else:
-        report = doctor_text.render(diagnosis, colour=sys.stdout.isatty())
+        report = doctor_text.render(diagnosis, colour=wants_colour(arguments, sys.stdout))
     sys.stdout.write(report)
     sys.stdout.flush()
     if diagnosis.exit_code and arguments.format == "text" and not sys.stdout.isatty():

@@ -2,12 +2,18 @@
 
 import argparse
 import math
+import re
 from collections.abc import Callable
 
 __all__ = ["pid_number", "seconds_between", "share", "whole_number"]
 
 _MOST_DIGITS = 100
 _PERCENT = 100
+_UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
+_DURATION = re.compile(f"(?:{_PART.pattern})+")
+_LONGEST = 100
+"""Of a duration, in characters."""
 
 
 def pid_number(text: str) -> int:
@@ -31,20 +37,27 @@ def whole_number(most: int) -> Callable[[str], int]:
 
 
 def seconds_between(least: float, most: float) -> Callable[[str], float]:
-    """Return what reads a number of seconds from *least* to *most*."""
+    """Return what reads a time from *least* to *most* seconds: 10, 10s, 500ms, 2m, or 1h30m."""
 
     def read(text: str) -> float:
-        try:
-            seconds = float(text)
-        except ValueError:
-            seconds = math.nan
+        seconds = _seconds(text)
         if not least <= seconds <= most:
             raise argparse.ArgumentTypeError(
-                f"{text!r} is not a number of seconds from {least:g} to {most:.12g}"
+                f"{text!r} is not a time such as 10s, 2m or 1h, from {least:g} to {most:.12g} s"
             )
         return seconds
 
     return read
+
+
+def _seconds(text: str) -> float:
+    """Return how many seconds *text* says; no number if it says none."""
+    if len(text) <= _LONGEST and _DURATION.fullmatch(text):
+        return math.fsum(float(part[1]) * _UNITS_S[part[2]] for part in _PART.finditer(text))
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def share(text: str) -> float:

@@ -8,6 +8,7 @@ from operator import methodcaller
 from pathlib import Path
 from typing import Final
 
+from gilscope.commands.colours import add_color_option
 from gilscope.errors import CannotWrite
 from gilscope.model.gil import Recording
 from gilscope.model.transactions import StmRecording
@@ -34,6 +35,21 @@ FORMATS = (
 )
 """Text for people, and what `_RENDERERS` makes for programs."""
 
+_FORM_OF_NAME: Final[Mapping[str, str]] = {
+    ".txt": "text",
+    ".json": "json",
+    ".html": "html",
+    ".htm": "html",
+    ".folded": "collapsed",
+    ".collapsed": "collapsed",
+    ".speedscope.json": "speedscope",
+    ".perfetto.json": "perfetto",
+    ".om": "openmetrics",
+    ".openmetrics": "openmetrics",
+    ".prom": "prometheus",
+}
+"""What the end of a file's name says of its content; of several, the longest."""
+
 _TIMELINES = {"perfetto"}
 """What cannot be made of sums alone."""
 _HISTORIES = {"openmetrics"}
@@ -57,7 +73,7 @@ class UnfitForm(ValueError):
 
 
 def add_format_options(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--format`` and ``-o``."""
+    """Declare ``--format``, ``-o`` and ``--color``."""
     parser.add_argument(
         "--format",
         action="append",
@@ -65,7 +81,7 @@ def add_format_options(parser: argparse.ArgumentParser) -> None:
         dest="outputs",
         metavar="FORMAT[=FILE]",
         help=f"form of the report: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}; with =FILE it goes "
-        "there; may be given several times (default: text)",
+        "there; may be given several times (default: what the name of -o ends in, else text)",
     )
     parser.add_argument(
         "-o",
@@ -74,11 +90,12 @@ def add_format_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write the report of the format without a file to FILE, not to stdout",
     )
+    add_color_option(parser)
 
 
 def chosen_outputs(arguments: argparse.Namespace) -> tuple[Output, ...]:
     """Return the reports that *arguments* ask for; raises ValueError if they contradict."""
-    outputs = tuple(arguments.outputs or [Output("text", None)])
+    outputs = tuple(arguments.outputs or [Output(_form_of(arguments.output), None)])
     nowhere = [output.form for output in outputs if output.file is None]
     if len(nowhere) > 1:
         raise ValueError(
@@ -94,6 +111,12 @@ def chosen_outputs(arguments: argparse.Namespace) -> tuple[Output, ...]:
     if len(set(files)) < len(files):
         raise ValueError("two reports cannot go to the same file")
     return outputs
+
+
+def _form_of(file: Path | None) -> str:
+    name = "" if file is None else file.name.lower()
+    ends = [end for end in _FORM_OF_NAME if name.endswith(end)]
+    return _FORM_OF_NAME[max(ends, key=len)] if ends else "text"
 
 
 def wants_timeline(outputs: Sequence[Output]) -> bool:
@@ -116,9 +139,18 @@ def refuse_unfit(outputs: Sequence[Output]) -> None:
         )
 
 
-def write_reports(outputs: Sequence[Output], recording: Recording | StmRecording) -> bool:
-    """Write all *outputs* of *recording*; returns and raises what `write_rendered` does."""
-    return write_rendered(outputs, lambda output: _rendered(output, recording))
+def write_reports(
+    outputs: Sequence[Output], recording: Recording | StmRecording, *, colour: bool = False
+) -> bool:
+    """Write all *outputs* of *recording*; returns and raises what `write_rendered` does.
+
+    Text on standard output is in *colour*.
+    """
+
+    def rendered(output: Output) -> str:
+        return _rendered(output.form, recording, colour=colour and output.file is None)
+
+    return write_rendered(outputs, rendered)
 
 
 def write_rendered(outputs: Sequence[Output], render: Callable[[Output], str]) -> bool:
@@ -184,13 +216,12 @@ def _write(output: Output, report: str) -> None:
     sys.stdout.flush()
 
 
-def _rendered(output: Output, recording: Recording | StmRecording) -> str:
-    colour = output.file is None and sys.stdout.isatty()
+def _rendered(form: str, recording: Recording | StmRecording, *, colour: bool) -> str:
     if isinstance(recording, StmRecording):
-        return _of_transactions(output.form, recording, colour=colour)
-    if output.form == "text":
+        return _of_transactions(form, recording, colour=colour)
+    if form == "text":
         return text_report.render(recording, colour=colour)
-    return _RENDERERS[output.form](recording)
+    return _RENDERERS[form](recording)
 
 
 def _of_transactions(form: str, recording: StmRecording, *, colour: bool) -> str:

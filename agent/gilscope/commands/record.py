@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
+from gilscope.commands.colours import wants_colour
 from gilscope.commands.numbers import pid_number, seconds_between
 from gilscope.commands.options import (
     add_application_option,
@@ -59,9 +60,9 @@ SUMMARY = "trace one Python process for a while and report who waited for the GI
 EXAMPLES = """\
 examples:
   gilscope record -p 4711                    # until Ctrl-C or the end of the process
-  gilscope record -p 4711 -d 10              # for ten seconds
+  gilscope record -p 4711 -d 10s             # for ten seconds
   gilscope record -- python3 app.py          # start a program and trace all of its life
-  gilscope record -p 4711 --format json -o waits.json
+  gilscope record -p 4711 -o waits.html      # the form by the name: .html, .json, .txt
   gilscope record -p 4711 --format text --format html=waits.html
 """
 
@@ -83,7 +84,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "-p", "--pid", type=pid_number, metavar="PID", help="trace the running process PID"
     )
     parser.add_argument(
-        "-d", "--duration", type=_SECONDS, metavar="SECONDS", help="end after SECONDS"
+        "-d", "--duration", type=_SECONDS, metavar="TIME", help="end after TIME: 10 or 10s, 2m, 1h"
     )
     add_mode_option(parser, Mode.CONTENTION, Mode.FULL)
     add_stacks_option(parser)
@@ -144,9 +145,16 @@ def _record_running(arguments: argparse.Namespace, outputs: Sequence[Output]) ->
                     recording = _record(arguments, tracer, process, stopped)
                     # Taking the probes out takes a moment; nobody has to wait for it with the
                     # report.
-                    return 0 if write_reports(outputs, recording) else _UNEXPECTED
+                    succeeded = _write(arguments, outputs, recording)
+                    return 0 if succeeded else _UNEXPECTED
         stopped.end()
     return _UNEXPECTED
+
+
+def _write(
+    arguments: argparse.Namespace, outputs: Sequence[Output], recording: Recording | StmRecording
+) -> bool:
+    return write_reports(outputs, recording, colour=wants_colour(arguments, sys.stdout))
 
 
 def _is_python(arguments: argparse.Namespace) -> bool:
@@ -191,7 +199,7 @@ def _record_command(arguments: argparse.Namespace, outputs: Sequence[Output]) ->
                 command.release()
                 _wait_for(command, stopped)
                 raise
-            succeeded = write_reports(outputs, recording)
+            succeeded = _write(arguments, outputs, recording)
             tracer.close()
         _end_command(command, stopped, has_ended=recording.observation.ended)
         return _wait_for(command, stopped) or (0 if succeeded else _UNEXPECTED)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from gilscope.commands.colours import add_color_option, wants_colour
 from gilscope.commands.progress import Progress
 from gilscope.commands.stm_follow import add_follow, report_of_files
 from gilscope.errors import NotAnStmLog
@@ -86,6 +87,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="look for source files below DIR too; may be given several times",
     )
+    add_color_option(report)
     report.set_defaults(run_subcommand=_report)
     add_follow(subcommands.add_parser("follow", help="report every few seconds what logs gain"))
 
@@ -140,13 +142,13 @@ def _read_all(names: Iterable[str], reading: Reading) -> tuple[list[LogFile], li
 
 
 def _write(report: StmReport, arguments: argparse.Namespace) -> None:
-    is_terminal = arguments.output is None and sys.stdout.isatty()
     if arguments.format != "text":
         text = _RENDERERS[arguments.format](report)
     elif arguments.compat:
         text = original.render(report)
     else:
-        text = stm_log_text.render(report, colour=is_terminal)
+        colour = arguments.output is None and wants_colour(arguments, sys.stdout)
+        text = stm_log_text.render(report, colour=colour)
     if arguments.output is not None:
         content = text.encode("utf-8")
         write_atomically(arguments.output, lambda file: file.write(content))

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from gilscope.commands.colours import add_color_option, wants_colour
+from gilscope.commands.numbers import seconds_between
 from gilscope.errors import NotAnStmLog
 from gilscope.model.stm_log import LogFile, LogGroup, StmReport
 from gilscope.reports.stm_log import interval_json, interval_text
@@ -26,7 +28,7 @@ __all__ = ["add_follow", "report_of_files"]
 
 _DONE = 0
 _DEFAULT_EVERY_S = 5.0
-_LEAST_EVERY_S = 0.1
+_LEAST_EVERY_S, _MOST_EVERY_S = 0.1, 1e9
 _HURRY_S = 0.5
 """For what has not been read when a signal comes."""
 
@@ -42,11 +44,11 @@ def add_follow(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--every",
-        type=_period,
+        type=seconds_between(_LEAST_EVERY_S, _MOST_EVERY_S),
         default=_DEFAULT_EVERY_S,
-        metavar="SECONDS",
-        help=f"time between two summaries, at least {_LEAST_EVERY_S} "
-        f"(default: {_DEFAULT_EVERY_S:g})",
+        metavar="TIME",
+        help=f"time between two summaries, at least {_LEAST_EVERY_S} s "
+        f"(default: {_DEFAULT_EVERY_S:g}s)",
     )
     parser.add_argument(
         "--count", type=_number, metavar="N", help="end after N summaries (default: at Ctrl-C)"
@@ -65,17 +67,8 @@ def add_follow(parser: argparse.ArgumentParser) -> None:
         default="text",
         help="form of what is written; json is an object a line",
     )
+    add_color_option(parser)
     parser.set_defaults(run_subcommand=_follow)
-
-
-def _period(text: str) -> float:
-    try:
-        period_s = float(text)
-    except ValueError:
-        period_s = 0.0
-    if not _LEAST_EVERY_S <= period_s < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not {_LEAST_EVERY_S} s or more")
-    return period_s
 
 
 def _number(text: str) -> int:
@@ -155,7 +148,7 @@ def _summarise(follower: Follower, arguments: argparse.Namespace, stop: _Stop) -
         if arguments.format == "json":
             _write(interval_json.render(seen, time.time(), arguments.places))
         else:
-            clock, colour = time.strftime("%H:%M:%S"), sys.stdout.isatty()
+            clock, colour = time.strftime("%H:%M:%S"), wants_colour(arguments, sys.stdout)
             _write(interval_text.render(seen, clock, arguments.places, colour=colour))
         told += 1
         # One that comes late, on a machine that was asleep, is not made up for.
@@ -175,7 +168,8 @@ def _report(follower: Follower, arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         _write(interval_json.render_report(report))
     else:
-        _write("\n" + stm_log_text.render(report, colour=sys.stdout.isatty()))
+        colour = wants_colour(arguments, sys.stdout)
+        _write("\n" + stm_log_text.render(report, colour=colour))
     return _DONE
 
 

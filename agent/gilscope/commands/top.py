@@ -69,8 +69,8 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "--interval",
         type=seconds_between(_LEAST_INTERVAL_S, _MOST_INTERVAL_S),
         default="1",
-        metavar="SECONDS",
-        help="time between two snapshots, at least 0.1 (default: 1)",
+        metavar="TIME",
+        help="time between two snapshots, at least 0.1 s (default: 1s)",
     )
     add_mode_option(parser, Mode.CONTENTION, Mode.FULL, Mode.AUTO)
     add_method_option(parser)

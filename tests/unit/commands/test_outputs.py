@@ -39,6 +39,32 @@ def test_text_goes_to_standard_output_unless_told_otherwise(tmp_path: Path) -> N
     assert (Output("text", file),) == _chosen("-o", str(file))
 
 
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("waits.html", "html"),
+        ("WAITS.HTM", "html"),
+        ("waits.json", "json"),
+        ("waits.speedscope.json", "speedscope"),
+        ("waits.perfetto.json", "perfetto"),
+        ("waits.folded", "collapsed"),
+        ("waits.om", "openmetrics"),
+        ("waits.prom", "prometheus"),
+        ("waits.txt", "text"),
+        ("json", "text"),
+        ("waits.html.old", "text"),
+    ],
+)
+def test_the_name_of_the_file_says_what_is_in_it(tmp_path: Path, name: str, form: str) -> None:
+    """
+    Unless a format is said.
+    """
+    file = tmp_path / name
+
+    assert (Output(form, file),) == _chosen("-o", str(file))
+    assert (Output("text", file),) == _chosen("--format", "text", "-o", str(file))
+
+
 def test_each_format_has_its_own_place(tmp_path: Path) -> None:
     """
     One without a file goes to -o or to standard output.
