@@ -108,7 +108,7 @@ def add_target_options(parser: argparse.ArgumentParser, *, has_default: bool) ->
     targets.add_argument(
         "--all",
         action="store_true",
-        help=f"trace every Python on this host, future ones too{default}",
+        help=f"trace every Python on this host but gilscope itself, future ones too{default}",
     )
 
 

@@ -1,8 +1,9 @@
 """Which processes are wanted."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
+from gilscope.naming.process import process_name
 from gilscope.process import procfs
 
 __all__ = ["Choice", "Kinship", "choose_all", "choose_matching", "choose_pids"]
@@ -38,8 +39,8 @@ class Kinship:
 
 
 def choose_all() -> Choice:
-    """Return the choice of every Python on the host."""
-    return lambda _pid, _kinship: True
+    """Return the choice of every Python on the host but gilscope's own processes."""
+    return lambda pid, _kinship: not _is_gilscope(_command_line(pid))
 
 
 def choose_pids() -> Choice:
@@ -48,12 +49,24 @@ def choose_pids() -> Choice:
 
 
 def choose_matching(pattern: re.Pattern[str]) -> Choice:
-    """Return the choice of processes whose command line, joined by blanks, matches *pattern*."""
+    """Return the choice of processes whose command line, joined by blanks, matches *pattern*.
+
+    Those of gilscope are none of them: the pattern is in the command line of each agent.
+    """
 
     def matches(pid: int, _kinship: Kinship) -> bool:
-        try:
-            return pattern.search(" ".join(procfs.read_command_line(pid))) is not None
-        except OSError:
-            return False
+        words = _command_line(pid)
+        return pattern.search(" ".join(words)) is not None and not _is_gilscope(words)
 
     return matches
+
+
+def _command_line(pid: int) -> Sequence[str]:
+    try:
+        return procfs.read_command_line(pid)
+    except OSError:
+        return ()
+
+
+def _is_gilscope(words: Sequence[str]) -> bool:
+    return process_name(words).split(".")[0] == "gilscope"

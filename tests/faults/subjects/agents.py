@@ -11,6 +11,7 @@ from faults.bench import TRACING, Bench
 from faults.registry import NotHere, Verdict, fault
 from faults.targets import SYSTEM_PYTHON
 from support.commands.gilscope import Gilscope, eventually
+from support.commands.serve import Service
 
 
 @fault("two_agents_one_killed", "two agents, one is killed: the other counts 23 of 23", half=True)
@@ -102,13 +103,13 @@ def _is_whole(bench: Bench) -> None:
     bench.expect(Verdict.LEAK, files, "nothing was cached")
 
 
-@fault("agents_trace_each_other", "agents that trace each other and a target come to rest")
+@fault("agents_trace_each_other", "agents that trace earlier ones and a target come to rest")
 def _agents_trace_each_other(bench: Bench) -> None:
     target = bench.target()
-    services = [
-        bench.serve("--match", f"{bench.folder}|listen 127.0.0.1:0 --match {bench.folder}")
-        for _ in range(3)
-    ]
+    services: list[Service] = []
+    for _ in range(3):
+        traced = [target.pid, *(service.command.pid for service in services)]
+        services.append(bench.serve(*(word for pid in traced for word in ("-p", str(pid)))))
     for service in services:
         bench.counts_rightly(service, target)
         page = bench.lives(service)
