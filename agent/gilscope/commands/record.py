@@ -178,7 +178,7 @@ def _is_python(arguments: argparse.Namespace) -> bool:
 def _record_command(arguments: argparse.Namespace, outputs: Sequence[Output]) -> int:
     # Without working probes the command is not even started.
     probe = GilProbe(begin_loading(timeline=wants_timeline(outputs)))
-    waits_for: list[int] = []
+    waits_for: list[HeldCommand] = []
     with ending.told(lambda number: _pass_on(number, waits_for)) as stopped:
         with probe:
             tracer = _tracer(arguments, probe)
@@ -189,14 +189,16 @@ def _record_command(arguments: argparse.Namespace, outputs: Sequence[Output]) ->
                 return _not_started(arguments.command[0], error)
             try:
                 # It is not Python yet, and gilscope could wait for it without end.
-                waits_for.append(command.pid)
-                command.run_to_interpreter()
+                waits_for.append(command)
+                arguments.duration = _run_to_interpreter(command, arguments.duration)
                 process = attach_named(tracer, command.pid)
                 waits_for.clear()
                 recording = _record(arguments, tracer, process, stopped, command)
             except GilscopeError:
                 # The user's program is not at fault: let it run on, then say what went wrong.
                 command.release()
+                if command.is_given_up:
+                    _end_command(command, stopped, has_ended=command.has_ended)
                 _wait_for(command, stopped)
                 raise
             succeeded = _write(arguments, outputs, recording)
@@ -211,12 +213,21 @@ def _not_started(name: str, error: OSError) -> int:
     return _COMMAND_NOT_EXECUTABLE if is_there else _COMMAND_NOT_FOUND
 
 
-def _pass_on(number: int, waits_for: Sequence[int]) -> None:
-    # Ctrl-C has reached it by itself.
-    if number == signal.SIGTERM:
-        for pid in waits_for:
+def _run_to_interpreter(command: HeldCommand, duration_s: float | None) -> float | None:
+    """Let *command* run until it is Python, and return what is left of *duration_s* then."""
+    began_s = time.monotonic()
+    command.run_to_interpreter(duration_s)
+    return None if duration_s is None else max(0.0, duration_s - (time.monotonic() - began_s))
+
+
+def _pass_on(number: int, waits_for: Sequence[HeldCommand]) -> None:
+    for command in waits_for:
+        if number == signal.SIGTERM:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
+                os.kill(command.pid, number)
+        else:
+            # Ctrl-C has reached it by itself, and it may not care.
+            command.give_up()
 
 
 def _wait_for(command: HeldCommand, stopped: ending.Told) -> int:

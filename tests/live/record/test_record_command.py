@@ -225,6 +225,39 @@ def test_duration_ends_the_command() -> None:
     assert outcome.messages.endswith("done\n")
 
 
+def test_duration_ends_a_command_that_never_runs_python() -> None:
+    """
+    Its time counts from the start of the command, which is asked to end then.
+    """
+    shell = ("sh", "-c", "trap 'echo asked; exit 0' TERM; echo begun; while :; do read line; done")
+    with gilscope_started("record", "-d", "300ms", "--", *shell) as command:
+        command.process.wait(30)
+        outcome = command.outcome()
+
+    assert (3, "begun\nasked\n") == (outcome.exit_code, outcome.output)
+    assert outcome.messages.startswith(
+        "error: the command had not run Python itself when it was time to end\n"
+    )
+
+
+def test_ctrl_c_ends_the_wait_for_an_interpreter() -> None:
+    """
+    A command that does not end by Ctrl-C is waited for, but not for its interpreter any more.
+    """
+    shell = ("sh", "-c", f"trap 'echo no' INT; echo begun; read line; exec {_PYTHON} -c 'print(1)'")
+    with gilscope_started("record", "--", *shell) as command:
+        eventually(lambda: command.output == "begun\n")
+        command.interrupt()
+        eventually(lambda: command.output == "begun\nno\n")
+        assert command.process.stdin is not None
+        command.process.stdin.write("\n")
+        command.process.stdin.flush()
+        outcome = command.outcome()
+
+    assert (3, "begun\nno\n1\n") == (outcome.exit_code, outcome.output)
+    assert "the command had not run Python itself when it was time to end" in outcome.messages
+
+
 def test_report_goes_to_the_file_and_the_command_keeps_its_output(tmp_path: Path) -> None:
     """
     With -o nothing of gilscope's is on standard output: that belongs to the command.

@@ -11,6 +11,7 @@ import ctypes
 import errno
 import os
 import signal
+import threading
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -27,6 +28,10 @@ _CONT, _DETACH, _SYSCALL, _SEIZE = 7, 17, 24, 0x4206
 _OPTION_SYSGOOD, _OPTION_EXEC = 1, 0x10
 _SYSCALL_STOP = signal.SIGTRAP | 0x80
 _EXEC_STOP = signal.SIGTRAP | 4 << 8
+_REMEDY = (
+    "gilscope follows the command from exec to exec, not into its children. "
+    "Give the Python command line itself, or trace the child with -p PID."
+)
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -41,27 +46,57 @@ def _ptrace(request: int, pid: int, value: int = 0) -> None:
 
 
 class HeldCommand:
-    """A command started by gilscope. All methods must be called by the thread that made it."""
+    """A command started by gilscope.
+
+    All methods but `give_up` must be called by the thread that made it.
+    """
 
     def __init__(self, argv: Sequence[str]) -> None:
         """Start *argv* and hold it at its first instruction; raises OSError as exec does."""
         self.pid = _start_seized(argv)
         self._held = True
         self._exit_status: int | None = None
+        self.is_given_up = False
+        """Whether `run_to_interpreter` was not to wait any longer."""
         self._wait_for_stop()
 
-    def run_to_interpreter(self) -> None:
+    @property
+    def has_ended(self) -> bool:
+        """Whether its end has been seen: its number may be another process's since."""
+        return self._exit_status is not None
+
+    def run_to_interpreter(self, within_s: float | None = None) -> None:
         """Let it run until an interpreter is mapped, and hold it there.
 
-        Raises NotPython if it ends before, or UnsupportedPython, NoGil, GilCodeNotFound or
-        NotPermitted for an interpreter that cannot be traced; then it runs on by itself.
+        Raises NotPython if it ends before, has not come so far *within_s*, or is given up; or
+        UnsupportedPython, NoGil, GilCodeNotFound or NotPermitted for an interpreter that cannot be
+        traced. Then it runs on by itself.
         """
+        timer = None if within_s is None else threading.Timer(within_s, self.give_up)
+        if timer is not None:
+            timer.daemon = True
+            timer.start()
         try:
             while not self._has_interpreter():
                 self._run_to_exec()
         except BaseException:
             self.release()
             raise
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def give_up(self) -> None:
+        """End `run_to_interpreter`, which may wait for a program that never runs Python.
+
+        Any thread may call it.
+        """
+        self.is_given_up = True
+        # Of a program that is traced every signal stops it, and this one, which is not passed on,
+        # does nothing to most programs even if it should be.
+        if self._held:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGCONT)
 
     def release(self) -> None:
         """Let it run freely."""
@@ -113,13 +148,16 @@ class HeldCommand:
     def _wait_for_stop(self) -> int:
         _, status = os.waitpid(self.pid, 0)
         if os.WIFSTOPPED(status):
+            if self.is_given_up:
+                raise NotPython(
+                    "the command had not run Python itself when it was time to end", remedy=_REMEDY
+                )
             return status
         self._held = False
         self._exit_status = status
         raise NotPython(
             "the command ended without having run Python itself",
-            remedy="gilscope follows the command from exec to exec, not into its children. "
-            "Give the Python command line itself, or trace the child with -p PID.",
+            remedy=_REMEDY,
         )
 
 
