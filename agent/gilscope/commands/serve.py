@@ -2,8 +2,6 @@
 
 import argparse
 import contextlib
-import logging
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,9 +20,10 @@ from gilscope.commands.options import (
     has_targets,
 )
 from gilscope.commands.serve_logs import followed, serve_logs
+from gilscope.commands.service import Service, add_log_options, begin_log
 from gilscope.commands.session import attach_named, new_tracer, tracing_session
 from gilscope.discovery.agent_stats import AgentReader
-from gilscope.discovery.scanner import Scanner
+from gilscope.discovery.scanner import Scanner, log_traced
 from gilscope.discovery.selection import Choice, Kinship
 from gilscope.doctor.explain import require_processes
 from gilscope.errors import InvalidWebConfig
@@ -36,10 +35,8 @@ from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.model.kinds import Mode
 from gilscope.series.blocking import DEFAULT_PAIRS, BlockingSeries
 from gilscope.system import ending
-from gilscope.system.log_output import use_log_output
 from gilscope.system.malloc import share_one_arena
 from gilscope.system.rlimits import allow_many
-from gilscope.text.log_lines import LogLines
 from gilscope.web.guard import OPEN, Guard
 from gilscope.web.server import Address, Health, Pulse, Server, parse_address
 
@@ -125,6 +122,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_stacks_option(parser)
     add_method_option(parser)
     add_application_option(parser)
+    add_log_options(parser)
     parser.set_defaults(complain=parser.error)
 
 
@@ -132,40 +130,35 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM and return the exit code; raises GilscopeError."""
     if not has_targets(arguments) and not arguments.stm_log:
         arguments.complain("one of the arguments -p/--pid --match --all --stm-log is required")
-    use_log_output()
-    lines = logging.StreamHandler()
-    lines.setFormatter(LogLines())
-    logging.basicConfig(level=logging.INFO, handlers=[lines])
-    # What cannot be logged is counted, and not complained about.
-    logging.raiseExceptions = False
+    begin_log(arguments)
+    service = Service()
     allow_many()
     share_one_arena()
     server = Server(arguments.listen, _guard(arguments.web_config_file))
     try:
-        _run(arguments, server)
+        _run(arguments, server, service)
     finally:
         server.close()
     return 0
 
 
-def _run(arguments: argparse.Namespace, server: Server) -> None:
-    stopped = threading.Event()
+def _run(arguments: argparse.Namespace, server: Server, service: Service) -> None:
     if not has_targets(arguments):
-        with ending.told(lambda _: stopped.set()):
-            serve_logs(arguments, server, stopped)
+        with ending.told(service.stop):
+            serve_logs(arguments, server, service)
         return
     with _answering(server):
         if not arguments.stm_log:
             require_processes(named=bool(arguments.pid))
         probe = GilProbe(begin_loading(discover=True))
         # Until its end the probes are taken out in order, whatever signal comes.
-        with ending.told(lambda _: stopped.set()) as told, probe:
+        with ending.told(service.stop) as told, probe:
             if not arguments.stm_log:
-                _serve(arguments, server, probe, stopped)
+                _serve(arguments, server, probe, service)
             else:
                 following = Pulse("reads the STM logs")
                 with followed(arguments.stm_log, following.beat) as follower:
-                    _serve(arguments, server, probe, stopped, _Logs(follower.logs, following))
+                    _serve(arguments, server, probe, service, _Logs(follower.logs, following))
             told.allow(_CLOSING_S)
 
 
@@ -185,7 +178,7 @@ def _serve(
     arguments: argparse.Namespace,
     server: Server,
     probe: GilProbe,
-    stopped: threading.Event,
+    service: Service,
     logs: _Logs | None = None,
 ) -> None:
     application = chosen_application(arguments)
@@ -202,7 +195,7 @@ def _serve(
     pids = arguments.pid or ()
     for pid in pids:
         # A process that was named must be traceable; what is only searched for may be absent.
-        attach_named(tracer, pid)
+        log_traced(attach_named(tracer, pid))
     ticking, scanning = Pulse(), Pulse("looks for processes")
     wanted = _noted(chosen_targets(arguments), scanning.beat)
     scanner = Scanner(tracer, wanted, pids, has_all_transactions=arguments.transactions)
@@ -210,17 +203,25 @@ def _serve(
     health = Health(ticking, scanning)
     if logs is not None:
         health.watch(logs.pulse)
+
+    def ticked() -> None:
+        ticking.beat()
+        if not health.complaint:
+            service.alive()
+
     with tracing_session(
-        tracer, scanner, _TICK_S, ticked=ticking.beat, scanned=scanning.beat
+        tracer, scanner, _TICK_S, ticked=ticked, scanned=scanning.beat
     ) as has_scanned:
         show_at_s = time.monotonic() + _FIRST_SEARCH_S
-        while not (stopped.is_set() or has_scanned.is_set() or time.monotonic() > show_at_s):
+        while not (
+            service.stopped.is_set() or has_scanned.is_set() or time.monotonic() > show_at_s
+        ):
             has_scanned.wait(_FIRST_WAIT_S)
-        if not stopped.is_set():
+        if not service.stopped.is_set():
             book = BlockingSeries(arguments.pairs, application)
             server.show(source, health, book, None if logs is None else logs.of_now)
-            print(f"Serving {server.url}metrics. Ctrl-C to end.", file=sys.stderr, flush=True)
-        stopped.wait()
+            service.ready(server.url)
+        service.stopped.wait()
 
 
 def _noted(choice: Choice, note: Callable[[], None]) -> Choice:

@@ -2,12 +2,12 @@
 
 import argparse
 import logging
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from gilscope.commands.service import Service
 from gilscope.discovery.agent_stats import own_state
 from gilscope.exporter.source import Source
 from gilscope.series.blocking import BlockingSeries
@@ -49,15 +49,20 @@ def _follow(follower: Follower, is_over: threading.Event, beat: Callable[[], Non
             beat()
 
 
-def serve_logs(arguments: argparse.Namespace, server: Server, stopped: threading.Event) -> None:
-    """Serve nothing but logs until *stopped* is set."""
+def serve_logs(arguments: argparse.Namespace, server: Server, service: Service) -> None:
+    """Serve nothing but logs until *service* is to end."""
     pulse, began_ns = Pulse("reads the STM logs"), time.monotonic_ns()
     source = Source(lambda: own_state(began_ns))
-    with followed(arguments.stm_log, pulse.beat) as follower:
+
+    def beat() -> None:
+        pulse.beat()
+        service.alive()
+
+    with followed(arguments.stm_log, beat) as follower:
         serving = (source, pulse, BlockingSeries(arguments.pairs), follower.logs)
         http = threading.Thread(target=server.run, args=serving, daemon=True)
         http.start()
-        print(f"Serving {server.url}metrics. Ctrl-C to end.", file=sys.stderr, flush=True)
-        stopped.wait()
+        service.ready(server.url)
+        service.stopped.wait()
         server.stop()
         http.join(_PATIENCE_S)

@@ -13,14 +13,14 @@ from gilscope.discovery.programs import PYTHON_NAMES, Programs
 from gilscope.discovery.selection import Choice, Kinship
 from gilscope.doctor.explain import explained_denial
 from gilscope.errors import GilscopeError, NotPermitted, NotPython
-from gilscope.model.gil import Refusal
-from gilscope.model.transactions import Library
+from gilscope.model.gil import Process, Refusal
+from gilscope.model.transactions import Library, StmProcess
 from gilscope.naming.process import process_name
 from gilscope.process import procfs
 from gilscope.text.printable import printable
 from gilscope.tracing.tracer import Tracer
 
-__all__ = ["Scanner"]
+__all__ = ["Scanner", "log_traced"]
 
 _log = logging.getLogger(__name__)
 
@@ -54,6 +54,11 @@ class _Attempt:
     tries: int = 0
     due_s: float = 0.0
     final: bool = False
+
+
+def log_traced(process: Process | StmProcess) -> None:
+    """Log that *process* is traced from now on."""
+    _log.info("traced: %s, pid %d", printable(process.name), process.pid)
 
 
 class Scanner:
@@ -186,7 +191,7 @@ class Scanner:
             self._later(pid, attempt, now_s, _RETRIES_S)
             return
         try:
-            self._tracer.attach(pid, self._libraries_of(pid))
+            process = self._tracer.attach(pid, self._libraries_of(pid))
         except NotPython:
             # Unless it has ended or become another program meanwhile, which proves nothing.
             if programs.identity(pid) == program:
@@ -203,6 +208,7 @@ class Scanner:
             attempt.final = True
             self._refuse(pid, error)
         else:
+            log_traced(process)
             self._forget(pid)
 
     def _libraries_of(self, pid: int) -> frozenset[Library]:

@@ -1,10 +1,12 @@
-"""How what is logged reaches a terminal."""
+"""How what is logged reaches a terminal, or whatever collects logs."""
 
+import json
 import logging
+from datetime import UTC, datetime
 
 from gilscope.text.printable import printable_lines
 
-__all__ = ["LogLines"]
+__all__ = ["JsonLines", "LogLines"]
 
 
 class LogLines(logging.Formatter):
@@ -19,3 +21,19 @@ class LogLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the lines of *record*."""
         return printable_lines(super().format(record))
+
+
+class JsonLines(logging.Formatter):
+    """An object a line: time, level, logger, message, and the traceback where there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of *record*."""
+        words = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            words["exception"] = self.formatException(record.exc_info)
+        return json.dumps(words)

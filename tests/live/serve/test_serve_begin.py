@@ -26,7 +26,10 @@ def test_signals_end_it_in_order(number: signal.Signals) -> None:
 
         assert 0 == workload.finish()
     assert (0, "") == (outcome.exit_code, outcome.output)
-    assert [f"Serving {service.url}metrics. Ctrl-C to end."] == outcome.messages.splitlines()
+    assert [
+        f"INFO: traced: exact_count.py, pid {workload.pid}",
+        f"Serving {service.url}metrics. Ctrl-C to end.",
+    ] == outcome.messages.splitlines()
 
 
 def test_address_that_is_not_ours() -> None:

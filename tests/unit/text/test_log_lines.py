@@ -1,8 +1,9 @@
 """What is logged."""
 
+import json
 import logging
 
-from gilscope.text.log_lines import LogLines
+from gilscope.text.log_lines import JsonLines, LogLines
 
 
 def test_messages_and_tracebacks_are_printable() -> None:
@@ -15,3 +16,23 @@ def test_messages_and_tracebacks_are_printable() -> None:
     )
 
     assert "ERROR: no ]0;PWN\nValueError: [31mred " == LogLines().format(record)
+
+
+def test_json_is_an_object_a_line() -> None:
+    """
+    With the time in UTC; what would break a line, or a terminal, is escaped.
+    """
+    failure = ValueError("red\n")
+    words = ("a.b", logging.WARNING, "x.py", 1, "not traced: %s", ("x\x1b\n",))
+    record = logging.LogRecord(*words, (ValueError, failure, None))
+    record.created = 1700000000.25
+    line = JsonLines().format(record)
+
+    assert "\n" not in line
+    assert {
+        "time": "2023-11-14T22:13:20.250+00:00",
+        "level": "warning",
+        "logger": "a.b",
+        "message": "not traced: x\x1b\n",
+        "exception": "ValueError: red\n",
+    } == json.loads(line)

@@ -1,0 +1,66 @@
+"""What makes a command a service: its log, its end, and what its manager is told."""
+
+import argparse
+import logging
+import os
+import sys
+import threading
+
+from gilscope.system.log_output import use_log_output
+from gilscope.system.service_manager import ServiceManager
+from gilscope.text.log_lines import JsonLines, LogLines
+
+__all__ = ["Service", "add_log_options", "begin_log"]
+
+_LEVELS = ("debug", "info", "warning", "error")
+
+
+def add_log_options(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--log.level`` and ``--log.format``."""
+    parser.add_argument(
+        "--log.level",
+        dest="log_level",
+        choices=_LEVELS,
+        default="info",
+        help="write what is as important as this, or more, to stderr (default: info)",
+    )
+    parser.add_argument(
+        "--log.format",
+        dest="log_format",
+        choices=("text", "json"),
+        default="text",
+        help="form of these lines; json is an object a line (default: text)",
+    )
+
+
+def begin_log(arguments: argparse.Namespace) -> None:
+    """Log to stderr as *arguments* say, without ever waiting for who reads it."""
+    use_log_output()
+    lines = logging.StreamHandler()
+    lines.setFormatter(JsonLines() if arguments.log_format == "json" else LogLines())
+    logging.basicConfig(level=arguments.log_level.upper(), handlers=[lines])
+    # What cannot be logged is counted, and not complained about.
+    logging.raiseExceptions = False
+
+
+class Service:
+    """How far the service has come."""
+
+    def __init__(self) -> None:
+        self.stopped = threading.Event()
+        """Set when it is to end."""
+        self._manager = ServiceManager(os.environ)
+
+    def ready(self, url: str) -> None:
+        """Say that it serves at *url* now."""
+        print(f"Serving {url}metrics. Ctrl-C to end.", file=sys.stderr, flush=True)
+        self._manager.ready()
+
+    def alive(self) -> None:
+        """Say that all its threads are alive. To be said about once a second."""
+        self._manager.alive()
+
+    def stop(self, _number: int) -> None:
+        """End it, because a signal has come."""
+        self._manager.stopping()
+        self.stopped.set()
