@@ -1,6 +1,6 @@
 """Times, sizes and shares as people read them."""
 
-__all__ = ["NS_PER_S", "megabytes", "percent", "seconds", "short_duration"]
+__all__ = ["NS_PER_S", "counted", "megabytes", "percent", "seconds", "short_duration"]
 
 NS_PER_S = 1_000_000_000
 _BYTES_PER_MB = 1_000_000
@@ -31,6 +31,11 @@ def percent(share: float) -> str:
     if 0 < value < _LEAST_PERCENT:
         return "< 0.01 %"
     return f"{value:.0f} %" if value >= 1 or value == 0 else f"{value:.2g} %"
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """Return *count* with what it counts: ``1 wait``, ``3 waits``; *many* is *one* and an s."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
 
 
 def megabytes(size: int) -> str:

@@ -7,6 +7,7 @@ from gilscope.model.kinds import Kind
 from gilscope.model.stack import Frame, Stack
 from gilscope.naming.places import IN_WORDS, SiteNames
 from gilscope.text.printable import printable
+from gilscope.text.units import counted
 from gilscope.top.figures import a_second, seconds, share
 from gilscope.top.layout import BLANK, Line, Row, Span, Tone, fit, fit_site, left, right
 from gilscope.top.rates import PairRates, ProcessRates
@@ -123,7 +124,7 @@ def _sum(ends: Ends, elapsed_ns: int) -> Iterator[Line]:
     lately = "" if lost is None else f"{a_second(lost)} ms/s lost lately, "
     yield (
         Span(ends.kind.value, Tone.BOLD),
-        Span(f"  {lately}{seconds(ends.total_ns)} s in {waits} waits total"),
+        Span(f"  {lately}{seconds(ends.total_ns)} s in {counted(waits, 'wait')} total"),
     )
 
 

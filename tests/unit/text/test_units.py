@@ -1,6 +1,6 @@
 """Times and shares for people."""
 
-from gilscope.text.units import megabytes, percent, seconds, short_duration
+from gilscope.text.units import counted, megabytes, percent, seconds, short_duration
 
 
 def test_durations_have_three_digits_and_a_unit() -> None:
@@ -47,3 +47,12 @@ def test_memory_is_in_millions_of_bytes() -> None:
     With a tenth.
     """
     assert "29.5 MB" == megabytes(29_500_000)
+
+
+def test_what_is_counted_has_its_number() -> None:
+    """
+    With a word of its own where no s will do.
+    """
+    assert "1 wait" == counted(1, "wait")
+    assert "0 waits" == counted(0, "wait")
+    assert "2 processes" == counted(2, "process", "processes")

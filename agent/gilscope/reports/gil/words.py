@@ -1,8 +1,9 @@
 """What reports call the kinds of waits, and what was not counted in full."""
 
 from gilscope.model.kinds import Kind
+from gilscope.text.units import counted
 
-__all__ = ["KIND_NAMES", "KIND_WORDS", "LOST_WORDS"]
+__all__ = ["KIND_NAMES", "KIND_WORDS", "LOST_WORDS", "lost_words"]
 
 KIND_NAMES = {
     Kind.CONVOY: "convoy",
@@ -21,21 +22,37 @@ KIND_WORDS = {
 """What the waiter did."""
 
 LOST_WORDS = {
-    "read_fault": "events lost because memory could not be read",
-    "table_full": "events lost because a table was full",
-    "quota": "events lost because the process had used up its share of a table",
-    "began_unseen": "waits begun before the recording, counted without their first part",
-    "abandoned": "waits cut short by the end of their thread, counted up to there",
-    "notice": "notices lost because their queue was full",
-    "lock_unknown": "yields and holds lost because their lock was not known yet",
-    "thread_reused": "dead threads lost because their numbers were used again",
-    "stack_torn": "stacks not known because they changed while they were read",
-    "stack_unknown": "stacks not known because their thread was not known",
-    "stack_unsent": "stacks that came later because their queue was full",
-    "edge": "waits whose two ends were not noted because a table was full",
-    "span": "waits or holds that are missing from the timeline",
-    "invalid_holder": "holds of which the kernel left out the beginning or the end",
-    "probes_gone": "times that all figures were dropped because the probes had gone from the code",
-    "return_unknown": "waits lost before the libc method had learned where they return",
+    "read_fault": ("event", "lost because memory could not be read"),
+    "table_full": ("event", "lost because a table was full"),
+    "quota": ("event", "lost because the process had used up its share of a table"),
+    "began_unseen": ("wait", "begun before the recording, counted without the first part"),
+    "abandoned": ("wait", "cut short by the end of the thread, counted up to there"),
+    "notice": ("notice", "lost because a queue was full"),
+    "lock_unknown": ("yield or hold", "lost because the lock was not known yet"),
+    "thread_reused": ("dead thread", "lost because the number was used again"),
+    "stack_torn": ("stack", "not known because of a change while it was read"),
+    "stack_unknown": ("stack", "not known because the thread was not known"),
+    "stack_unsent": ("stack", "that came later because a queue was full"),
+    "edge": ("wait", "without its two ends because a table was full"),
+    "span": ("wait or hold", "missing from the timeline"),
+    "invalid_holder": ("hold", "of which the kernel left out the beginning or the end"),
+    "probes_gone": (
+        "time",
+        "that all figures were dropped because the probes had gone from the code",
+    ),
+    "return_unknown": (
+        "wait",
+        "lost before the libc method had learned where the call returns",
+    ),
 }
-"""By the reasons of `ProcessTotals.lost_events`."""
+"""By the reasons of `ProcessTotals.lost_events`: what is counted, and why it was lost."""
+
+_MANY = {"yield or hold": "yields or holds", "wait or hold": "waits or holds"}
+
+
+def lost_words(reason: str, count: int) -> str:
+    """Return what *count* events are that were lost for *reason*: ``2 waits begun before …``."""
+    if reason not in LOST_WORDS:
+        return f"{count} {reason}"
+    one, why = LOST_WORDS[reason]
+    return f"{counted(count, one, _MANY.get(one, ''))} {why}"

@@ -7,11 +7,11 @@ from gilscope.model.histogram import Histogram
 from gilscope.model.transaction_words import LIBRARY_WORDS, METHOD_WORDS
 from gilscope.model.transactions import Library, StmRecording, StmThread, StmTotals
 from gilscope.reports.gil.text.holds import cost_words
-from gilscope.reports.transactions.words import LOST_WORDS, limits_of
+from gilscope.reports.transactions.words import limits_of, lost_words
 from gilscope.text.ansi import Paint
 from gilscope.text.histogram import bars
 from gilscope.text.printable import printable
-from gilscope.text.units import NS_PER_S, percent, seconds, short_duration
+from gilscope.text.units import NS_PER_S, counted, percent, seconds, short_duration
 
 __all__ = ["render"]
 
@@ -55,12 +55,14 @@ def _lines(recording: StmRecording, paint: Paint) -> Iterator[str]:
         return
     yield paint.bold("Not counted in full")
     for reason, count in totals.lost_events.items():
-        yield f"{count:>10} {LOST_WORDS.get(reason, reason)}"
+        number, _, words = lost_words(reason, count).partition(" ")
+        yield f"{number:>10} {words}"
 
 
 def _sums(totals: StmTotals, duration_ns: int, paint: Paint) -> Iterator[str]:
     rate = totals.commits * NS_PER_S / max(1, duration_ns)
-    words = paint.bold(f"{totals.commits} transactions were committed")
+    number = counted(totals.commits, "transaction")
+    words = paint.bold(f"{number} {'was' if totals.commits == 1 else 'were'} committed")
     mean = ""
     if totals.committed is not None and totals.committed.count:
         mean_ns = totals.committed.sum_ns // totals.committed.count

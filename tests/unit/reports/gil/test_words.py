@@ -2,7 +2,7 @@
 
 from gilscope.gil.abi import Loss
 from gilscope.model.kinds import Kind
-from gilscope.reports.gil.words import KIND_NAMES, KIND_WORDS, LOST_WORDS
+from gilscope.reports.gil.words import KIND_NAMES, KIND_WORDS, LOST_WORDS, lost_words
 
 # Where one of these occurs, the recording is invalid as a whole and no number is told.
 _SPOIL_EVERYTHING = {Loss.INVALID_MUTEX, Loss.INVALID_LOCKED, Loss.INVALID_INTERVAL}
@@ -21,3 +21,12 @@ def test_every_kind_has_a_name_and_words() -> None:
     """
     assert set(Kind) == set(KIND_NAMES)
     assert list(KIND_NAMES) == list(KIND_WORDS)
+
+
+def test_one_event_is_lost_and_two_events_are() -> None:
+    """
+    A reason that an older gilscope does not know stands by its name.
+    """
+    assert "1 event lost because a table was full" == lost_words("table_full", 1)
+    assert "2 waits or holds missing from the timeline" == lost_words("span", 2)
+    assert "3 new_reason" == lost_words("new_reason", 3)

@@ -33,7 +33,7 @@ def test_text_report() -> None:
         "        16 committed    0.030s          5 aborted    0.005s   12 worker",
         "How long committed transactions ran",
         "Tracing cost the process about 4 ms of CPU time (200 traps), 2 % of what it used itself.",
-        "         1 transactions begun before the recording, counted without their time",
+        "         1 transaction begun before the recording, counted without a time",
     ):
         assert line in report.splitlines()
     assert "What is not seen" not in report

@@ -12,10 +12,10 @@ from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.html.pairs import known_ns, lost_ns
 from gilscope.reports.gil.html.whose_code import lead
 from gilscope.reports.gil.text.holds import cost_line, held_share
-from gilscope.reports.gil.words import LOST_WORDS
+from gilscope.reports.gil.words import lost_words
 from gilscope.reports.html.markup import clean, duration, large_figure, share, tag, text, time_lost
 from gilscope.series.holders import HolderLoss
-from gilscope.text.units import percent
+from gilscope.text.units import counted, percent
 
 __all__ = ["heading", "summary_section"]
 
@@ -115,7 +115,7 @@ def _held(recording: Recording) -> Iterator[_Figure]:
     else:
         finished = total(hold.finished for hold in holds)
         mean = duration(finished.sum_ns // max(1, finished.count))
-        note = f"in {finished.count} finished holds of {mean} on average"
+        note = f"in {counted(finished.count, 'finished hold')} of {mean} on average"
     if len(known) == 1:
         yield _Figure(value, "of the time held", note)
     else:
@@ -131,7 +131,7 @@ def _drop_latency(totals: ProcessTotals) -> Iterator[_Figure]:
     yield _Figure(
         f"≤ {duration(half)}",
         "drop latency",
-        f"p50 of {asked} drop requests; p99 ≤ {duration(most)}",
+        f"p50 of {counted(asked, 'drop request')}; p99 ≤ {duration(most)}",
     )
 
 
@@ -151,7 +151,7 @@ def _notes(recording: Recording) -> Iterator[str]:
             "unknown; it counts in all sums, and as “unknown” among the places."
         )
     for reason, count in totals.lost_events.items():
-        yield f"{count} {clean(LOST_WORDS.get(reason, reason))}."
+        yield f"{clean(lost_words(reason, count))}."
     if not totals.lost_events:
         yield "No event was lost."
     for words in cost_line(recording):

@@ -8,7 +8,7 @@ from gilscope.model.histogram import total
 from gilscope.text.ansi import Paint
 from gilscope.text.histogram import bars
 from gilscope.text.printable import printable
-from gilscope.text.units import percent, seconds, short_duration
+from gilscope.text.units import counted, percent, seconds, short_duration
 
 __all__ = [
     "cost_line",
@@ -50,7 +50,7 @@ def hold_summary(recording: Recording, paint: Paint) -> Iterator[str]:
     finished = total(hold.finished for hold in holds)
     if finished.count:
         mean = short_duration(finished.sum_ns // finished.count)
-        words += f", in {finished.count} holds of {mean} on average"
+        words += f", in {counted(finished.count, 'hold')} of {mean} on average"
     yield f"{words}."
     holding = [hold.holding_ns for hold in holds if hold.holding_ns]
     if holding:
@@ -70,7 +70,7 @@ def holder_lines(recording: Recording, paint: Paint) -> Iterator[str]:
     for holder in holders:
         threads = f" ({holder.threads} threads)" if holder.threads > 1 else ""
         share = holder.tally.ns / _observed_ns(totals, recording.duration_ns)
-        line = f"{seconds(holder.tally.ns):>10} held in {holder.tally.count} holds"
+        line = f"{seconds(holder.tally.ns):>10} held in {counted(holder.tally.count, 'hold')}"
         if holder.tally.count:
             line += f" of {short_duration(holder.tally.ns // holder.tally.count)} on average"
         yield f"{line}, {percent(share)} of the time"
@@ -102,7 +102,8 @@ def cost_words(cost: TracingCost | None, duration_ns: int) -> Iterator[str]:
     lately = " in the last minute" if duration_ns > _RECENT_NS else ""
     yield (
         f"Tracing cost the process about {short_duration(cost.overhead_ns)} of CPU time "
-        f"({cost.traps} traps), {percent(cost.recent_ratio)} of what it used itself{lately}."
+        f"({counted(cost.traps, 'trap')}), "
+        f"{percent(cost.recent_ratio)} of what it used itself{lately}."
     )
 
 

@@ -23,11 +23,11 @@ from gilscope.reports.gil.text.holds import (
 )
 from gilscope.reports.gil.text.slow_drops import slow_drop_lines
 from gilscope.reports.gil.text.whose_code import whose_code_lines
-from gilscope.reports.gil.words import KIND_WORDS, LOST_WORDS
+from gilscope.reports.gil.words import KIND_WORDS, lost_words
 from gilscope.text.ansi import Paint
 from gilscope.text.histogram import bars
 from gilscope.text.printable import printable
-from gilscope.text.units import percent, seconds, short_duration
+from gilscope.text.units import counted, percent, seconds, short_duration
 
 __all__ = ["render"]
 
@@ -73,7 +73,6 @@ def _lines(recording: Recording, paint: Paint) -> Iterator[str]:
         yield "No thread had to wait for the GIL."
     yield from _after_blank(holder_lines(recording, paint))
     if losses:
-        yield ""
         yield from _histograms(totals.gils, paint)
     yield from hold_histograms(totals, paint)
     yield from _interpreters(recording, paint)
@@ -106,7 +105,7 @@ def _summary(recording: Recording, paint: Paint) -> Iterator[str]:
     in_flight = sum(1 for thread in totals.threads if thread.waiting_ns)
     share = wait_ns / max(1, recording.duration_ns)
     yield paint.bold(f"{seconds(wait_ns)} lost waiting for the GIL") + (
-        f" in {waits} waits: at any moment {share:.2f} threads were waiting on average."
+        f" in {counted(waits, 'wait')}: at any moment {share:.2f} threads were waiting on average."
     )
     if in_flight:
         longest = short_duration(max(thread.waiting_ns for thread in totals.threads))
@@ -117,10 +116,12 @@ def _summary(recording: Recording, paint: Paint) -> Iterator[str]:
     asked = sum(gil.drop_requests for gil in totals.gils)
     latency = total(gil.drop_latency for gil in totals.gils)
     if asked:
-        yield (
-            f"Drop requests: {asked}, drop latency "
-            f"p50 {_at_most(latency, 0.5)}, p99 {_at_most(latency, 0.99)}."
+        answered = (
+            f"drop latency p50 {_at_most(latency, 0.5)}, p99 {_at_most(latency, 0.99)}"
+            if latency.count
+            else "none answered"
         )
+        yield f"Drop requests: {asked}, {answered}."
 
 
 def _verdicts(losses: list[_RoleLoss], totals: ProcessTotals, paint: Paint) -> Iterator[str]:
@@ -142,7 +143,7 @@ def _verdicts(losses: list[_RoleLoss], totals: ProcessTotals, paint: Paint) -> I
         yield ""
         yield paint.red(f"Convoy: {loss.role}")
         yield (
-            f"  had to wait {returning} times after a blocking call and, "
+            f"  had to wait {counted(returning, 'time')} after a blocking call and, "
             f"in {percent(share)} of them,"
         )
         yield (
@@ -171,8 +172,10 @@ def _loss_lines(losses: list[_RoleLoss], duration_ns: int, paint: Paint) -> Iter
 def _histograms(gils: Iterable[GilTotals], paint: Paint) -> Iterator[str]:
     gils = tuple(gils)
     waits = total(histogram for gil in gils for histogram in gil.waits.values())
-    yield paint.bold("How long the waits lasted")
-    yield from bars(waits)
+    if waits.count:
+        yield ""
+        yield paint.bold("How long the waits lasted")
+        yield from bars(waits)
     latency = total(gil.drop_latency for gil in gils)
     if latency.count:
         yield ""
@@ -193,7 +196,7 @@ def _interpreters(recording: Recording, paint: Paint) -> Iterator[str]:
         share = held_share(gil, totals, recording.duration_ns)
         about = "" if gil.holds is not None else "about "
         held = "" if share is None else f", held {about}{percent(share)} of the time"
-        yield f"  {name}: {seconds(waits.sum_ns)} in {waits.count} waits{held}"
+        yield f"  {name}: {seconds(waits.sum_ns)} in {counted(waits.count, 'wait')}{held}"
 
 
 def _lost_events(observation: GilObservation, paint: Paint) -> Iterator[str]:
@@ -204,7 +207,8 @@ def _lost_events(observation: GilObservation, paint: Paint) -> Iterator[str]:
         return
     yield paint.bold("Not counted in full")
     for reason, count in lost.items():
-        yield f"{count:>10} {LOST_WORDS.get(reason, reason)}"
+        number, _, words = lost_words(reason, count).partition(" ")
+        yield f"{number:>10} {words}"
 
 
 def _losses(totals: ProcessTotals) -> list[_RoleLoss]:

@@ -163,7 +163,7 @@ def test_notes_say_what_was_not_seen() -> None:
             "For 0.050 s of waiting the place of the waiter or the holder is unknown; it counts in "
             "all sums, and as “unknown” among the places."
         ),
-        "2 waits begun before the recording, counted without their first part.",
+        "2 waits begun before the recording, counted without the first part.",
     ] == _notes(_page(with_edges()))
 
 

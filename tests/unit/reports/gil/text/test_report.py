@@ -6,6 +6,7 @@ import pytest
 
 from gilscope.gil.abi import Loss
 from gilscope.model.gil import Recording
+from gilscope.model.histogram import EMPTY
 from gilscope.reports.gil.text import report as text_report
 from support.recordings.gil import MS, convoy, gil, histogram, observation
 
@@ -46,7 +47,7 @@ How long holders took to drop the GIL when asked
    65.5 us .. 131 us        200  ████████████████████████████████████████
 
 Not counted in full
-         2 waits begun before the recording, counted without their first part
+         2 waits begun before the recording, counted without the first part
 """
 
 
@@ -117,3 +118,22 @@ def test_reasons_for_lost_events_are_put_into_words(loss: Loss) -> None:
 
     assert "\nNot counted in full\n         3 " in report
     assert f" 3 {loss.value}\n" not in report
+
+
+def test_what_has_not_ended_has_no_figures_of_what_ended() -> None:
+    """
+    A single wait that goes on: no histogram of none, no latency of no answer.
+    """
+    recording = convoy()
+    observation = recording.observation
+    gils = tuple(
+        replace(gil, waits=dict.fromkeys(gil.waits, EMPTY), drop_latency=EMPTY, drop_requests=1)
+        for gil in observation.totals.gils
+    )
+    totals = replace(observation.totals, gils=gils)
+    report = text_report.render(replace(recording, observation=replace(observation, totals=totals)))
+
+    assert "Drop requests: 1, none answered." in report.splitlines()
+    assert "unknown" not in report
+    assert "How long the waits lasted" not in report
+    assert "How long holders took" not in report
