@@ -9,7 +9,7 @@ from accuracy.blame_truth import TrueEdge, true_edges
 from accuracy.truth import started
 from gilscope.model.stack import Stack
 from support.commands.gilscope import gilscope_started
-from support.commands.json_reports import assert_consistent
+from support.commands.json_reports import assert_consistent, frames_of
 from support.interpreters.known import find_interpreter
 from support.tracing.trace import command_of
 
@@ -37,8 +37,14 @@ def test_report_names_both_ends_of_every_wait(name: str, mode: str) -> None:
         command.send(signal.SIGINT)
         outcome = command.outcome()
     report = json.loads(outcome.output)
-    theirs = [each for each in report["edges"] if _frames(truth.waiter) == each["waiter"]]
-    (edge,) = [each for each in theirs if _frames(truth.holder) == each["holder"]]
+    theirs = [
+        each
+        for each in report["edges"]
+        if _frames(truth.waiter) == frames_of(report, each["waiter"])
+    ]
+    (edge,) = [
+        each for each in theirs if _frames(truth.holder) == frames_of(report, each["holder"])
+    ]
     (slow_drop,) = report["slow_drops"]
 
     assert 0 == outcome.exit_code

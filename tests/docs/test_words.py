@@ -37,7 +37,7 @@ class _Word:
         return re.finditer(rf"(?i)(?<!\w)(?:{pattern})(?!\w)", text)
 
 
-_ALIAS = "the key by its old name, until 0.2"
+_ALIAS = "the key by its old name"
 _LABEL = "the value of a label"
 
 _WORDS = (
@@ -61,8 +61,6 @@ _WORDS = (
         "holder that is slow to drop the GIL",
         {
             "CHANGELOG.md": _ALIAS,
-            "agent/gilscope/reports/gil/json.py": _ALIAS,
-            "docs/man/gilscope-record.8.md": _ALIAS,
         },
     ),
     _Word("by lot", "at random"),

@@ -1,4 +1,4 @@
-"""The dashboards and rules that ship with the code, as files for those who read them."""
+"""The dashboards, rules and schemas that ship with the code, as files for those who read them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from gilscope.assets.config_map import config_map
 from gilscope.assets.files import asset
 
-__all__ = ["dashboards", "kubernetes", "provisioning", "rules"]
+__all__ = ["dashboards", "kubernetes", "provisioning", "rules", "schema"]
 
 _PROVISIONED = "dashboards/gilscope"
 """Where the provider in ``deploy/grafana/provisioning`` expects the dashboards."""
@@ -42,6 +42,11 @@ def kubernetes() -> Mapping[str, str]:
         for name, text in dashboards().items()
     }
     return {**_texts(asset("deploy/prometheus-operator"), "*.yaml"), **pages}
+
+
+def schema() -> Mapping[str, str]:
+    """Return the JSON Schema of recordings."""
+    return _texts(asset("reports/gil"), "*.schema.json")
 
 
 def _texts(folder: Path, pattern: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from operator import methodcaller
 from pathlib import Path
 
-from gilscope.assets.bundles import dashboards, kubernetes, provisioning, rules
+from gilscope.assets.bundles import dashboards, kubernetes, provisioning, rules, schema
 from gilscope.errors import FilesDiffer
 from gilscope.reports import metric_table
 from gilscope.system import ending
@@ -16,7 +16,7 @@ from gilscope.text.printable import printable
 
 __all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
 
-SUMMARY = "write the dashboards, rules and metric table of this version to files"
+SUMMARY = "write the dashboards, rules, metric table and JSON Schema of this version to files"
 
 EXAMPLES = """\
 examples:
@@ -25,6 +25,7 @@ examples:
   gilscope export dashboards gilscope-dashboards --force
   gilscope export kubernetes manifests && kubectl apply -f manifests
   gilscope export metrics
+  gilscope export schema                     # of record --format json
 """
 
 _WRITERS: Mapping[str, Callable[[], Mapping[str, str]]] = {
@@ -33,6 +34,7 @@ _WRITERS: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "metrics": lambda: {"metrics.md": metric_table.render(linked=False)},
     "provisioning": provisioning,
     "kubernetes": kubernetes,
+    "schema": schema,
 }
 _WITH_RUNBOOKS = ("rules", "kubernetes")
 _RUNBOOK = "runbook_url: "

@@ -25,6 +25,7 @@ from gilscope.model.stack import Stack, StackState
 from gilscope.process import procfs
 from gilscope.runtimes.site_cache import SiteCache
 from support.commands.gilscope import eventually, gilscope
+from support.commands.json_reports import state_of
 from support.interpreters.builds import build
 from support.tracing.trace import command_of, looked_after, observation_of
 
@@ -423,7 +424,7 @@ def test_short_command_is_named_to_its_end() -> None:
     unknown_s = sum(
         edge["wait_s"]
         for edge in report["edges"]
-        if "unknown" in (edge["waiter_state"], edge["holder_state"])
+        if "unknown" in (state_of(report, edge["waiter"]), state_of(report, edge["holder"]))
     )
 
     assert 0 == outcome.exit_code

@@ -13,7 +13,7 @@ from accuracy.truth import started
 from gilscope.model.histogram import BOUNDS_NS
 from gilscope.transactions.target import CHECKED
 from support.commands.gilscope import eventually, gilscope, gilscope_started
-from support.commands.json_reports import assert_consistent
+from support.commands.json_reports import assert_consistent, assert_fits_schema
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
@@ -26,7 +26,7 @@ _NOT_MEASURED = {"hold_s", "holds"}
 _KEYS = {
     "": {
         *("version", "mode", "duration_s", "process", "totals", "histograms", "threads"),
-        *("interpreters", "edges", "slow_drops", "culprits"),
+        *("interpreters", "edges", "slow_drops", "stacks", "frames"),
     },
     "process": {
         *("pid", "name", "python", "build_id", "gil", "method", "valid", "invalid_reason"),
@@ -44,10 +44,11 @@ _KEYS = {
         *_NOT_MEASURED,
     },
     "edges": {
-        *("kind", "wait_s", "waits", "waiter", "waiter_state", "holder", "holder_state"),
+        *("kind", "wait_s", "waits", "waiter", "holder"),
     },
-    "slow_drops": {"holder", "holder_state", "drop_latency_s", "requests", "longest_s"},
-    "culprits": {"holder", "holder_state", "drop_latency_s", "requests", "longest_s"},
+    "slow_drops": {"holder", "drop_latency_s", "requests", "longest_s"},
+    "stacks": {"state", "frames"},
+    "frames": {"function", "file", "line", "first_line"},
 }
 
 
@@ -64,7 +65,8 @@ def test_json_has_the_keys_of_its_version_and_no_others() -> None:
         command.send(signal.SIGINT)
         report = json.loads(command.outcome().output)
 
-    assert 1 == report["version"]
+    assert_fits_schema(report)
+    assert 2 == report["version"]
     assert "contention" == report["mode"]
     for name, keys in _KEYS.items():
         part = report[name] if name else report

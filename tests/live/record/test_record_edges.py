@@ -10,6 +10,7 @@ import pytest
 
 from accuracy.truth import exact_counts, started
 from support.commands.gilscope import gilscope, gilscope_started
+from support.commands.json_reports import frames_of, state_of
 from support.paths import WORKLOADS
 
 pytestmark = pytest.mark.live
@@ -66,7 +67,7 @@ def test_both_ends_and_who_does_not_let_go_are_the_known_ones(tmp_path: Path) ->
     edges = {
         edge["kind"]: edge
         for edge in report["edges"]
-        if [frame["function"] for frame in edge["waiter"][:1]] == ["Waiter.wait"]
+        if ["Waiter.wait"] == [each["function"] for each in frames_of(report, edge["waiter"])[:1]]
     }
 
     assert [*waiter, "held by", *holder] in _blocks(f"x {_CONVOY}), ", lines)
@@ -78,9 +79,9 @@ def test_both_ends_and_who_does_not_let_go_are_the_known_ones(tmp_path: Path) ->
     (slow_drop,) = [
         slow_drop
         for slow_drop in report["slow_drops"]
-        if [frame["function"] for frame in slow_drop["holder"][:1]] == ["hold"]
+        if ["hold"] == [each["function"] for each in frames_of(report, slow_drop["holder"])[:1]]
     ]
-    assert "whole" == slow_drop["holder_state"]
+    assert "whole" == state_of(report, slow_drop["holder"])
     # A round of 27.5 ms is asked for after 5 ms.
     assert slow_drop["longest_s"] >= 0.0225
     if truth.is_exact:

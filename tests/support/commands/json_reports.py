@@ -1,15 +1,50 @@
 """What holds for every JSON report, whatever was recorded."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
+import jsonschema
 import pytest
 
-__all__ = ["assert_consistent"]
+from support.paths import AGENT
+
+__all__ = ["assert_consistent", "assert_fits_schema", "frames_of", "state_of"]
+
+
+_SCHEMA = json.loads((AGENT / "gilscope/reports/gil/record.schema.json").read_text())
+
+
+def frames_of(report: Mapping[str, Any], stack: int) -> list[Mapping[str, Any]]:
+    """Return the frames of the stack with that number, the innermost first."""
+    return [report["frames"][number] for number in report["stacks"][stack]["frames"]]
+
+
+def state_of(report: Mapping[str, Any], stack: int) -> str:
+    """Return how much of the stack with that number is known."""
+    return str(report["stacks"][stack]["state"])
+
+
+def assert_fits_schema(report: Mapping[str, Any]) -> None:
+    """Assert that a report is what the published schema says, with no key beside it."""
+    jsonschema.Draft202012Validator(_closed(_SCHEMA)).validate(report)
+
+
+def _closed(schema: Any) -> Any:
+    """Return *schema* without room for further keys."""
+    if isinstance(schema, list):
+        return [_closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: _closed(value) for key, value in schema.items()}
+    if "required" in schema:
+        closed["additionalProperties"] = False
+    return closed
 
 
 def assert_consistent(report: Mapping[str, Any]) -> None:
-    """Assert that totals, threads, kinds, interpreters and histograms of a report add up."""
+    """Assert that a report fits its schema, and that its parts add up."""
+    assert_fits_schema(report)
     totals, threads, interpreters = (report[key] for key in ("totals", "threads", "interpreters"))
     for key in ("waits", "forced_switches"):
         assert totals[key] == sum(thread[key] for thread in threads)

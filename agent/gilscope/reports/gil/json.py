@@ -1,4 +1,4 @@
-"""The machine-readable report of a recording, version 1."""
+"""The machine-readable report of a recording, version 2; see ``record.schema.json``."""
 
 import json
 from collections.abc import Iterable
@@ -18,15 +18,24 @@ from gilscope.model.gil import (
     ThreadTotals,
 )
 from gilscope.model.histogram import Histogram, total
-from gilscope.model.stack import Stack
+from gilscope.reports.gil.stack_table import StackTable
 from gilscope.text.units import NS_PER_S
 
 __all__ = ["buckets", "render", "report"]
 
 
 def render(recording: Recording) -> str:
-    """Return the report as indented JSON with a newline at its end."""
-    return json.dumps(report(recording), indent=2) + "\n"
+    """Return the report as JSON: a line for each key, and one for each item of its lists."""
+    lines = ",\n".join(
+        f"  {json.dumps(key)}: {_lines(value)}" for key, value in report(recording).items()
+    )
+    return f"{{\n{lines}\n}}\n"
+
+
+def _lines(value: Any) -> str:  # noqa: ANN401 - any value of JSON
+    if not isinstance(value, list) or not value:
+        return json.dumps(value)
+    return "[\n" + ",\n".join(f"    {json.dumps(item)}" for item in value) + "\n  ]"
 
 
 def report(recording: Recording) -> dict[str, Any]:
@@ -35,9 +44,11 @@ def report(recording: Recording) -> dict[str, Any]:
     process, totals = observation.process, observation.totals
     is_valid = not observation.invalid
     has_stacks = is_valid and totals.has_stacks
-    slow_drops = [_slow_drop(one) for one in totals.slow_drops] if has_stacks else None
+    stacks = StackTable()
+    edges = [_edge(edge, stacks) for edge in totals.edges] if has_stacks else None
+    slow_drops = [_slow_drop(one, stacks) for one in totals.slow_drops] if has_stacks else None
     return {
-        "version": 1,
+        "version": 2,
         "mode": recording.mode,
         "duration_s": recording.duration_ns / NS_PER_S,
         "process": {
@@ -61,10 +72,10 @@ def report(recording: Recording) -> dict[str, Any]:
         },
         "threads": [_thread(thread, process) for thread in totals.threads],
         "interpreters": [_interpreter(gil, process) for gil in totals.gils],
-        "edges": [_edge(edge) for edge in totals.edges] if has_stacks else None,
+        "edges": edges,
         "slow_drops": slow_drops,
-        # What "slow_drops" was called; for one release.
-        "culprits": slow_drops,
+        "stacks": stacks.stacks(),
+        "frames": stacks.frames(),
     }
 
 
@@ -143,38 +154,23 @@ def _interpreter(gil: GilTotals, process: Process) -> dict[str, Any]:
     }
 
 
-def _edge(edge: Edge) -> dict[str, Any]:
+def _edge(edge: Edge, stacks: StackTable) -> dict[str, Any]:
     return {
         "kind": edge.kind.value,
         "wait_s": edge.lost.ns / NS_PER_S,
         "waits": edge.lost.count,
-        "waiter": _frames(edge.waiter),
-        "waiter_state": edge.waiter.state.value,
-        "holder": _frames(edge.holder),
-        "holder_state": edge.holder.state.value,
+        "waiter": stacks.number(edge.waiter),
+        "holder": stacks.number(edge.holder),
     }
 
 
-def _slow_drop(slow_drop: SlowDrop) -> dict[str, Any]:
+def _slow_drop(slow_drop: SlowDrop, stacks: StackTable) -> dict[str, Any]:
     return {
-        "holder": _frames(slow_drop.holder),
-        "holder_state": slow_drop.holder.state.value,
+        "holder": stacks.number(slow_drop.holder),
         "drop_latency_s": slow_drop.drop_latency.ns / NS_PER_S,
         "requests": slow_drop.drop_latency.count,
         "longest_s": slow_drop.longest_ns / NS_PER_S,
     }
-
-
-def _frames(stack: Stack) -> list[dict[str, Any]]:
-    return [
-        {
-            "function": frame.function,
-            "file": frame.file,
-            "line": frame.line,
-            "first_line": frame.first_line,
-        }
-        for frame in stack.frames
-    ]
 
 
 def _holds(gils: Iterable[GilTotals]) -> list[HoldTotals]:

@@ -1,11 +1,22 @@
 """The report for programs."""
 
 import json as standard_json
+from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+from jsonschema import ValidationError
+
+from gilscope.model.gil import Recording
 from gilscope.model.stack import Frame, Stack
 from gilscope.reports.gil import json
+from support.commands.json_reports import assert_fits_schema, frames_of, state_of
 from support.recordings.gil import convoy, full_mode, with_edges
+
+
+def _spoilt() -> Recording:
+    recording = full_mode()
+    return replace(recording, observation=replace(recording.observation, invalid="why"))
 
 
 def test_report_adds_up() -> None:
@@ -14,7 +25,7 @@ def test_report_adds_up() -> None:
     """
     report = standard_json.loads(json.render(convoy()))
 
-    assert (1, "contention", 2.0) == (report["version"], report["mode"], report["duration_s"])
+    assert (2, "contention", 2.0) == (report["version"], report["mode"], report["duration_s"])
     assert (1.94, 235) == (report["totals"]["wait_s"], report["totals"]["waits"])
     assert [1.53, 0.2, 0.21] == [thread["wait_s"] for thread in report["threads"]]
     assert 235 == sum(count for _, count in report["histograms"]["wait"])
@@ -73,10 +84,7 @@ def test_invalid_observation_says_so() -> None:
     """
     A program finds the reason beside the flag.
     """
-    recording = full_mode()
-    spoilt = replace(recording, observation=replace(recording.observation, invalid="why"))
-
-    report = json.report(spoilt)
+    report = json.report(_spoilt())
 
     assert (False, "why") == (report["process"]["valid"], report["process"]["invalid_reason"])
     assert {None} == {value for key, value in report["totals"].items() if key != "lost_events"}
@@ -110,37 +118,95 @@ def test_edges_have_both_ends() -> None:
     report = standard_json.loads(json.render(with_edges()))
 
     costliest = report["edges"][0]
+    waiter = frames_of(report, costliest["waiter"])
     assert ("GIL_CONVOY", 1.1, 90) == (costliest["kind"], costliest["wait_s"], costliest["waits"])
-    assert _FRAME == costliest["waiter"][0]
-    assert ["handle", "serve"] == [frame["function"] for frame in costliest["waiter"][:2]]
-    assert [13, 9, 975, 1038, 995] == [frame["line"] for frame in costliest["waiter"]]
-    assert [4, 3, 4, 0, 0, 4] == [len(edge["holder"]) for edge in report["edges"]]
-    assert ["whole"] * 6 == [edge["waiter_state"] for edge in report["edges"]]
+    assert _FRAME == waiter[0]
+    assert ["handle", "serve"] == [frame["function"] for frame in waiter[:2]]
+    assert [13, 9, 975, 1038, 995] == [frame["line"] for frame in waiter]
+    holders = [edge["holder"] for edge in report["edges"]]
+    assert [4, 3, 4, 0, 0, 4] == [len(frames_of(report, holder)) for holder in holders]
+    assert {"whole"} == {state_of(report, edge["waiter"]) for edge in report["edges"]}
     assert ["whole", "cut", "torn", "no_python", "unknown", "whole"] == [
-        edge["holder_state"] for edge in report["edges"]
+        state_of(report, holder) for holder in holders
     ]
     assert [1.1, 0.35, 0.34, 0.07, 0.05, 0.03] == [edge["wait_s"] for edge in report["edges"]]
+
+
+def test_stacks_and_frames_are_there_once() -> None:
+    """
+    And each is used, so a report of thousands of edges is not many times as large.
+    """
+    report = json.report(with_edges())
+    used = {edge[end] for edge in report["edges"] for end in ("waiter", "holder")}
+    used |= {slow_drop["holder"] for slow_drop in report["slow_drops"]}
+
+    assert used == set(range(len(report["stacks"])))
+    assert {frame for stack in report["stacks"] for frame in stack["frames"]} == set(
+        range(len(report["frames"]))
+    )
+    for part in (report["stacks"], report["frames"]):
+        assert len(part) == len({standard_json.dumps(each) for each in part})
+
+
+def test_a_line_is_one_item() -> None:
+    """
+    Of every list, so that two reports can be compared by diff.
+    """
+    recording = with_edges()
+    lines = json.render(recording).splitlines()
+    report = json.report(recording)
+    lists = [value for value in report.values() if isinstance(value, list) and value]
+
+    assert report == standard_json.loads("\n".join(lines))
+    assert 2 + len(report) + len(lists) + sum(map(len, lists)) == len(lines)
+
+
+@pytest.mark.parametrize("make", [convoy, full_mode, with_edges, _spoilt])
+def test_report_fits_its_schema(make: Callable[[], Recording]) -> None:
+    """
+    With and without holds, edges, and figures that can be trusted.
+    """
+    assert_fits_schema(standard_json.loads(json.render(make())))
+
+
+def test_another_report_does_not_fit() -> None:
+    """
+    A key that is missing, one that nobody knows, and a number of no stack's kind are found.
+    """
+    report = json.report(with_edges())
+    edge = {**report["edges"][0], "waiter": "handle"}
+    for wrong in (
+        {key: value for key, value in report.items() if key != "totals"},
+        {**report, "more": 1},
+        {**report, "edges": [edge]},
+    ):
+        with pytest.raises(ValidationError):
+            assert_fits_schema(wrong)
 
 
 def test_slow_drops_have_their_place() -> None:
     """
     Where it was, how often, how long in all, and at the most.
     """
-    first, second = json.report(with_edges())["slow_drops"]
+    report = json.report(with_edges())
+    first, second = report["slow_drops"]
 
     assert (0.26, 12, 0.041, "cut") == (
         first["drop_latency_s"],
         first["requests"],
         first["longest_s"],
-        first["holder_state"],
+        state_of(report, first["holder"]),
     )
     assert {
         "function": "Pattern.scan <café>",
         "file": "/srv/lib/match.py",
         "line": 27,
         "first_line": 20,
-    } == first["holder"][0]
-    assert ("no_python", []) == (second["holder_state"], second["holder"])
+    } == frames_of(report, first["holder"])[0]
+    assert ("no_python", []) == (
+        state_of(report, second["holder"]),
+        frames_of(report, second["holder"]),
+    )
 
 
 def test_line_that_is_not_known_is_null() -> None:
@@ -153,9 +219,10 @@ def test_line_that_is_not_known_is_null() -> None:
     edges = (replace(totals.edges[0], waiter=lineless),)
     seen = replace(recording.observation, totals=replace(totals, edges=edges))
 
-    (edge,) = json.report(replace(recording, observation=seen))["edges"]
+    report = json.report(replace(recording, observation=seen))
+    (edge,) = report["edges"]
 
-    assert [{**_FRAME, "line": None}] == edge["waiter"]
+    assert [{**_FRAME, "line": None}] == frames_of(report, edge["waiter"])
 
 
 def test_nobody_who_waited_is_an_empty_list() -> None:
