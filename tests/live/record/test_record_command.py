@@ -244,7 +244,9 @@ def test_ctrl_c_ends_the_wait_for_an_interpreter() -> None:
     """
     A command that does not end by Ctrl-C is waited for, but not for its interpreter any more.
     """
-    shell = ("sh", "-c", f"trap 'echo no' INT; echo begun; read line; exec {_PYTHON} -c 'print(1)'")
+    # A trap ends the read as well.
+    script = "trap 'echo no' INT; echo begun; until read line; do :; done"
+    shell = ("sh", "-c", f"{script}; exec {_PYTHON} -c 'print(1)'")
     with gilscope_started("record", "--", *shell) as command:
         eventually(lambda: command.output == "begun\n")
         command.interrupt()

@@ -75,7 +75,10 @@ def test_auto_mode_is_what_serve_does_unasked() -> None:
         outcome = service.end()
 
     assert 0 == outcome.exit_code
-    assert "" == "".join(outcome.messages.splitlines()[1:])
+    assert [
+        f"INFO: traced: held_known.py, pid {workload.pid}",
+        f"Serving {service.url}metrics. Ctrl-C to end.",
+    ] == outcome.messages.splitlines()
     assert 0 < scrape.total(_OBSERVED, window="full") < scrape.total(_OBSERVED, window="all")
     assert scrape.total(_OBSERVED, window="all") >= passed_s - 1
     assert 0 < scrape.total(_HELD, window="full") <= scrape.total(_OBSERVED, window="full")
