@@ -76,8 +76,11 @@ class SlowDrop:
     holder: Stack
     """Where it stood soon after it had been asked."""
     drop_latency: Tally
-    """Request to release, of the requests that took longer than the threshold."""
+    """Request to release, of the requests that took longer than the threshold; those in flight
+    count up to now."""
     longest_ns: int
+    in_flight_ns: int = 0
+    """How long the one that it has not answered yet has lasted; 0: there is none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ _KEYS = {
     "edges": {
         *("kind", "wait_s", "waits", "waiter", "holder"),
     },
-    "slow_drops": {"holder", "drop_latency_s", "requests", "longest_s"},
+    "slow_drops": {"holder", "drop_latency_s", "requests", "longest_s", "in_flight_s"},
     "stacks": {"state", "frames"},
     "frames": {"function", "file", "line", "first_line"},
 }

@@ -10,7 +10,7 @@ from gilscope.bpf.ringbuf import Ring
 from gilscope.gil.abi import Quota
 from gilscope.gil.probes.quotas import Quotas
 from gilscope.gil.totals.process_totals import waiting_since_ns
-from gilscope.gil.totals.raw import RawEdge, RawProcess, RawStack, Waiting
+from gilscope.gil.totals.raw import RawEdge, RawProcess, RawStack, Unanswered, Waiting
 from gilscope.model.gil import Record
 
 __all__ = ["BlameTables"]
@@ -36,6 +36,7 @@ class BlameTables:
         """
         self._edges = tables["edges"]
         self._slow_drops = tables["slow_drops"]
+        self._drop_requests = tables["drop_requests"]
         self._blames = tables["blames"]
         self._settings = tables["settings"]
         self._stacks = stacks
@@ -73,13 +74,15 @@ class BlameTables:
         return found
 
     def read(self, processes: dict[int, RawProcess], counted: Counter[str]) -> None:
-        """Fill in the edges and slow_drops of *processes*, whose threads have just been read.
+        """Fill in the edges and slow drops of *processes*, whose threads have just been read.
 
         What leaves the tables is handed over in `RawProcess.taken`, once.
         """
         before = self.waiting(processes)
         self._read_edges(processes, counted)
         self._read_slow_drops(processes, counted)
+        # After those: what is answered meanwhile is in neither this time, and never in both.
+        self._read_unanswered(processes)
         after = self.waiting(processes)
         for process in processes.values():
             for tid in process.threads:
@@ -118,6 +121,13 @@ class BlameTables:
             if is_at_rest:
                 taken[key["tgid"]] += self._slow_drops.delete(key)
         self._give_back(Quota.CULPRITS, taken)
+
+    def _read_unanswered(self, processes: dict[int, RawProcess]) -> None:
+        now_ns = time.monotonic_ns()
+        for key, record in self._drop_requests.items():
+            if now_ns - record["asked_ns"] >= self._slow_drop_ns:
+                request = Unanswered(record["holder"], record["asked_ns"])
+                processes[key["tgid"]].unanswered.append(request)
 
     def _give_back(self, quota: Quota, taken: Mapping[int, int]) -> None:
         for pid, entries in taken.items():

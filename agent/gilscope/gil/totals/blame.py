@@ -136,8 +136,13 @@ class Blame:
             self._show(pair, edge)
         return tuple(sorted(self._edges.values(), key=lambda edge: -edge.lost.ns))
 
-    def slow_drops(self, process: RawProcess, *, is_final: bool) -> tuple[SlowDrop, ...]:
-        """Return who was slow to release in *process*, the costliest first."""
+    def slow_drops(
+        self, process: RawProcess, now_ns: int, *, is_final: bool
+    ) -> tuple[SlowDrop, ...]:
+        """Return who was slow to release in *process* up to *now_ns*, the costliest first.
+
+        Requests in flight count up to then; unless this is *final*, those whose holder is known.
+        """
         sums = dict(self._kept_slow_drops)
         for holder, edge in process.slow_drops.items():
             if is_final or self._is_settled(holder):
@@ -147,11 +152,15 @@ class Blame:
         rest = self._left_out_slow_drops.rest()
         if is_final and rest:
             (shown[self._unsampled],) = rest.values()
-        for place, edge in shown.items():
-            tally = Tally(edge.ns, edge.count)
-            known = self._slow_drops.get(place)
-            if known is None or known.drop_latency != tally:
-                self._slow_drops[place] = SlowDrop(self._stacks[place], tally, edge.longest_ns)
+        in_flight: dict[int, int] = {}
+        for request in process.unanswered:
+            if is_final or self._is_settled_holder(request.holder):
+                at = self._place_of(request.holder)
+                ns = max(0, now_ns - request.asked_ns)
+                shown[at] = shown.get(at, RawEdge(0, 0)) + RawEdge(ns, 1, ns)
+                in_flight[at] = max(in_flight.get(at, 0), ns)
+        for place in shown.keys() | self._slow_drops.keys():
+            self._show_slow_drop(place, shown.get(place), in_flight.get(place, 0))
         return tuple(sorted(self._slow_drops.values(), key=lambda one: -one.drop_latency.ns))
 
     def surplus(self, process: RawProcess) -> set[int]:
@@ -161,6 +170,7 @@ class Blame:
         used = {stack for _, *pair in process.edges for stack in pair} | set(process.slow_drops)
         for waiting in process.waiting.values():
             used |= {waiting.waiter, waiting.holder, *(holder for holder, _ in waiting.slices)}
+        used |= {request.holder for request in process.unanswered}
         surplus = {known for known in self._by_id if known >= _FIRST_READ_ID} - used
         for known in surplus:
             del self._by_id[known]
@@ -235,6 +245,27 @@ class Blame:
         if is_new and max(len(self._edges), len(sums)) >= _MOST_PAIRS:
             pair = (pair[0], self._unknown, self._unknown)
         sums[pair] = sums[pair] + edge if pair in sums else edge
+
+    def _is_settled_holder(self, stack_id: int) -> bool:
+        is_found = stack_id not in {StackId.NONE, StackId.UNSAMPLED}
+        return is_found and self._is_settled(stack_id)
+
+    def _show_slow_drop(self, place: int, edge: RawEdge | None, in_flight_ns: int) -> None:
+        known = self._slow_drops.get(place)
+        edge = RawEdge(0, 0) if edge is None else edge
+        slow_drop = SlowDrop(
+            self._stacks[place], Tally(edge.ns, edge.count), edge.longest_ns, in_flight_ns
+        )
+        if known is not None:
+            # What has been answered between two tables is in neither of them for once.
+            before = known.drop_latency
+            slow_drop = replace(
+                slow_drop,
+                drop_latency=Tally(max(before.ns, edge.ns), max(before.count, edge.count)),
+                longest_ns=max(known.longest_ns, edge.longest_ns),
+            )
+        if slow_drop != known:
+            self._slow_drops[place] = slow_drop
 
     def _show(self, pair: _Pair, edge: RawEdge) -> None:
         known = self._edges.get(pair)

@@ -16,6 +16,7 @@ __all__ = [
     "RawStack",
     "RawTotals",
     "Taken",
+    "Unanswered",
     "Waiting",
 ]
 
@@ -90,6 +91,15 @@ class Waiting:
     """What came before that and is in no edge yet, by holder."""
 
 
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """A drop request in flight that the holder is slow to answer."""
+
+    holder: int
+    """The stack that it stood in soon after it had been asked, by its id in the probes."""
+    asked_ns: int
+
+
 @dataclass(slots=True)
 class Taken:
     """What has left the tables and is to be kept elsewhere."""
@@ -116,6 +126,7 @@ class RawProcess:
     """By number of the kind, waiter and holder; finished slices of waits, but those in `taken`."""
     slow_drops: dict[int, RawEdge] = field(default_factory=dict)
     """By holder: the drop requests that it was slow to answer, but those in `taken`."""
+    unanswered: list[Unanswered] = field(default_factory=list)
     taken: Taken = field(default_factory=Taken)
     waiting: dict[int, Waiting] = field(default_factory=dict)
     """By tid: waits in flight, as far as they are in no edge."""

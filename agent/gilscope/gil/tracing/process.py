@@ -216,7 +216,7 @@ class AttachedProcess(Attachment):
                 totals = replace(
                     totals,
                     edges=self.blame.edges(process, now_ns, is_final=is_final),
-                    slow_drops=self.blame.slow_drops(process, is_final=is_final),
+                    slow_drops=self.blame.slow_drops(process, now_ns, is_final=is_final),
                 )
         return GilObservation(
             process=self.target.process,

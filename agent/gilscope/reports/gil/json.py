@@ -170,6 +170,7 @@ def _slow_drop(slow_drop: SlowDrop, stacks: StackTable) -> dict[str, Any]:
         "drop_latency_s": slow_drop.drop_latency.ns / NS_PER_S,
         "requests": slow_drop.drop_latency.count,
         "longest_s": slow_drop.longest_ns / NS_PER_S,
+        "in_flight_s": slow_drop.in_flight_ns / NS_PER_S,
     }
 
 

@@ -13,7 +13,7 @@ from gilscope.gil.abi import Quota
 from gilscope.gil.probes import blame_maps as blame_tables_module
 from gilscope.gil.probes.blame_maps import BlameTables
 from gilscope.gil.probes.quotas import Quotas
-from gilscope.gil.totals.raw import RawEdge, RawProcess, RawStack, Waiting
+from gilscope.gil.totals.raw import RawEdge, RawProcess, RawStack, Unanswered, Waiting
 from gilscope.model.gil import Record
 
 _SLOT = 3
@@ -67,7 +67,7 @@ class _Probes:
         self.now_ns = 100 * _S
         clock = SimpleNamespace(monotonic_ns=lambda: self.now_ns)
         monkeypatch.setattr(blame_tables_module, "time", clock)
-        names = ("edges", "slow_drops", "blames", "settings", "sent_stacks")
+        names = ("edges", "slow_drops", "drop_requests", "blames", "settings", "sent_stacks")
         self.tables = {name: _Table(name) for name in names}
         self.ring = _Ring()
         self.returned = _Table("returned")
@@ -345,3 +345,16 @@ def test_process_may_have_again_what_has_left_the_tables(probes: _Probes) -> Non
     assert (0, 0) == kept
     assert _MANY == probes.given_back(Quota.EDGES)
     assert 0 == probes.given_back(Quota.CULPRITS)
+
+
+def test_requests_that_are_slow_to_be_answered_are_read(probes: _Probes) -> None:
+    """
+    From the threshold on; a younger one is none that anybody would ask about.
+    """
+    for cond, age_ns in ((1, 9_999_999), (2, 10_000_000)):
+        probes.tables["drop_requests"].put(
+            {"cond": cond, "tgid": _PID},
+            {"asked_ns": probes.now_ns - age_ns, "switch_number": 1, "holder": _CRUNCHING},
+        )
+
+    assert [Unanswered(_CRUNCHING, probes.now_ns - 10_000_000)] == probes.read().unanswered

@@ -8,7 +8,7 @@ import pytest
 
 from gilscope.gil.totals import blame as blame_module
 from gilscope.gil.totals.blame import Blame
-from gilscope.gil.totals.raw import RawEdge, RawProcess, RawStack, Taken, Waiting
+from gilscope.gil.totals.raw import RawEdge, RawProcess, RawStack, Taken, Unanswered, Waiting
 from gilscope.model.gil import Edge, SlowDrop, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_STACK, Frame, Stack, StackState
@@ -321,7 +321,7 @@ def test_what_has_left_the_tables_is_kept(process: _Process) -> None:
     assert 20 == blame.kept_ns
     assert [Tally(25, 3)] == [edge.lost for edge in _shown(blame, raw)]
     assert (SlowDrop(_NAMES[_CRUNCHING], Tally(100, 3), 40),) == blame.slow_drops(
-        raw, is_final=True
+        raw, _NOW_NS, is_final=True
     )
 
 
@@ -406,7 +406,7 @@ def test_slow_drops_are_named_and_the_costliest_comes_first(process: _Process) -
     assert (
         SlowDrop(_NAMES[_CRUNCHING], Tally(50, 3), 30),
         SlowDrop(_NAMES[_SERVING], Tally(20, 1), 20),
-    ) == process.blame().slow_drops(raw, is_final=True)
+    ) == process.blame().slow_drops(raw, _NOW_NS, is_final=True)
 
 
 def test_slow_drops_of_one_place_are_one(process: _Process) -> None:
@@ -416,5 +416,38 @@ def test_slow_drops_of_one_place_are_one(process: _Process) -> None:
     raw = RawProcess(slow_drops={_UNKNOWN: RawEdge(20, 1, 20), _NOBODY: RawEdge(50, 3, 30)})
 
     assert (SlowDrop(UNKNOWN_STACK, Tally(70, 4), 30),) == process.blame().slow_drops(
-        raw, is_final=True
+        raw, _NOW_NS, is_final=True
+    )
+
+
+def test_request_in_flight_counts_up_to_now(process: _Process) -> None:
+    """
+    It has its place while the call goes on, and nothing falls when it has been answered.
+    """
+    blame = process.blame()
+    waiting = RawProcess(unanswered=[Unanswered(_CRUNCHING, asked_ns=100)])
+    shown = [blame.slow_drops(waiting, now_ns, is_final=False) for now_ns in (130, 160)]
+    between = blame.slow_drops(RawProcess(), 165, is_final=False)
+    answered = RawProcess(slow_drops={_CRUNCHING: RawEdge(70, 1, 70)})
+    last = blame.slow_drops(answered, 180, is_final=False)
+
+    stack = _NAMES[_CRUNCHING]
+    assert [
+        (SlowDrop(stack, Tally(30, 1), 30, in_flight_ns=30),),
+        (SlowDrop(stack, Tally(60, 1), 60, in_flight_ns=60),),
+    ] == shown
+    assert (SlowDrop(stack, Tally(60, 1), 60),) == between
+    assert (SlowDrop(stack, Tally(70, 1), 70),) == last
+
+
+def test_request_whose_holder_is_not_known_yet_waits(process: _Process) -> None:
+    """
+    It may come to have one; at the end it is nobody's.
+    """
+    blame = process.blame()
+    raw = RawProcess(unanswered=[Unanswered(_NOBODY, 100), Unanswered(_NOBODY, 110)])
+
+    assert () == blame.slow_drops(raw, 130, is_final=False)
+    assert (SlowDrop(UNKNOWN_STACK, Tally(50, 2), 30, in_flight_ns=30),) == blame.slow_drops(
+        raw, 130, is_final=True
     )

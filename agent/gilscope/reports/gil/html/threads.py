@@ -20,7 +20,7 @@ from gilscope.naming.origins import Origin, origin_of
 from gilscope.naming.places import IN_WORDS, SiteNames
 from gilscope.reports.gil.text.holds import held_share
 from gilscope.reports.gil.words import KIND_NAMES
-from gilscope.reports.html.markup import figure, joined, share, tag, text, time_lost
+from gilscope.reports.html.markup import EMPTY, figure, joined, share, tag, text, time_lost
 from gilscope.text.units import percent
 
 __all__ = ["Role", "interpreters_section", "roles_of", "slow_drops_section", "threads_section"]
@@ -106,10 +106,17 @@ def slow_drops_section(
             "tr",
             tag("td", _place(slow_drop.holder, sources, names)),
             tag("td", time_lost(slow_drop.drop_latency.ns), class_="n"),
-            tag("td", time_lost(slow_drop.longest_ns), class_="n"),
+            tag("td", time_lost(slow_drop.longest_ns), _still(slow_drop), class_="n"),
             tag("td", slow_drop.drop_latency.count, class_="n"),
         )
     yield Markup("</tbody></table></section>")
+
+
+def _still(slow_drop: SlowDrop) -> Markup:
+    if not slow_drop.in_flight_ns:
+        return EMPTY
+    lasted = time_lost(slow_drop.in_flight_ns)
+    return tag("span", f"still unanswered after {lasted}", class_="outer")
 
 
 def interpreters_section(recording: Recording) -> Iterator[Markup]:

@@ -14,6 +14,7 @@ from gilscope.model.gil import (
 from gilscope.model.histogram import Histogram, total
 from gilscope.model.kinds import Kind
 from gilscope.reports.gil.text.blocking import edge_lines
+from gilscope.reports.gil.text.hog import hog_lines
 from gilscope.reports.gil.text.holds import (
     cost_line,
     held_share,
@@ -63,7 +64,10 @@ def _lines(recording: Recording, paint: Paint) -> Iterator[str]:
     yield from hold_summary(recording, paint)
     if losses:
         yield from _summary(recording, paint)
-        yield from _verdicts(losses, totals, paint)
+        hog = tuple(hog_lines(recording, paint))
+        yield from _after_blank(hog)
+        if not hog:
+            yield from _convoys(losses, totals, paint)
         yield from _after_blank(whose_code_lines(recording, paint))
         yield from _after_blank(edge_lines(recording, paint))
         yield from _after_blank(slow_drop_lines(recording, paint))
@@ -124,7 +128,7 @@ def _summary(recording: Recording, paint: Paint) -> Iterator[str]:
         yield f"Drop requests: {asked}, {answered}."
 
 
-def _verdicts(losses: list[_RoleLoss], totals: ProcessTotals, paint: Paint) -> Iterator[str]:
+def _convoys(losses: list[_RoleLoss], totals: ProcessTotals, paint: Paint) -> Iterator[str]:
     interval_ns = max((gil.interval_ns for gil in totals.gils), default=0)
     for loss in losses:
         if loss.kind is not Kind.CONVOY or loss.tally.count < _CONVOY_WAITS:

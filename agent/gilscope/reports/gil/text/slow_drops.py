@@ -21,6 +21,7 @@ class _Group:
     """The costliest first."""
     drop_latency: Tally
     longest_ns: int
+    in_flight_ns: int
 
 
 def slow_drop_lines(recording: Recording, paint: Paint) -> Iterator[str]:
@@ -41,7 +42,7 @@ def slow_drop_lines(recording: Recording, paint: Paint) -> Iterator[str]:
         yield ""
         yield paint.bold(f"{seconds(group.drop_latency.ns)} of drop latency") + (
             f" ({group.drop_latency.count}x asked, "
-            f"the longest for {short_duration(group.longest_ns)})"
+            f"the longest for {short_duration(group.longest_ns)}{_still(group.in_flight_ns)})"
         )
         stacks = [slow_drop.holder for slow_drop in others]
         yield from stack_lines(costliest.holder, recording, paint, stacks)
@@ -54,6 +55,10 @@ def slow_drop_lines(recording: Recording, paint: Paint) -> Iterator[str]:
         yield f"{places} with {seconds(left_ns)} {verb} left out here; --format json has all."
 
 
+def _still(in_flight_ns: int) -> str:
+    return f", still unanswered after {short_duration(in_flight_ns)}" if in_flight_ns else ""
+
+
 def _groups(slow_drops: Iterable[SlowDrop]) -> list[_Group]:
     members: dict[Hashable, list[SlowDrop]] = {}
     for slow_drop in slow_drops:
@@ -63,6 +68,7 @@ def _groups(slow_drops: Iterable[SlowDrop]) -> list[_Group]:
             tuple(sorted(group, key=lambda slow_drop: -slow_drop.drop_latency.ns)),
             sum((slow_drop.drop_latency for slow_drop in group), start=Tally()),
             max(slow_drop.longest_ns for slow_drop in group),
+            max(slow_drop.in_flight_ns for slow_drop in group),
         )
         for group in members.values()
     ]

@@ -1,0 +1,48 @@
+"""What the text report says where one call keeps the GIL, however often it is asked to drop it."""
+
+from collections.abc import Iterator
+
+from gilscope.model.gil import Recording
+from gilscope.naming.places import IN_WORDS, SiteNames
+from gilscope.series.slow_drops import Hog, hog_of
+from gilscope.text.ansi import Paint
+from gilscope.text.printable import printable
+from gilscope.text.units import counted, percent, short_duration
+
+__all__ = ["hog_lines"]
+
+
+def hog_lines(recording: Recording, paint: Paint) -> Iterator[str]:
+    """Yield the verdict on the costliest hog; nothing where there is none.
+
+    Threads that queue behind it would look like a convoy, whose cure is another one.
+    """
+    totals = recording.observation.totals
+    hog = hog_of(totals.slow_drops, recording.application, recording.duration_ns)
+    if hog is None:
+        return
+    number = counted(hog.drop_latency.count, "time")
+    share = percent(min(1.0, hog.drop_latency.ns / max(1, recording.duration_ns)))
+    yield paint.red(f"Hog: {_place(hog)}")
+    yield (
+        f"  was asked {number} to drop the GIL and kept it, "
+        f"{short_duration(hog.longest_ns)} at the longest and {share} of the time"
+        f"{_still(hog)}."
+    )
+    yield "  What helps: smaller pieces of work, C code that releases the GIL, another process;"
+    yield "  a shorter sys.setswitchinterval() does not: the request is not heard."
+
+
+def _place(hog: Hog) -> str:
+    names = SiteNames()
+    leaf = hog.holder.frames[:1]
+    if hog.frame is None:
+        return printable(names.site(leaf[0])) if leaf else f"({IN_WORDS[hog.holder.state]})"
+    below = f", in {printable(names.site(leaf[0]))}" if leaf[0] != hog.frame else ""
+    return printable(names.site(hog.frame)) + below
+
+
+def _still(hog: Hog) -> str:
+    if not hog.in_flight_ns:
+        return ""
+    return f"; it has not dropped it for {short_duration(hog.in_flight_ns)} now"

@@ -1,0 +1,60 @@
+"""Finds the code that keeps the GIL although it has been asked to drop it."""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+
+from gilscope.model.application import Application
+from gilscope.model.gil import SlowDrop, Tally
+from gilscope.model.stack import Frame, Stack
+from gilscope.naming.application import application_frame
+
+__all__ = ["Hog", "hog_of"]
+
+_LEAST_SHARE = 0.2
+"""Of the time: what the alert on hogs asks for too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hog:
+    """A function that is slow to drop the GIL for a good part of the time."""
+
+    holder: Stack
+    """Where that cost the most."""
+    frame: Frame | None
+    """The innermost frame of the application there; None: there is none."""
+    drop_latency: Tally
+    longest_ns: int
+    in_flight_ns: int
+    """How long the request has lasted that is not answered yet; 0: there is none."""
+
+
+def hog_of(
+    slow_drops: Iterable[SlowDrop], application: Application, duration_ns: int
+) -> Hog | None:
+    """Return the costliest hog of *duration_ns*; None where requests are answered soon enough."""
+    groups: dict[Hashable, list[SlowDrop]] = {}
+    for slow_drop in slow_drops:
+        groups.setdefault(_function(slow_drop.holder, application), []).append(slow_drop)
+    hogs = [_hog(group, application) for group in groups.values()]
+    lost_ns = sum(hog.drop_latency.ns for hog in hogs)
+    if not hogs or lost_ns < _LEAST_SHARE * duration_ns:
+        return None
+    return max(hogs, key=lambda hog: hog.drop_latency.ns)
+
+
+def _function(stack: Stack, application: Application) -> Hashable:
+    frame = application_frame(stack, application)
+    if frame is None:
+        return stack.frames[:1] or stack.state
+    return frame.function, frame.file, frame.first_line
+
+
+def _hog(group: list[SlowDrop], application: Application) -> Hog:
+    holder = max(group, key=lambda slow_drop: slow_drop.drop_latency.ns).holder
+    return Hog(
+        holder,
+        application_frame(holder, application),
+        sum((slow_drop.drop_latency for slow_drop in group), start=Tally()),
+        max(slow_drop.longest_ns for slow_drop in group),
+        max(slow_drop.in_flight_ns for slow_drop in group),
+    )
