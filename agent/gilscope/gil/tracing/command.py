@@ -56,6 +56,8 @@ class HeldCommand:
         self.pid = _start_seized(argv)
         self._held = True
         self._exit_status: int | None = None
+        self._untold = 0
+        """The signal that it was stopped for last, of those that it is to get."""
         self.is_given_up = False
         """Whether `run_to_interpreter` was not to wait any longer."""
         self._wait_for_stop()
@@ -103,7 +105,7 @@ class HeldCommand:
         if self._held:
             self._held = False
             with contextlib.suppress(OSError):
-                _ptrace(_DETACH, self.pid)
+                _ptrace(_DETACH, self.pid, self._untold)
 
     def wait(self) -> int:
         """Wait for the end and return its exit code; 128 + N where signal N ended it."""
@@ -149,6 +151,8 @@ class HeldCommand:
         _, status = os.waitpid(self.pid, 0)
         if os.WIFSTOPPED(status):
             if self.is_given_up:
+                number = _signal_of(status)
+                self._untold = 0 if number == signal.SIGCONT else number
                 raise NotPython(
                     "the command had not run Python itself when it was time to end", remedy=_REMEDY
                 )
