@@ -251,6 +251,8 @@ def test_ctrl_c_ends_the_wait_for_an_interpreter() -> None:
         eventually(lambda: command.output == "begun\n")
         command.interrupt()
         eventually(lambda: command.output == "begun\nno\n")
+        (child,) = _children(command.pid)
+        eventually(lambda: "\nTracerPid:\t0\n" in Path(f"/proc/{child}/status").read_text())
         assert command.process.stdin is not None
         command.process.stdin.write("\n")
         command.process.stdin.flush()
