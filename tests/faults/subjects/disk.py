@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from faults.bench import Bench
@@ -16,6 +17,13 @@ def _small_disk(bench: Bench, kib: int) -> Path:
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kib}k", "none", str(folder)], check=True)
     bench.finally_do(lambda: subprocess.run(["umount", "-l", str(folder)], check=True))
     return folder
+
+
+def _fill(rest: Path) -> None:
+    """Leave no page of the disk free: the smallest report would fit into one."""
+    with rest.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(1024))
 
 
 @fault("full_disk_cache", "cache on a full disk: traces, nothing half is left", mounts=True)
@@ -39,11 +47,10 @@ def _full_disk_output(bench: Bench) -> None:
     folder = _small_disk(bench, 16)
     report = folder / "report.html"
     report.write_text("the older one")
+    _fill(folder / "rest")
     target = bench.target()
     for form in ("html", "json"):
         line = ("record", "-p", str(target.pid), "-d", "0.5", "--format", form, "-o", str(report))
-        # What does not fit is not written in any form: the disk is full to the last page.
-        (folder / "rest").write_bytes(bytes(8192))
         outcome = bench.run(*line)
         bench.equal(Verdict.UNCLEAR_MESSAGE, 1, outcome.exit_code, outcome.messages[-200:])
         is_named = "No space left" in outcome.messages and str(report) in outcome.messages

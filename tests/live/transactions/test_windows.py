@@ -261,8 +261,8 @@ def _started_as(pid: int, program: Path) -> Iterator[None]:
             os._exit(1)
     try:
         assert answer == pid, os.strerror(ctypes.get_errno())
-        # The program that is replaced by it has the other path.
-        eventually(lambda: os.path.realpath(f"/proc/{pid}/exe") == os.fspath(program))
+        # It has a new name before it maps anything: a moment at which it looks like a dead one.
+        eventually(lambda: os.fspath(program) in Path(f"/proc/{pid}/maps").read_text())
         yield
     finally:
         os.close(reading)
