@@ -19,6 +19,7 @@ __all__ = [
     "NotAnStmLog",
     "NotPermitted",
     "NotPython",
+    "NothingMapped",
     "UnsupportedPython",
     "exit_codes",
 ]
@@ -53,6 +54,10 @@ class NotPython(GilscopeError):
     exit_code = 3
     exit_words = "no such process or not Python"
     remedy = "List the Python processes of this host with: gilscope doctor --all"
+
+
+class NothingMapped(NotPython):
+    """The process maps no files, or not yet: what it runs cannot be told."""
 
 
 class GilCodeNotFound(GilscopeError):

@@ -23,8 +23,9 @@ from gilscope.commands.serve_logs import followed, serve_logs
 from gilscope.commands.service import Service, add_log_options, begin_log
 from gilscope.commands.session import attach_named, new_tracer, tracing_session
 from gilscope.discovery.agent_stats import AgentReader
-from gilscope.discovery.scanner import Scanner, log_traced
+from gilscope.discovery.scanner import Scanner
 from gilscope.discovery.selection import Choice, Kinship
+from gilscope.discovery.traced_log import TracedLog
 from gilscope.doctor.explain import require_processes
 from gilscope.errors import InvalidWebConfig
 from gilscope.exporter.source import Logs, Source
@@ -192,10 +193,10 @@ def _serve(
     )
     tracer = new_tracer(arguments, probe, plan, keep_threads=False)
     agent = AgentReader(tracer, time.monotonic_ns())
-    pids = arguments.pid or ()
+    pids, traced = arguments.pid or (), TracedLog()
     for pid in pids:
         # A process that was named must be traceable; what is only searched for may be absent.
-        log_traced(attach_named(tracer, pid))
+        traced.add(attach_named(tracer, pid))
     ticking, scanning = Pulse(), Pulse("looks for processes")
     wanted = _noted(chosen_targets(arguments), scanning.beat)
     scanner = Scanner(tracer, wanted, pids, has_all_transactions=arguments.transactions)

@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from gilscope.discovery.fork_counter import Births
 from gilscope.discovery.programs import PYTHON_NAMES, Programs
 from gilscope.discovery.selection import Choice, Kinship
+from gilscope.discovery.traced_log import TracedLog
 from gilscope.doctor.explain import explained_denial
-from gilscope.errors import GilscopeError, NotPermitted, NotPython
-from gilscope.model.gil import Process, Refusal
-from gilscope.model.transactions import Library, StmProcess
+from gilscope.errors import GilscopeError, NothingMapped, NotPermitted, NotPython
+from gilscope.model.gil import Refusal
+from gilscope.model.transactions import Library
 from gilscope.naming.process import process_name
 from gilscope.process import procfs
 from gilscope.text.printable import printable
 from gilscope.tracing.tracer import Tracer
 
-__all__ = ["Scanner", "log_traced"]
+__all__ = ["Scanner"]
 
 _log = logging.getLogger(__name__)
 
@@ -54,11 +55,6 @@ class _Attempt:
     tries: int = 0
     due_s: float = 0.0
     final: bool = False
-
-
-def log_traced(process: Process | StmProcess) -> None:
-    """Log that *process* is traced from now on."""
-    _log.info("traced: %s, pid %d", printable(process.name), process.pid)
 
 
 class Scanner:
@@ -100,6 +96,7 @@ class Scanner:
         self._sweep_s = 0.0
         self._called = threading.Event()
         """Set when `scan` has something to do."""
+        self._traced = TracedLog()
         self._refusals: dict[int, Refusal] = {}
         self._rescan_s = time.monotonic() + _RESCAN_S
 
@@ -192,9 +189,10 @@ class Scanner:
             return
         try:
             process = self._tracer.attach(pid, self._libraries_of(pid))
-        except NotPython:
-            # Unless it has ended or become another program meanwhile, which proves nothing.
-            if programs.identity(pid) == program:
+        except NotPython as error:
+            # Unless it has ended or become another program meanwhile, or is only about to map
+            # what it runs, which proves nothing.
+            if not isinstance(error, NothingMapped) and programs.identity(pid) == program:
                 programs.remember_foreign(program)
             self._later(pid, attempt, now_s, _RETRIES_S)
         except GilscopeError as error:
@@ -208,7 +206,7 @@ class Scanner:
             attempt.final = True
             self._refuse(pid, error)
         else:
-            log_traced(process)
+            self._traced.add(process)
             self._forget(pid)
 
     def _libraries_of(self, pid: int) -> frozenset[Library]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gilscope.errors import NotPython
+from gilscope.errors import NothingMapped
 from gilscope.naming.process import process_name
 from gilscope.process import procfs
 from gilscope.process.access import not_a_process, readable
@@ -52,5 +52,5 @@ def view_of(pid: int) -> ProcessView:
     if status.tgid != pid:
         raise not_a_process(pid, status.tgid)
     if not mappings:
-        raise NotPython(f"process {pid} maps no files: it is a kernel thread or has just ended")
+        raise NothingMapped(f"process {pid} maps no files: it is a kernel thread or has just ended")
     return ProcessView(pid, mappings, status, command_line, container_id, pod_uid, beginning)

@@ -1,0 +1,49 @@
+"""What the scanner concludes from a process that cannot be traced."""
+
+import os
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from gilscope.discovery import scanner
+from gilscope.discovery.scanner import Scanner
+from gilscope.errors import NothingMapped, NotPython
+from gilscope.tracing.tracer import Tracer
+
+
+class _Refusing:
+    """A tracer to which no process is one that it can trace."""
+
+    pids = ()
+    gils = SimpleNamespace(untrusted_pids=())
+
+    def __init__(self, error: NotPython) -> None:
+        self.asked = 0
+        self._error = error
+
+    def attach(self, *_: Any) -> None:
+        """Refuse it."""
+        self.asked += 1
+        raise self._error
+
+    def drop_ended(self, *_: Any) -> None:
+        """Forget nothing."""
+
+
+@pytest.mark.parametrize(("error", "asked"), [(NothingMapped("x"), 2), (NotPython("x"), 1)])
+def test_a_program_is_foreign_once_it_maps_something(
+    monkeypatch: pytest.MonkeyPatch, error: NotPython, asked: int
+) -> None:
+    """
+    One that has just been executed maps nothing: its file is not judged by that.
+    """
+    monkeypatch.setattr("gilscope.discovery.scanner.procfs.list_pids", lambda: [os.getppid()])
+    monkeypatch.setattr("gilscope.discovery.programs.procfs.maps_mention", lambda *_: False)
+    monkeypatch.setattr(scanner, "_RETRIES_S", (0.0, 0.0))
+    tracer = _Refusing(error)
+    scan = Scanner(cast("Tracer", tracer), lambda *_: True, ())
+    scan.scan()
+    scan.scan()
+
+    assert asked == tracer.asked
