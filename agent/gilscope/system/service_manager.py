@@ -3,11 +3,14 @@
 import contextlib
 import os
 import socket
+import time
 from collections.abc import MutableMapping
 
 __all__ = ["ServiceManager"]
 
 _US_PER_S = 1_000_000
+_SAID_WITHIN = 1 / 3
+"""Of the watchdog's time: one word that is lost, or late, is no alarm."""
 
 
 class ServiceManager:
@@ -19,16 +22,22 @@ class ServiceManager:
         is_meant = environment.pop("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
         timeout_us = environment.pop("WATCHDOG_USEC", "")
         is_watched = is_meant and timeout_us.isascii() and timeout_us.isdigit()
-        self.watchdog_s = int(timeout_us) / _US_PER_S if is_watched else None
+        self._watchdog_s = int(timeout_us) / _US_PER_S if is_watched else None
         """Within this time it wants to hear that gilscope is alive; None: it does not."""
+        self._alive_due_s = 0.0
 
     def ready(self) -> None:
         """Say that what gilscope is for has begun."""
         self._tell("READY=1")
 
     def alive(self) -> None:
-        """Say that all is well. To be said several times within `watchdog_s`."""
-        if self.watchdog_s is not None:
+        """Say that all is well, if that has not been said of late.
+
+        To be called about once a second.
+        """
+        now_s = time.monotonic()
+        if self._watchdog_s is not None and now_s >= self._alive_due_s:
+            self._alive_due_s = now_s + self._watchdog_s * _SAID_WITHIN
             self._tell("WATCHDOG=1")
 
     def stopping(self) -> None:

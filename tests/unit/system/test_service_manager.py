@@ -10,9 +10,9 @@ from gilscope.system.service_manager import ServiceManager
 
 
 @pytest.mark.parametrize("is_abstract", [False, True])
-def test_states_go_to_the_socket(tmp_path: Path, is_abstract: bool) -> None:  # noqa: FBT001 - a parameter of the test
+def test_states_go_to_the_socket(tmp_path: Path, *, is_abstract: bool) -> None:
     """
-    At a path, or at an abstract address; nothing of it is left to children.
+    At a path, or at an abstract one; nothing is left to children. All is well three times in it.
     """
     address = f"@gilscope-test-{os.getpid()}" if is_abstract else str(tmp_path / "notify")
     environment = {
@@ -25,12 +25,12 @@ def test_states_go_to_the_socket(tmp_path: Path, is_abstract: bool) -> None:  # 
         listening.bind("\0" + address[1:] if is_abstract else address)
         manager = ServiceManager(environment)
         manager.ready()
-        manager.alive()
+        for _ in range(5):
+            manager.alive()
         manager.stopping()
         heard = [listening.recv(100) for _ in range(3)]
 
     assert [b"READY=1", b"WATCHDOG=1", b"STOPPING=1"] == heard
-    assert 20.0 == manager.watchdog_s
     assert {"HOME": "/root"} == environment
 
 
@@ -51,5 +51,3 @@ def test_nobody_who_listens_is_no_failure(environment: dict[str, str]) -> None:
     manager.ready()
     manager.alive()
     manager.stopping()
-
-    assert manager.watchdog_s is None
