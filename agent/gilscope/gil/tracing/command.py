@@ -12,6 +12,7 @@ import errno
 import os
 import signal
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -54,6 +55,9 @@ class HeldCommand:
     def __init__(self, argv: Sequence[str]) -> None:
         """Start *argv* and hold it at its first instruction; raises OSError as exec does."""
         self.pid = _start_seized(argv)
+        # For `give_up`, whenever it comes: the number may be another process's by then.
+        self._pidfd = os.pidfd_open(self.pid)
+        weakref.finalize(self, os.close, self._pidfd)
         self._held = True
         self._exit_status: int | None = None
         self._untold = 0
@@ -98,7 +102,7 @@ class HeldCommand:
         # does nothing to most programs even if it should be.
         if self._held:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGCONT)
+                signal.pidfd_send_signal(self._pidfd, signal.SIGCONT)
 
     def release(self) -> None:
         """Let it run freely."""
