@@ -53,7 +53,11 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         help="show at most this many conflicts of each log "
         f"(default: {stm_log_text.MOST_ENTRIES}; with --compat as many as the original)",
     )
-    report.add_argument("--format", choices=_FORMATS, default="text", help="form of the report")
+    report.add_argument(
+        "--format",
+        choices=_FORMATS,
+        help="form of the report (default: what the name of -o ends in, else text)",
+    )
     report.add_argument("-o", "--output", metavar="FILE", help="write to FILE, not to stdout")
     report.add_argument(
         "--compat",
@@ -141,9 +145,15 @@ def _read_all(names: Iterable[str], reading: Reading) -> tuple[list[LogFile], li
     return files, failures
 
 
+def _form_of(file: str | None) -> str:
+    ending = "" if file is None else file.lower().rpartition(".")[2]
+    return ending if ending in _FORMATS else "text"
+
+
 def _write(report: StmReport, arguments: argparse.Namespace) -> None:
-    if arguments.format != "text":
-        text = _RENDERERS[arguments.format](report)
+    form = arguments.format or _form_of(arguments.output)
+    if form != "text":
+        text = _RENDERERS[form](report)
     elif arguments.compat:
         text = original.render(report)
     else:
