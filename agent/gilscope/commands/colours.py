@@ -7,7 +7,8 @@ from typing import Final, TextIO
 
 __all__ = ["add_color_option", "is_coloured", "wants_colour"]
 
-_AUTO, _ALWAYS, _NEVER = WHEN = ("auto", "always", "never")
+_AUTO: Final = "auto"
+_ALWAYS: Final = "always"
 _PLAIN_TERMINALS: Final = {"dumb", "unknown"}
 
 
@@ -15,7 +16,7 @@ def add_color_option(parser: argparse.ArgumentParser) -> None:
     """Declare ``--color``."""
     parser.add_argument(
         "--color",
-        choices=WHEN,
+        choices=(_AUTO, _ALWAYS, "never"),
         default=_AUTO,
         metavar="WHEN",
         help="mark up the text with colours: auto (on a terminal, unless the environment has "

@@ -23,6 +23,7 @@ from gilscope.stm_log.merge import groups_of, merge
 from gilscope.stm_log.source_lines import look_up
 from gilscope.stm_log.sums import FollowedLog
 from gilscope.text.printable import printable
+from gilscope.text.units import counted
 
 __all__ = ["add_follow", "report_of_files"]
 
@@ -104,8 +105,7 @@ def _warn(words: str) -> None:
 
 
 def _announce(patterns: Sequence[str]) -> None:
-    number = len(paths_of(patterns))
-    found = "1 file" if number == 1 else f"{number} files"
+    found = counted(len(paths_of(patterns)), "file")
     names = printable(" ".join(patterns))
     print(f"Following {names}: {found} so far. Ctrl-C to end.", file=sys.stderr, flush=True)
 

@@ -16,6 +16,8 @@ IN_WORDS = {
 }
 """What stands in place of the frames that a stack of a recording lacks."""
 
+_LIBRARIES = "(libraries alone)"
+
 _LEFT_OUT = "not sampled"
 """Stands for one that no recording has: it leaves no wait out."""
 
@@ -57,6 +59,15 @@ class SiteNames:
         if stack.frames:
             return self.site(stack.frames[0])
         return IN_WORDS.get(stack.state, _LEFT_OUT)
+
+    def owner(self, frame: Frame | None, stack: Stack) -> str:
+        """Return the site of *frame*, which is of the application, or in words why there is none.
+
+        *stack* is the one that was searched for it.
+        """
+        if frame is not None:
+            return self.site(frame)
+        return _LIBRARIES if stack.frames else f"({IN_WORDS.get(stack.state, _LEFT_OUT)})"
 
     def _new(self, file: str) -> str:
         name = short_path(file)

@@ -10,7 +10,7 @@ from gilscope.model.kinds import Kind
 from gilscope.model.stack import Frame, Stack
 from gilscope.naming.application import application_frame
 
-__all__ = ["HolderLoss", "losses_by_holder"]
+__all__ = ["HolderLoss", "code_of", "losses_by_holder"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,16 @@ def losses_by_holder(edges: Iterable[Edge], application: Application) -> tuple[H
     groups: dict[Hashable, list[tuple[Edge, Frame | None]]] = {}
     for edge in edges:
         frame = application_frame(edge.holder, application)
-        groups.setdefault(_key(frame, edge.holder), []).append((edge, frame))
+        groups.setdefault(code_of(edge.holder, frame), []).append((edge, frame))
     losses = [_loss(group) for group in groups.values()]
     return tuple(sorted(losses, key=lambda loss: -loss.lost.ns))
 
 
-def _key(frame: Frame | None, stack: Stack) -> Hashable:
+def code_of(stack: Stack, frame: Frame | None) -> Hashable:
+    """Return what the stacks of one function of the application have in common.
+
+    *frame* is the innermost one of *stack* that is of the application, or None.
+    """
     if frame is not None:
         return _function(frame)
     return None if stack.frames else stack.state

@@ -7,6 +7,7 @@ from gilscope.model.application import Application
 from gilscope.model.gil import SlowDrop, Tally
 from gilscope.model.stack import Frame, Stack
 from gilscope.naming.application import application_frame
+from gilscope.series.holders import code_of
 
 __all__ = ["Hog", "hog_of"]
 
@@ -34,19 +35,13 @@ def hog_of(
     """Return the costliest hog of *duration_ns*; None where requests are answered soon enough."""
     groups: dict[Hashable, list[SlowDrop]] = {}
     for slow_drop in slow_drops:
-        groups.setdefault(_function(slow_drop.holder, application), []).append(slow_drop)
+        frame = application_frame(slow_drop.holder, application)
+        groups.setdefault(code_of(slow_drop.holder, frame), []).append(slow_drop)
     hogs = [_hog(group, application) for group in groups.values()]
     lost_ns = sum(hog.drop_latency.ns for hog in hogs)
     if not hogs or lost_ns < _LEAST_SHARE * duration_ns:
         return None
     return max(hogs, key=lambda hog: hog.drop_latency.ns)
-
-
-def _function(stack: Stack, application: Application) -> Hashable:
-    frame = application_frame(stack, application)
-    if frame is None:
-        return stack.frames[:1] or stack.state
-    return frame.function, frame.file, frame.first_line
 
 
 def _hog(group: list[SlowDrop], application: Application) -> Hog:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from gilscope.text.printable import printable
-from gilscope.text.units import megabytes, percent
+from gilscope.text.units import counted, megabytes, percent
 from gilscope.top.columns import Order
 from gilscope.top.layout import Line, Span, Tone
 from gilscope.top.snapshot import Snapshot
@@ -61,4 +61,4 @@ def totals_line(snapshot: Snapshot, problems: int = 0) -> Line:
 
 
 def _count(number: int, what: str) -> str:
-    return f"{number or 'no'} {what}{'' if number == 1 else 's'}"
+    return counted(number, what) if number else f"no {what}s"

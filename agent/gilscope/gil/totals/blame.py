@@ -1,6 +1,6 @@
 """Says by name who kept whom waiting in one process."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gilscope.gil.abi import RawStackState, StackId
@@ -8,6 +8,7 @@ from gilscope.gil.totals.apportion import Apportionment
 from gilscope.gil.totals.process_totals import kind_so_far, waiting_since_ns
 from gilscope.gil.totals.raw import RawEdge, RawProcess, RawStack, Taken
 from gilscope.model.application import EVERYBODYS, Application
+from gilscope.model.fieldwise import larger
 from gilscope.model.gil import Edge, SlowDrop, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_FRAME, UNKNOWN_STACK, Frame, Stack, StackState
@@ -159,8 +160,9 @@ class Blame:
                 ns = max(0, now_ns - request.asked_ns)
                 shown[at] = shown.get(at, RawEdge(0, 0)) + RawEdge(ns, 1, ns)
                 in_flight[at] = max(in_flight.get(at, 0), ns)
-        for place in shown.keys() | self._slow_drops.keys():
-            self._show_slow_drop(place, shown.get(place), in_flight.get(place, 0))
+        self._end_in_flight(in_flight)
+        for place, edge in shown.items():
+            self._show_slow_drop(place, edge, in_flight.get(place, 0))
         return tuple(sorted(self._slow_drops.values(), key=lambda one: -one.drop_latency.ns))
 
     def surplus(self, process: RawProcess) -> set[int]:
@@ -250,20 +252,21 @@ class Blame:
         is_found = stack_id not in {StackId.NONE, StackId.UNSAMPLED}
         return is_found and self._is_settled(stack_id)
 
-    def _show_slow_drop(self, place: int, edge: RawEdge | None, in_flight_ns: int) -> None:
+    def _end_in_flight(self, in_flight: Mapping[int, int]) -> None:
+        """Note of the requests that are not *in_flight* any more that they have been answered."""
+        for place, known in self._slow_drops.items():
+            if known.in_flight_ns and place not in in_flight:
+                self._slow_drops[place] = replace(known, in_flight_ns=0)
+
+    def _show_slow_drop(self, place: int, edge: RawEdge, in_flight_ns: int) -> None:
+        shown = edge
         known = self._slow_drops.get(place)
-        edge = RawEdge(0, 0) if edge is None else edge
-        slow_drop = SlowDrop(
-            self._stacks[place], Tally(edge.ns, edge.count), edge.longest_ns, in_flight_ns
-        )
         if known is not None:
             # What has been answered between two tables is in neither of them for once.
             before = known.drop_latency
-            slow_drop = replace(
-                slow_drop,
-                drop_latency=Tally(max(before.ns, edge.ns), max(before.count, edge.count)),
-                longest_ns=max(known.longest_ns, edge.longest_ns),
-            )
+            shown = larger(edge, RawEdge(before.ns, before.count, known.longest_ns))
+        tally = Tally(shown.ns, shown.count)
+        slow_drop = SlowDrop(self._stacks[place], tally, shown.longest_ns, in_flight_ns)
         if slow_drop != known:
             self._slow_drops[place] = slow_drop
 

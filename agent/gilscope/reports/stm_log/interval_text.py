@@ -6,7 +6,7 @@ from gilscope.reports.stm_log.words import kind_name, place_words
 from gilscope.stm_log.interval import Interval, LogChange, costliest
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
-from gilscope.text.units import percent, seconds
+from gilscope.text.units import counted, percent, seconds
 
 __all__ = ["MOST_PLACES", "render"]
 
@@ -25,7 +25,7 @@ def render(seen: Interval, clock: str, most: int = MOST_PLACES, *, colour: bool 
 def _nothing_in(logs: int) -> str:
     if not logs:
         return "no log yet"
-    return "nothing new in 1 log" if logs == 1 else f"nothing new in {logs} logs"
+    return f"nothing new in {counted(logs, 'log')}"
 
 
 def _change(change: LogChange, clock: str, most: int, paint: Paint) -> Iterator[str]:

@@ -11,7 +11,7 @@ from gilscope.stm_log.merge import by_line
 from gilscope.stm_log.time_bins import cells_of
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
-from gilscope.text.units import NS_PER_S, seconds
+from gilscope.text.units import NS_PER_S, counted, seconds
 
 __all__ = ["MOST_ENTRIES", "render"]
 
@@ -163,7 +163,7 @@ def _left_out(rest: Sequence[Conflict], log: StmLog) -> Iterator[str]:
         return
     lost_ns = sum(each.lost_ns for each in rest)
     paused_ns = sum(each.paused_ns for each in rest)
-    entries = "1 more entry" if len(rest) == 1 else f"{len(rest)} more entries"
+    entries = counted(len(rest), "more entry", "more entries")
     all_of = len(by_line(log.conflicts))
     yield ""
     yield (

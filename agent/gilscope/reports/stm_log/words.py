@@ -4,6 +4,7 @@ from gilscope.model.stm_log import Gap, LogFile, StmLog
 from gilscope.stm_log.markers import describe
 from gilscope.stm_log.sums import Place
 from gilscope.text.printable import printable
+from gilscope.text.units import counted
 
 __all__ = ["headline", "kind_name", "meaning_of", "old_percent", "place_words", "warnings_of"]
 
@@ -108,7 +109,7 @@ def warnings_of(file: LogFile) -> list[str]:
 
 
 def _records(number: int) -> str:
-    return f"{number} record" if number == 1 else f"{number} records"
+    return counted(number, "record")
 
 
 def _gap_words(gap: Gap) -> str:

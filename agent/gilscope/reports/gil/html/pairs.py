@@ -10,6 +10,7 @@ from gilscope.model.kinds import Kind
 from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.words import KIND_NAMES, KIND_WORDS
 from gilscope.reports.html.markup import EMPTY, figure, share, tag, text, time_lost
+from gilscope.text.units import counted
 
 __all__ = ["MOST_ROWS", "Pair", "known_ns", "lost_ns", "pairs_of", "pairs_section"]
 
@@ -118,9 +119,11 @@ def _left_out(rest: Sequence[Pair]) -> Iterator[Markup]:
     if rest:
         left_ns = sum(pair.lost.ns for pair in rest)
         yield Markup(
-            '<p class="quiet">{} more pairs with {} together are left out of this table; '
+            '<p class="quiet">{} with {} together {} left out of this table; '
             "the JSON report has all of them.</p>"
-        ).format(len(rest), time_lost(left_ns))
+        ).format(
+            counted(len(rest), "more pair"), time_lost(left_ns), "is" if len(rest) == 1 else "are"
+        )
 
 
 def _legend(pairs: Iterable[Pair]) -> Iterator[Markup]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gilscope.model.gil import Edge, Recording, Tally
 from gilscope.reports.gil.text.stack import place_of, stack_lines
 from gilscope.text.ansi import Paint
-from gilscope.text.units import percent, seconds
+from gilscope.text.units import counted, percent, seconds
 
 __all__ = ["edge_lines"]
 
@@ -88,7 +88,7 @@ def _left_out(groups: Sequence[_Group], lost_ns: int) -> Iterator[str]:
     if not groups:
         return
     left_ns = sum(group.lost.ns for group in groups)
-    pairs = "1 more pair" if len(groups) == 1 else f"{len(groups)} more pairs"
+    pairs = counted(len(groups), "more pair")
     yield ""
     yield (
         f"{pairs} of places with {seconds(left_ns)}, {percent(left_ns / lost_ns)} of all, "

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gilscope.model.gil import Recording
-from gilscope.naming.places import IN_WORDS, SiteNames
+from gilscope.naming.places import SiteNames
 from gilscope.series.slow_drops import Hog, hog_of
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
@@ -29,17 +29,16 @@ def hog_lines(recording: Recording, paint: Paint) -> Iterator[str]:
         f"{short_duration(hog.longest_ns)} at the longest and {share} of the time"
         f"{_still(hog)}."
     )
-    yield "  What helps: smaller pieces of work, C code that releases the GIL, another process;"
-    yield "  a shorter sys.setswitchinterval() does not: the request is not heard."
+    yield "  It is C code that does not release the GIL, or its thread had no CPU. What helps:"
+    yield "  smaller pieces of work, C code that releases, another process, a CPU for it; a shorter"
+    yield "  sys.setswitchinterval() does not: the request is not heard."
 
 
 def _place(hog: Hog) -> str:
     names = SiteNames()
     leaf = hog.holder.frames[:1]
-    if hog.frame is None:
-        return printable(names.site(leaf[0])) if leaf else f"({IN_WORDS[hog.holder.state]})"
-    below = f", in {printable(names.site(leaf[0]))}" if leaf[0] != hog.frame else ""
-    return printable(names.site(hog.frame)) + below
+    below = f", in {names.site(leaf[0])}" if leaf and leaf[0] != hog.frame else ""
+    return printable(names.owner(hog.frame, hog.holder) + below)
 
 
 def _still(hog: Hog) -> str:

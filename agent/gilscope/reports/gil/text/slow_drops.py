@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gilscope.model.gil import Recording, SlowDrop, Tally
 from gilscope.reports.gil.text.stack import place_of, stack_lines
 from gilscope.text.ansi import Paint
-from gilscope.text.units import seconds, short_duration
+from gilscope.text.units import counted, seconds, short_duration
 
 __all__ = ["slow_drop_lines"]
 
@@ -49,7 +49,7 @@ def slow_drop_lines(recording: Recording, paint: Paint) -> Iterator[str]:
     left = groups[_MOST_SHOWN:]
     if left:
         left_ns = sum(group.drop_latency.ns for group in left)
-        places = "1 more place" if len(left) == 1 else f"{len(left)} more places"
+        places = counted(len(left), "more place")
         verb = "is" if len(left) == 1 else "are"
         yield ""
         yield f"{places} with {seconds(left_ns)} {verb} left out here; --format json has all."

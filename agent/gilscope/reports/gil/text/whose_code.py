@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from gilscope.model.gil import Recording
-from gilscope.naming.places import IN_WORDS, SiteNames
+from gilscope.naming.places import SiteNames
 from gilscope.series.holders import HolderLoss, losses_by_holder
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
-from gilscope.text.units import percent, seconds
+from gilscope.text.units import counted, percent, seconds
 
 __all__ = ["whose_code_lines"]
 
@@ -41,8 +41,9 @@ def _loss_lines(
     loss: HolderLoss, lost_ns: int, recording: Recording, names: SiteNames, paint: Paint
 ) -> Iterator[str]:
     share = percent(loss.lost.ns / lost_ns)
+    place = printable(names.owner(loss.frame, loss.costliest))
     yield (
-        f"{seconds(loss.lost.ns):>10}{share:>7}  {paint.bold(_place(loss, names))}"
+        f"{seconds(loss.lost.ns):>10}{share:>7}  {paint.bold(place)}"
         f", {'' if loss.is_one_kind else 'mostly '}{loss.kind.value}"
     )
     frame = loss.frame
@@ -54,16 +55,8 @@ def _loss_lines(
         yield paint.dim(f"{_INDENT}in {printable(names.site(inner[0]))}{more}")
 
 
-def _place(loss: HolderLoss, names: SiteNames) -> str:
-    if loss.frame is not None:
-        return printable(names.site(loss.frame))
-    if loss.costliest.frames:
-        return "(libraries alone)"
-    return f"({IN_WORDS[loss.costliest.state]})"
-
-
 def _left_out(losses: Sequence[HolderLoss], lost_ns: int) -> Iterator[str]:
     if losses:
         left_ns = sum(loss.lost.ns for loss in losses)
-        places = "1 more place" if len(losses) == 1 else f"{len(losses)} more places"
+        places = counted(len(losses), "more place")
         yield f"{seconds(left_ns):>10}{percent(left_ns / lost_ns):>7}  in {places}"
