@@ -113,6 +113,9 @@ def _yielded(node: Any, known: Mapping[str, Labels]) -> Labels | None:
                 raise ValueError(f"{node.name} is not exported")
             _named(labels, (each.name for each in node.matchers.matchers), node)
             return labels
+        case promql.Call() if node.func.name == "scalar":
+            _yielded(node.args[0], known)
+            return None
         case promql.Call():
             (labels,) = [found for each in node.args if (found := _yielded(each, known))]
             return labels
