@@ -1,6 +1,5 @@
 """What ``gilscope record --format json`` says of a program whose waits have known ends."""
 
-import json
 import signal
 
 import pytest
@@ -9,7 +8,7 @@ from accuracy.blame_truth import TrueEdge, true_edges
 from accuracy.truth import started
 from gilscope.model.stack import Stack
 from support.commands.gilscope import gilscope_started
-from support.commands.json_reports import assert_consistent, frames_of
+from support.commands.json_reports import assert_consistent, frames_of, only_process
 from support.interpreters.known import find_interpreter
 from support.tracing.trace import command_of
 
@@ -36,7 +35,7 @@ def test_report_names_both_ends_of_every_wait(name: str, mode: str) -> None:
         workload.await_rest()
         command.send(signal.SIGINT)
         outcome = command.outcome()
-    report = json.loads(outcome.output)
+    report = only_process(outcome.output)
     theirs = [
         each
         for each in report["edges"]

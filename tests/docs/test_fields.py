@@ -19,14 +19,14 @@ from gilscope.model.gil import Recording, Refusal
 from gilscope.model.kinds import Cause, Kind
 from gilscope.model.stack import StackState
 from gilscope.naming.places import IN_WORDS
-from gilscope.reports.gil import json as json_report
+from gilscope.reports import session_json
 from gilscope.reports.gil.text import report as text_report
 from gilscope.series.blocking import BlockingSeries
 from gilscope.web.config.parse import KEYS
 from gilscope.web.page import page
 from support.commands.gilscope import gilscope
 from support.docs.pages import DOCS, section, words_in_first_cells
-from support.recordings.gil import convoy, full_mode, gil, with_edges
+from support.recordings.gil import convoy, full_mode, gil, session_of, with_edges
 from support.recordings.transactions import stm_observation
 from support.stm_log.following import followed_log
 
@@ -90,7 +90,11 @@ def test_json_keys_of_a_recording_are_explained() -> None:
     The table has every key of the report, and none that it has not.
     """
     recordings = (with_edges(), _with_edges(full_mode()))
-    keys = [_keys(json_report.report(recording)) for recording in recordings]
+    refused = (Refusal(1, "a", "b", "c"),)
+    keys = [
+        _keys(session_json.report(replace(session_of(recording), refusals=refused)))
+        for recording in recordings
+    ]
 
     assert [words_in_first_cells(_fields("record", "JSON"))] * 2 == keys
 

@@ -1,6 +1,5 @@
 """What a fault is played with: targets and agents, and the checks that follow each of them."""
 
-import json
 import os
 import shutil
 import tempfile
@@ -18,6 +17,7 @@ from faults.plain_words import not_plain
 from faults.registry import Failed, Verdict
 from faults.targets import SYSTEM_PYTHON, Target, contending
 from support.commands.gilscope import Gilscope, Outcome, eventually, gilscope_started
+from support.commands.json_reports import only_process
 from support.commands.serve import Scrape, Service, service_of
 
 __all__ = ["AGENT_MARK", "Bench", "wait_s_of"]
@@ -136,7 +136,7 @@ class Bench:
         line = ("record", "-p", str(pid), "-d", "1", "--format", "json", *arguments)
         outcome = self.run(*line, **how)
         self.expect(Verdict.AGENT_DIED, outcome.exit_code == 0, f"record: {outcome}")
-        return json.loads(outcome.output)
+        return only_process(outcome.output)
 
     # What has to hold while it happens.
 

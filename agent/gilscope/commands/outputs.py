@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import methodcaller
 from pathlib import Path
@@ -10,11 +10,12 @@ from typing import Final
 
 from gilscope.commands.colours import add_color_option
 from gilscope.errors import CannotWrite
-from gilscope.model.gil import Recording
-from gilscope.model.transactions import StmRecording
+from gilscope.model.session import Session
 from gilscope.reports.gil.text import report as text_report
+from gilscope.reports.gil.text import session as session_text
 from gilscope.system.atomic_output import check_writable, write_atomically
 from gilscope.text.printable import printable
+from gilscope.text.units import counted
 
 __all__ = [
     "FORMATS",
@@ -139,17 +140,22 @@ def refuse_unfit(outputs: Sequence[Output]) -> None:
         )
 
 
-def write_reports(
-    outputs: Sequence[Output], recording: Recording | StmRecording, *, colour: bool = False
-) -> bool:
-    """Write all *outputs* of *recording*; returns and raises what `write_rendered` does.
+def write_reports(outputs: Sequence[Output], session: Session, *, colour: bool = False) -> bool:
+    """Write all *outputs* of *session*; returns and raises what `write_rendered` does.
 
     Text on standard output is in *colour*.
     """
 
     def rendered(output: Output) -> str:
-        return _rendered(output.form, recording, colour=colour and output.file is None)
+        return _rendered(output.form, session, colour=colour and output.file is None)
 
+    unfit = sorted({output.form for output in outputs} - _OF_TRANSACTIONS)
+    if session.transactions and unfit:
+        print(
+            f"{counted(len(session.transactions), 'process', 'processes')} with transactions: "
+            f"not in the report as {' or '.join(unfit)}, but as text and json",
+            file=sys.stderr,
+        )
     return write_rendered(outputs, rendered)
 
 
@@ -216,64 +222,73 @@ def _write(output: Output, report: str) -> None:
     sys.stdout.flush()
 
 
-def _rendered(form: str, recording: Recording | StmRecording, *, colour: bool) -> str:
-    if isinstance(recording, StmRecording):
-        return _of_transactions(form, recording, colour=colour)
+def _rendered(form: str, session: Session, *, colour: bool) -> str:
     if form == "text":
-        return text_report.render(recording, colour=colour)
-    return _RENDERERS[form](recording)
+        return "\n".join(_texts(session, colour=colour))
+    return _RENDERERS[form](session)
 
 
-def _of_transactions(form: str, recording: StmRecording, *, colour: bool) -> str:
-    # Imported when it is asked for.
-    from gilscope.reports.transactions import json, text  # noqa: PLC0415 - see above
+def _texts(session: Session, *, colour: bool) -> Iterator[str]:
+    if session.is_one_process and session.recordings:
+        yield text_report.render(session.recordings[0], colour=colour)
+    elif not session.is_one_process:
+        yield session_text.render(session, colour=colour)
+    if session.transactions:
+        from gilscope.reports.transactions import text  # noqa: PLC0415 - imported when it is asked for
 
-    return json.render(recording) if form == "json" else text.render(recording, colour=colour)
+        for recording in session.transactions:
+            yield text.render(recording, colour=colour)
 
 
-def _json(recording: Recording) -> str:
-    from gilscope.reports.gil import json  # noqa: PLC0415 - imported when it is asked for
+def _json(session: Session) -> str:
+    if session.is_one_process and session.transactions:
+        from gilscope.reports.transactions import json  # noqa: PLC0415 - imported when it is asked for
 
-    return json.render(recording)
+        return json.render(session.transactions[0])
+    from gilscope.reports import session_json  # noqa: PLC0415 - likewise
+
+    return session_json.render(session)
 
 
-def _html(recording: Recording) -> str:
+def _html(session: Session) -> str:
     from gilscope.reports.gil.html import report as html_report  # noqa: PLC0415 - imported when it is asked for
 
-    return html_report.render(recording)
+    if not session.recordings:
+        raise ValueError("no process was traced")
+    return html_report.render(*session.recordings)
 
 
-def _collapsed(recording: Recording) -> str:
+def _collapsed(session: Session) -> str:
     from gilscope.reports.gil import collapsed  # noqa: PLC0415 - imported when it is asked for
 
-    return collapsed.render(recording)
+    return collapsed.render(*session.recordings)
 
 
-def _speedscope(recording: Recording) -> str:
+def _speedscope(session: Session) -> str:
     from gilscope.reports.gil import speedscope  # noqa: PLC0415 - imported when it is asked for
 
-    return speedscope.render(recording)
+    return speedscope.render(*session.recordings)
 
 
-def _perfetto(recording: Recording) -> str:
+def _perfetto(session: Session) -> str:
     from gilscope.reports.gil import perfetto  # noqa: PLC0415 - imported when it is asked for
 
-    return perfetto.render(recording)
+    return perfetto.render(*session.recordings)
 
 
-def _openmetrics(recording: Recording) -> str:
+def _openmetrics(session: Session) -> str:
     from gilscope.reports.gil import openmetrics  # noqa: PLC0415 - imported when it is asked for
 
-    return openmetrics.render(recording)
+    return openmetrics.render(*session.recordings)
 
 
-def _prometheus(recording: Recording) -> str:
+def _prometheus(session: Session) -> str:
     from gilscope.reports.gil import prometheus  # noqa: PLC0415 - imported when it is asked for
 
-    return prometheus.render(recording)
+    return prometheus.render(*session.recordings)
 
 
-_RENDERERS: Final[Mapping[str, Callable[[Recording], str]]] = {
+_RENDERERS: Final[Mapping[str, Callable[[Session], str]]] = {
     "json": _json,
     "html": _html,
     "collapsed": _collapsed,

@@ -5,7 +5,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from gilscope.budget.governor import Budget
 from gilscope.commands.options import chosen_method
@@ -16,12 +16,10 @@ from gilscope.gil.tracing.account import GilAccount
 from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.model.gil import Process
 from gilscope.model.kinds import Mode
-from gilscope.model.observation import Observation
 from gilscope.model.transactions import StmProcess
 from gilscope.process.view import view_of
 from gilscope.process.watch import ProcessWatch
 from gilscope.runtimes.site_cache import SiteCache, default_folder
-from gilscope.series.snapshots import SnapshotSeries
 from gilscope.system import ending
 from gilscope.text.units import NS_PER_S
 from gilscope.tracing.tracer import Tracer
@@ -29,7 +27,14 @@ from gilscope.transactions.account import TransactionAccount
 from gilscope.transactions.plan import StmPlan
 from gilscope.transactions.target import CHECKED
 
-__all__ = ["attach_named", "checked", "new_tracer", "observe_until_end", "tracing_session"]
+__all__ = [
+    "attach_named",
+    "checked",
+    "new_tracer",
+    "observe_until_end",
+    "scanning",
+    "tracing_session",
+]
 
 _log = logging.getLogger(__name__)
 
@@ -97,28 +102,25 @@ def observe_until_end(
     tracer: Tracer,
     duration_s: float | None,
     stopped: ending.Told,
-    snapshots: SnapshotSeries | None = None,
-) -> Observation:
-    """Trace the one process of *tracer* until its end, or for *duration_s*, or until *stopped*.
+    *,
+    is_over: Callable[[], bool],
+    ticked: Callable[[Collection[int]], None],
+) -> None:
+    """Look after *tracer* for *duration_s*, or until *stopped*, or until *is_over* says so.
 
-    Returns what was counted of it; *snapshots* get what was before.
+    *ticked* is called after each tick with the processes that have replaced their program.
     """
     deadline_ns = None
     if duration_s is not None:
         deadline_ns = time.monotonic_ns() + int(duration_s * NS_PER_S)
-    while not stopped.is_set and tracer.pids:
+    while not stopped.is_set and not is_over():
         left_s = _RECORD_TICK_S
         if deadline_ns is not None:
             left_s = min(left_s, (deadline_ns - time.monotonic_ns()) / NS_PER_S)
             if left_s <= 0:
                 break
         tracer.wait(left_s)
-        tracer.tick()
-        if snapshots is not None and snapshots.is_due(time.monotonic_ns()):
-            for seen in tracer.observe():
-                if seen.gil is not None:
-                    snapshots.add(seen.gil)
-    return tracer.observe(is_final=True)[-1]
+        ticked(tracer.tick())
 
 
 @contextlib.contextmanager
@@ -146,29 +148,50 @@ def tracing_session(
             else:
                 stopped.wait(tick_s)  # what is due may stay due for ever
 
+    ticking = threading.Thread(target=look_after, name="tick", daemon=True)
+    ticking.start()
+    try:
+        with scanning(scanner, tick_s, scanned=scanned, has_scanned=has_scanned):
+            yield has_scanned
+    finally:
+        stopped.set()
+        ticking.join(_PATIENCE_S)
+        tracer.close()
+
+
+@contextlib.contextmanager
+def scanning(
+    scanner: Scanner,
+    pause_s: float,
+    *,
+    scanned: Callable[[], None] = lambda: None,
+    has_scanned: threading.Event | None = None,
+) -> Iterator[None]:
+    """Have *scanner* scan in a thread of its own until the block has ended.
+
+    *scanned* is called after each turn that succeeded; after one that failed there is a pause.
+    *has_scanned* is set after the first.
+    """
+    stopped = threading.Event()
+
     def scan() -> None:
         while not stopped.is_set():
             if _succeeds(scanner.scan):
                 scanned()
             else:
-                stopped.wait(tick_s)  # likewise
-            has_scanned.set()
+                stopped.wait(pause_s)  # what is due may stay due for ever
+            if has_scanned is not None:
+                has_scanned.set()
             scanner.wait()
 
-    threads = [
-        threading.Thread(target=look_after, name="tick", daemon=True),
-        threading.Thread(target=scan, name="scan", daemon=True),
-    ]
-    for thread in threads:
-        thread.start()
+    thread = threading.Thread(target=scan, name="scan", daemon=True)
+    thread.start()
     try:
-        yield has_scanned
+        yield
     finally:
         stopped.set()
         scanner.wake()
-        for thread in threads:
-            thread.join(_PATIENCE_S)
-        tracer.close()
+        thread.join(_PATIENCE_S)
 
 
 def _succeeds(work: Callable[[], None]) -> bool:

@@ -5,7 +5,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from gilscope.discovery.fork_counter import Births
@@ -14,14 +14,14 @@ from gilscope.discovery.selection import Choice, Kinship
 from gilscope.discovery.traced_log import TracedLog
 from gilscope.doctor.explain import explained_denial
 from gilscope.errors import GilscopeError, NothingMapped, NotPermitted, NotPython
-from gilscope.model.gil import Refusal
-from gilscope.model.transactions import Library
+from gilscope.model.gil import Process, Refusal
+from gilscope.model.transactions import Library, StmProcess
 from gilscope.naming.process import process_name
 from gilscope.process import procfs
 from gilscope.text.printable import printable
 from gilscope.tracing.tracer import Tracer
 
-__all__ = ["Scanner"]
+__all__ = ["Following", "Scanner"]
 
 _log = logging.getLogger(__name__)
 
@@ -57,6 +57,18 @@ class _Attempt:
     final: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Following:
+    """Who is told of the processes that are found, and what becomes of their figures."""
+
+    attached: Callable[[Process | StmProcess], None]
+    """Called with each process that is traced from then on."""
+    replaced: Callable[[int], None] = lambda _: None
+    """Called before the figures of a program are dropped that its process has replaced."""
+    ended_kept_s: float = _ENDED_KEPT_S
+    """How long the figures of a process stay that has ended."""
+
+
 class Scanner:
     """Finds what is to be traced. `scan` is called by one thread, the rest by any."""
 
@@ -67,15 +79,15 @@ class Scanner:
         pids: Iterable[int],
         *,
         has_all_transactions: bool = False,
-        ended_kept_s: float = _ENDED_KEPT_S,
+        following: Following | None = None,
     ) -> None:
         """Trace with *tracer* the processes for which *is_wanted* holds, and *pids* in any case.
 
         *pids* were named by the user, one by one. Without *has_all_transactions* those alone are
-        traced of programs that are neither a Python nor RPython. The figures of a process that
-        ended stay for *ended_kept_s*.
+        traced of programs that are neither a Python nor RPython. Without *following*, what is
+        traced is logged.
         """
-        self._ended_kept_s = ended_kept_s
+        self._following = following or Following(TracedLog().add)
         self._tracer = tracer
         self._libraries = frozenset(Library) if has_all_transactions else _UNASKED
         self._named = frozenset(pids)
@@ -96,7 +108,6 @@ class Scanner:
         self._sweep_s = 0.0
         self._called = threading.Event()
         """Set when `scan` has something to do."""
-        self._traced = TracedLog()
         self._refusals: dict[int, Refusal] = {}
         self._rescan_s = time.monotonic() + _RESCAN_S
 
@@ -146,6 +157,7 @@ class Scanner:
                 self._are_births_seen = False
                 self._scan_s, self._sweep_s = now_s + _SCAN_S, now_s + _SWEEP_S
         for pid in executed:
+            self._following.replaced(pid)
             self._tracer.drop(pid)
             self._forget(pid)
         candidates = executed | self._due(now_s)
@@ -169,7 +181,7 @@ class Scanner:
         alive = set(procfs.list_pids())
         self._kinship.forget_dead(alive)
         self._named &= alive
-        self._tracer.drop_ended(self._ended_kept_s, alive)
+        self._tracer.drop_ended(self._following.ended_kept_s, alive)
         for pid in self._seen.keys() - alive:
             self._forget(pid)
         if now_s >= self._rescan_s:
@@ -206,7 +218,7 @@ class Scanner:
             attempt.final = True
             self._refuse(pid, error)
         else:
-            self._traced.add(process)
+            self._following.attached(process)
             self._forget(pid)
 
     def _libraries_of(self, pid: int) -> frozenset[Library]:

@@ -54,7 +54,7 @@ def gil_families(
 
 def series_of(
     observations: Iterable[GilObservation],
-    blames: Mapping[int, BlameSeries],
+    blames: Mapping[int, BlameSeries | None],
     roles: Mapping[int, Iterable[RoleFigures]],
 ) -> Iterator[Series]:
     """Yield the families about traced processes, with *blames* and *roles* by pid."""

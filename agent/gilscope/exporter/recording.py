@@ -4,15 +4,15 @@ A recording is over when it is written down, so nobody scrapes it: the text has 
 each figure was true, and of which job and instance it is.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gilscope.exporter.exposition import head, metrics_of
 from gilscope.exporter.gil import series_of
 from gilscope.exporter.samples import Series
 from gilscope.metrics.table import Family
 from gilscope.model.gil import GilObservation, Recording
-from gilscope.series.blocking import series_over_time
-from gilscope.series.roles import roles_over_time
+from gilscope.series.blocking import BlameSeries, series_over_time
+from gilscope.series.roles import RoleFigures, roles_over_time
 
 __all__ = ["encode_with_times", "recorded_families"]
 
@@ -24,22 +24,52 @@ _Points = list[tuple[int, str]]
 """Times in ms, and the lines of one set of labels then."""
 
 
-def recorded_families(recording: Recording) -> Iterator[Series]:
-    """Yield those families about the process of *recording* that have samples at its end."""
-    for series in _families_over_time(recording, [recording.observation])[-1]:
+def recorded_families(recordings: Iterable[Recording]) -> Iterator[Series]:
+    """Yield those families about the processes of *recordings* that have samples at the end.
+
+    Of several programs that one process has run, those about the last one.
+    """
+    last = _last_programs(recordings).values()
+    blames: dict[int, BlameSeries | None] = {}
+    roles: dict[int, Sequence[RoleFigures]] = {}
+    for recording in last:
+        (blame,), (of_roles,) = _series_over_time(recording, [recording.observation])
+        blames[recording.observation.process.pid] = blame
+        roles[recording.observation.process.pid] = of_roles
+    for series in series_of([recording.observation for recording in last], blames, roles):
         if series.values or series.histograms:
             yield series
 
 
-def encode_with_times(recording: Recording) -> str:
-    """Return the families of *recording* as OpenMetrics: what counts is 0 when it began.
+def encode_with_times(recordings: Iterable[Recording]) -> str:
+    """Return the families of *recordings* as OpenMetrics: what counts is 0 when each began.
 
-    Each line also has the labels that Prometheus gives to what it scrapes.
+    Each line also has the labels that Prometheus gives to what it scrapes. Of several programs
+    that one process has run, the last one is told.
     """
+    families: dict[Family, dict[str, str]] = {}
+    for recording in _last_programs(recordings).values():
+        for family, metrics in _points(recording).items():
+            written = families.setdefault(family, {})
+            for name, points in metrics.items():
+                written[name] = _written(family, points, recording)
+    parts = (
+        part
+        for family, written in families.items()
+        if written
+        for part in (head(family, is_open=True), *written.values())
+    )
+    return "".join((*parts, "# EOF\n"))
+
+
+def _last_programs(recordings: Iterable[Recording]) -> Mapping[int, Recording]:
+    by_time = sorted(recordings, key=lambda each: each.ended_ns)
+    return {each.observation.process.pid: each for each in by_time}
+
+
+def _points(recording: Recording) -> Mapping[Family, Mapping[str, _Points]]:
     times = _times_ms(recording)
-    host = recording.host.translate(_IN_LABELS)
-    labels = f'job="{_JOB}",instance="{host}"'
-    began_ms, ended_ms = _limits_ms(recording)
+    _, ended_ms = _limits_ms(recording)
     seen = [*times.values(), recording.observation]
     families: dict[Family, dict[str, _Points]] = {}
     for at_ms, of_time in zip(
@@ -49,19 +79,24 @@ def encode_with_times(recording: Recording) -> str:
             points = families.setdefault(series.family, {})
             for metric in metrics_of(series):
                 points.setdefault(_name(metric), []).append((at_ms, metric))
-    written = [_written(family, metrics, labels, began_ms) for family, metrics in families.items()]
-    return "".join((*written, "# EOF\n"))
+    return families
 
 
 def _families_over_time(recording: Recording, seen: Sequence[GilObservation]) -> list[list[Series]]:
-    if seen[-1].invalid:
-        return [list(series_of([each], {}, {})) for each in seen]
-    blames = series_over_time(seen, recording.application)
-    roles = roles_over_time([each.totals.threads for each in seen])
+    blames, roles = _series_over_time(recording, seen)
     return [
         list(series_of([each], {each.process.pid: blame}, {each.process.pid: of_roles}))
         for each, blame, of_roles in zip(seen, blames, roles, strict=True)
     ]
+
+
+def _series_over_time(
+    recording: Recording, seen: Sequence[GilObservation]
+) -> tuple[Sequence[BlameSeries | None], Sequence[Sequence[RoleFigures]]]:
+    if seen[-1].invalid:
+        return [None] * len(seen), [()] * len(seen)
+    blames = series_over_time(seen, recording.application)
+    return blames, roles_over_time([each.totals.threads for each in seen])
 
 
 def _limits_ms(recording: Recording) -> tuple[int, int]:
@@ -83,15 +118,15 @@ def _times_ms(recording: Recording) -> Mapping[int, GilObservation]:
     return {at_ms: look for at_ms, look in times.items() if began_ms < at_ms < ended_ms}
 
 
-def _written(family: Family, metrics: Mapping[str, _Points], labels: str, began_ms: int) -> str:
-    if not metrics:
-        return ""
-    written = [head(family, is_open=True)]
-    for points in metrics.values():
-        if family.type != "gauge":
-            written += [_line(line, labels, began_ms, "0") for line in _lines(points[0][1])]
-        for at_ms, metric in points:
-            written += [_line(line, labels, at_ms) for line in _lines(metric)]
+def _written(family: Family, points: _Points, recording: Recording) -> str:
+    host = recording.host.translate(_IN_LABELS)
+    labels = f'job="{_JOB}",instance="{host}"'
+    written = []
+    if family.type != "gauge":
+        began_ms, _ = _limits_ms(recording)
+        written += [_line(line, labels, began_ms, "0") for line in _lines(points[0][1])]
+    for at_ms, metric in points:
+        written += [_line(line, labels, at_ms) for line in _lines(metric)]
     return "".join(written)
 
 

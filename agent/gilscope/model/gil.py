@@ -188,6 +188,11 @@ class ProcessTotals:
     """Time that windows of full mode have covered; None: the mode has none."""
     cost: TracingCost | None = None
 
+    @property
+    def wait_ns(self) -> int:
+        """Time that its threads have lost waiting, of all kinds."""
+        return sum(thread.wait_ns for thread in self.threads)
+
 
 @dataclass(frozen=True, slots=True)
 class Process:

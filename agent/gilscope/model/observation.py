@@ -23,6 +23,11 @@ class Observation:
         return seen.process
 
     @property
+    def has_ended(self) -> bool:
+        """Whether the process has exited, or was replaced by another program."""
+        return any(seen.ended for seen in (self.gil, self.transactions) if seen is not None)
+
+    @property
     def is_valid(self) -> bool:
         """Whether all of its figures can be trusted."""
         return not any(seen.invalid for seen in (self.gil, self.transactions) if seen is not None)

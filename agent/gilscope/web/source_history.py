@@ -134,7 +134,7 @@ def _totals(seen: GilObservation) -> Totals:
     held = [gil.held_ns for gil in seen.totals.gils if gil.held_ns is not None]
     return Totals(
         seen.since_ns,
-        sum(thread.wait_ns for thread in seen.totals.threads),
+        seen.totals.wait_ns,
         sum(held) if held else None,
     )
 

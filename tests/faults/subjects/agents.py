@@ -1,6 +1,5 @@
 """Several agents at once, on one target or on each other."""
 
-import json
 import signal
 import subprocess
 import time
@@ -11,6 +10,7 @@ from faults.bench import TRACING, Bench
 from faults.registry import NotHere, Verdict, fault
 from faults.targets import SYSTEM_PYTHON
 from support.commands.gilscope import Gilscope, eventually
+from support.commands.json_reports import only_process
 from support.commands.serve import Service
 
 
@@ -26,7 +26,7 @@ def _two_agents_one_killed(bench: Bench) -> None:
             first.process.wait()
             truth = exact_counts(workload.run())
             second.interrupt()
-            report = json.loads(second.outcome().output)
+            report = only_process(second.outcome().output)
             assert 0 == workload.finish()
         waits = {thread["tid"]: thread["waits"] for thread in report["threads"]}
         words = "waits of the thread that waits 23 times"
@@ -130,7 +130,7 @@ def _agent_traces_agent(bench: Bench) -> None:
     service.command.process.wait()
     outcome = command.outcome()
     bench.equal(Verdict.AGENT_DIED, 0, outcome.exit_code, "exit code of record")
-    json.loads(outcome.output)
+    only_process(outcome.output)
 
 
 @fault("gdb_meanwhile", "gdb stops, steps and leaves the traced process: target and figures go on")

@@ -14,6 +14,7 @@ from faults.native import found
 from faults.registry import Verdict, fault
 from faults.targets import SYSTEM_PYTHON, await_exit
 from support.commands.gilscope import eventually
+from support.commands.json_reports import only_process
 from support.commands.serve import Service
 
 _VALID = "gilscope_probe_valid"
@@ -75,7 +76,7 @@ def _exec_not_python(bench: Bench) -> None:
     target.workload.command(json.dumps("import os; os.execv('/bin/sleep', ['sleep', '60'])"))
     outcome = command.outcome()
     bench.equal(Verdict.AGENT_DIED, 0, outcome.exit_code, outcome.messages[-200:])
-    bench.expect(Verdict.WRONG_NUMBER, wait_s_of(json.loads(outcome.output)) > 0, "no waits")
+    bench.expect(Verdict.WRONG_NUMBER, wait_s_of(only_process(outcome.output)) > 0, "no waits")
     eventually(lambda: not bench.lives(service).samples(_VALID, pid=str(target.pid)))
 
 
@@ -199,7 +200,7 @@ def _thread_churn(bench: Bench) -> None:
     for _ in bench.times(1, 20):
         bench.equal(Verdict.TARGET_HARMED, 500, target.do(_THREADS.format(times=50)), "threads")
     command.interrupt()
-    report = json.loads(command.outcome().output)
+    report = only_process(command.outcome().output)
     words = "waits of the threads, and in all"
     total = report["totals"]["waits"]
     bench.equal(Verdict.WRONG_NUMBER, total, sum(t["waits"] for t in report["threads"]), words)
@@ -276,7 +277,7 @@ def _tid_reuse(bench: Bench) -> None:
     began_s = time.monotonic()
     target.do(_ONE_ID.format(times=20 if bench.is_half else 300))
     command.interrupt()
-    report = json.loads(command.outcome().output)
+    report = only_process(command.outcome().output)
     wall_s = time.monotonic() - began_s + 2
     longest_s = max(thread["wait_s"] for thread in report["threads"])
     words = f"a thread waited {longest_s} s in {wall_s} s"

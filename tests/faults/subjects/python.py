@@ -12,6 +12,7 @@ from faults.native import compiled, found, python_flags
 from faults.registry import NotHere, Verdict, fault
 from faults.targets import SYSTEM_PYTHON, Target
 from support.commands.gilscope import eventually
+from support.commands.json_reports import only_process
 
 _WAITS = "gilscope_gil_thread_waits_total"
 _DEEP = """
@@ -281,6 +282,6 @@ def _abrupt_ends(bench: Bench) -> None:
         target.workload.command(json.dumps(code))
         outcome = command.outcome()
         bench.equal(Verdict.AGENT_DIED, 0, outcome.exit_code, f"{code}: {outcome.messages[-200:]}")
-        waits_s = wait_s_of(json.loads(outcome.output))
+        waits_s = wait_s_of(only_process(outcome.output))
         bench.expect(Verdict.WRONG_NUMBER, waits_s > 0, f"{code}: no waits")
         bench.equal(Verdict.TARGET_HARMED, expected, target.workload.finish(), code)

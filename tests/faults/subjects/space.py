@@ -1,6 +1,5 @@
 """Targets and agents in namespaces and cgroups of their own."""
 
-import json
 import os
 import signal
 import subprocess
@@ -11,6 +10,7 @@ from faults.bench import Bench, wait_s_of
 from faults.registry import NotHere, Verdict, fault
 from faults.targets import SYSTEM_PYTHON
 from support.commands.gilscope import eventually
+from support.commands.json_reports import only_process
 from support.commands.serve import Service
 
 _ALL = ("unshare", "--pid", "--mount", "--uts", "--ipc", "--net", "--fork", "--kill-child")
@@ -109,7 +109,7 @@ def _is_sane_or_refused(bench: Bench, wrapper: tuple[str, ...]) -> None:
             words = f"exit code {outcome.exit_code}: {outcome.messages[-200:]}"
             bench.expect(Verdict.UNCLEAR_MESSAGE, "error: " in outcome.messages, words)
             return
-        report = json.loads(outcome.output)
+        report = only_process(outcome.output)
         waits_s = wait_s_of(report)
         words = f"{waits_s} s of waits in about a second, {mode} mode"
         bench.expect(Verdict.WRONG_NUMBER, 0.1 < waits_s < _MOST_S, words)

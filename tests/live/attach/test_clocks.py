@@ -1,6 +1,5 @@
 """An agent whose clock is not the kernel's: in a time namespace, and under a library that lies."""
 
-import json
 import subprocess
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import pytest
 
 from accuracy.truth import exact_counts, started
 from support.commands.gilscope import gilscope, gilscope_started
+from support.commands.json_reports import only_process
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
@@ -43,7 +43,7 @@ def test_agent_in_a_time_namespace_counts_as_outside(seconds: int, mode: str) ->
             command.says("Tracing the GIL")
             truth = exact_counts(workload.run())
             command.interrupt()
-            report = json.loads(command.outcome().output)
+            report = only_process(command.outcome().output)
     (waiter,) = [each for each in report["threads"] if each["tid"] == truth.waiter.tid]
 
     assert report["process"]["valid"]

@@ -17,6 +17,7 @@ from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.gil import GilObservation, ThreadTotals
 from gilscope.process import procfs
 from support.commands.gilscope import eventually, gilscope, gilscope_started
+from support.commands.json_reports import only_process
 from support.commands.serve import serving
 from support.interpreters.builds import build
 from support.paths import WORKLOADS
@@ -196,7 +197,7 @@ def test_agent_beside_its_target_in_a_pid_namespace() -> None:
         typed="\n",
     )
     ready, answer, text = outcome.output.split("\n", 2)
-    truth, report = exact_counts(json.loads(answer)), json.loads(text)
+    truth, report = exact_counts(json.loads(answer)), only_process(text)
     (waiter,) = [thread for thread in report["threads"] if thread["tid"] == truth.waiter.tid]
 
     assert 0 == outcome.exit_code

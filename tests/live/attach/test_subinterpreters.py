@@ -1,6 +1,5 @@
 """Interpreters with a GIL of their own: each lock has its own numbers."""
 
-import json
 import signal
 import subprocess
 
@@ -12,6 +11,7 @@ from gilscope.model.gil import GilTotals
 from gilscope.model.histogram import total
 from gilscope.model.kinds import Cause, Kind
 from support.commands.gilscope import gilscope_started
+from support.commands.json_reports import only_process
 from support.commands.serve import serving
 from support.interpreters.builds import build
 from support.paths import WORKLOADS
@@ -118,7 +118,7 @@ def test_report_lists_the_interpreters() -> None:
         ids = [0, *sorted(_fighters(answer))]
 
         if form == "json":
-            assert ids == [each["id"] for each in json.loads(output)["interpreters"]]
+            assert ids == [each["id"] for each in only_process(output)["interpreters"]]
         else:
             assert "Interpreters with a GIL of their own" in output
             for number in ids:

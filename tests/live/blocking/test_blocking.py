@@ -1,6 +1,5 @@
 """Who kept whom waiting: nothing is lost, nothing counts twice, and nothing runs back."""
 
-import json
 import math
 import subprocess
 import time
@@ -25,7 +24,7 @@ from gilscope.model.stack import Stack, StackState
 from gilscope.process import procfs
 from gilscope.runtimes.site_cache import SiteCache
 from support.commands.gilscope import eventually, gilscope
-from support.commands.json_reports import state_of
+from support.commands.json_reports import only_process, state_of
 from support.interpreters.builds import build
 from support.tracing.trace import command_of, looked_after, observation_of
 
@@ -419,7 +418,7 @@ def test_short_command_is_named_to_its_end() -> None:
     Of a command that runs for a third of a second, hardly any time is attributed to nobody.
     """
     outcome = gilscope("record", "--format", "json", "--", _PYTHON, "-c", _SHORT_COMMAND)
-    report = json.loads(outcome.output)
+    report = only_process(outcome.output)
     blamed_s = sum(edge["wait_s"] for edge in report["edges"])
     unknown_s = sum(
         edge["wait_s"]

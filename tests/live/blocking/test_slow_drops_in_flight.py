@@ -1,6 +1,5 @@
 """A call into C that keeps the GIL and does not end: it is told while it lasts."""
 
-import json
 import re
 import subprocess
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from typing import IO
 import pytest
 
 from support.commands.gilscope import eventually, gilscope
-from support.commands.json_reports import frames_of
+from support.commands.json_reports import frames_of, only_process
 from support.commands.serve import serving
 from support.paths import WORKLOADS
 
@@ -67,7 +66,7 @@ def test_report_names_the_holder_of_a_call_that_goes_on(tmp_path: Path) -> None:
     formats = ("--format", "text", "--format", f"json={file}")
     with _holding() as holder:
         outcome = gilscope("record", "-p", str(holder.pid), "-d", "1", *formats)
-    report = json.loads(file.read_text())
+    report = only_process(file.read_text())
     (slow_drop,) = report["slow_drops"]
 
     assert "hold" == frames_of(report, slow_drop["holder"])[0]["function"]

@@ -1,6 +1,5 @@
 """What happens to probes when the agent cannot look after them: killed, stopped, or too slow."""
 
-import json
 import os
 import random
 import signal
@@ -22,6 +21,7 @@ from gilscope.process.memory import ProcessMemory
 from gilscope.process.view import view_of
 from gilscope.runtimes.site_cache import SiteCache
 from support.commands.gilscope import Gilscope, environment, eventually, gilscope_started
+from support.commands.json_reports import only_process
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
@@ -35,6 +35,7 @@ _EDGES = """\
 import struct, sys, time
 from gilscope.bpf import syscalls
 from gilscope.bpf.uprobes.hooks import Hook, Uprobes
+from support.commands.json_reports import only_process
 
 pid, path, *offsets = int(sys.argv[1]), sys.argv[2], *map(int, sys.argv[3:])
 # r0 = 0; exit
@@ -125,7 +126,7 @@ def test_a_stopped_agent_leaves_no_window_open(tmp_path: Path) -> None:
         eventually(lambda: _in_windows(target) == len(target.acquires) + len(target.releases))
         agent.send(signal.SIGINT)
         outcome = agent.outcome()
-    report = json.loads(outcome.output)
+    report = only_process(outcome.output)
     totals = report["totals"]
 
     assert 0 == outcome.exit_code
@@ -162,7 +163,7 @@ def test_the_kernel_takes_all_out_when_the_keeper_is_stopped_too(tmp_path: Path)
         assert keeper != _keeper_of(agent)
         agent.send(signal.SIGINT)
         outcome = agent.outcome()
-    report = json.loads(outcome.output)
+    report = only_process(outcome.output)
 
     assert 0 == outcome.exit_code
     assert report["process"]["valid"]
@@ -203,7 +204,7 @@ def test_a_forked_child_runs_free_of_breakpoints(tmp_path: Path) -> None:
             eventually(lambda: not _breakpoints(target, points, child), within_s=10)  # noqa: B023 - it is called here
             assert len(points) == _breakpoints(target, points)
         agent.send(signal.SIGINT)
-        report = json.loads(agent.outcome().output)
+        report = only_process(agent.outcome().output)
 
     assert report["process"]["valid"]
     assert 0 == report["totals"]["lost_events"].get("probes_gone", 0)

@@ -1,6 +1,5 @@
 """``gilscope record -- COMMAND``: what it does with a program that it starts itself."""
 
-import json
 import signal
 import stat
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 
 from gilscope.process import procfs
 from support.commands.gilscope import eventually, gilscope, gilscope_started
-from support.commands.json_reports import assert_consistent
+from support.commands.json_reports import assert_consistent, only_process
 from support.interpreters.builds import build
 from support.paths import WORKLOADS
 
@@ -55,7 +54,7 @@ def test_program_that_ends_before_anybody_looks_is_counted_whole(name: str) -> N
         eventually(lambda: _state(child) == "Z")
         command.send(signal.SIGCONT)
         outcome = command.outcome()
-    report = json.loads(outcome.output)
+    report = only_process(outcome.output)
 
     assert 0 == outcome.exit_code
     assert report["totals"]["waits"] > 0
@@ -147,12 +146,14 @@ def test_command_that_is_not_python_runs_to_its_end_first() -> None:
 
 def test_python_in_a_child_of_the_command_is_not_mistaken_for_it() -> None:
     """
-    A shell that starts Python as its child is not Python; the message says what to do.
+    Without children, a shell that starts one is not Python; the message says what to do.
     """
-    outcome = gilscope("record", "--", "sh", "-c", f"{_PYTHON} -c 'print(1)'; exit 5")
+    outcome = gilscope(
+        "record", "--no-children", "--", "sh", "-c", f"{_PYTHON} -c 'print(1)'; exit 5"
+    )
 
     assert (3, "1\n") == (outcome.exit_code, outcome.output)
-    assert "not into its children" in outcome.messages
+    assert "To trace what runs already" in outcome.messages
     assert "-p PID" in outcome.messages
 
 
@@ -163,10 +164,10 @@ def test_command_that_does_not_exist() -> None:
     outcome = gilscope("record", "--", "no-such-command-anywhere")
 
     assert (127, "") == (outcome.exit_code, outcome.output)
-    assert (
-        "error: cannot start no-such-command-anywhere: No such file or directory\n"
-        == outcome.messages
-    )
+    assert [
+        "error: cannot start no-such-command-anywhere: No such file or directory",
+        "To trace running processes by their command line: --match no-such-command-anywhere",
+    ] == outcome.messages.splitlines()
 
 
 def test_command_that_may_not_be_executed(tmp_path: Path) -> None:
@@ -275,7 +276,7 @@ def test_report_goes_to_the_file_and_the_command_keeps_its_output(tmp_path: Path
     assert (0, "1\n") == (outcome.exit_code, outcome.output)
     assert "2" in outcome.messages.splitlines()
     assert 2 == len(outcome.messages.splitlines())
-    assert_consistent(json.loads(report.read_text()))
+    assert_consistent(only_process(report.read_text()))
 
 
 def test_report_can_be_printed_in_any_locale() -> None:

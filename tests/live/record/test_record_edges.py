@@ -1,6 +1,5 @@
 """``gilscope record``: both ends of waits, and the source lines that stand beside them."""
 
-import json
 import subprocess
 import zipfile
 from collections.abc import Callable
@@ -10,7 +9,7 @@ import pytest
 
 from accuracy.truth import exact_counts, started
 from support.commands.gilscope import gilscope, gilscope_started
-from support.commands.json_reports import frames_of, state_of
+from support.commands.json_reports import frames_of, only_process, state_of
 from support.paths import WORKLOADS
 
 pytestmark = pytest.mark.live
@@ -46,7 +45,7 @@ def test_both_ends_and_who_does_not_let_go_are_the_known_ones(tmp_path: Path) ->
         workload.finish()
         outcome = command.outcome()
     lines = outcome.output.splitlines()
-    report = json.loads(waits.read_text())
+    report = only_process(waits.read_text())
     waiting, its_line = _place(
         "contended.py", "Waiter.wait", "KEEPING.contended_wait(ctypes.c_void_p(self.address))"
     )

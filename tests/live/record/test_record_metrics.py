@@ -1,6 +1,5 @@
 """``gilscope record --format openmetrics`` and ``prometheus``: metrics of one recording."""
 
-import json
 import platform
 import re
 import time
@@ -10,6 +9,7 @@ import pytest
 
 from accuracy.truth import started
 from support.commands.gilscope import gilscope
+from support.commands.json_reports import only_process
 from support.reports.scraped import parse
 
 pytestmark = pytest.mark.live
@@ -25,9 +25,9 @@ def test_both_have_the_figures_of_the_report(tmp_path: Path) -> None:
     words = [f"--format={form}={tmp_path / form}" for form in formats]
     before_s = time.time()
     with started(["/usr/bin/python3"], "convoy.py", "--client") as workload:
-        outcome = gilscope("record", "-p", str(workload.pid), "-d", "3", *words)
+        outcome = gilscope("record", "-p", str(workload.pid), "--no-children", "-d", "3", *words)
     after_s = time.time()
-    report = json.loads((tmp_path / "json").read_text())
+    report = only_process((tmp_path / "json").read_text())
     plain = parse((tmp_path / "prometheus").read_text())
     lines = (tmp_path / "openmetrics").read_text().splitlines()
     samples = [line.rpartition(" ") for line in lines if not line.startswith("#")]

@@ -13,7 +13,7 @@ import pytest
 
 from accuracy.truth import started
 from gilscope.discovery import scanner
-from gilscope.discovery.scanner import Scanner
+from gilscope.discovery.scanner import Following, Scanner
 from gilscope.discovery.selection import Choice, choose_matching, choose_pids
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
@@ -267,7 +267,15 @@ def _discovery(
     gils = GilAccount(probe, SiteCache(folder), keep_threads=False)
     tracer = Tracer(gils)
     try:
-        yield _Discovery(Scanner(tracer, is_wanted, pids, ended_kept_s=0.0), tracer), gils
+        yield (
+            _Discovery(
+                Scanner(
+                    tracer, is_wanted, pids, following=Following(lambda _: None, ended_kept_s=0.0)
+                ),
+                tracer,
+            ),
+            gils,
+        )
     finally:
         tracer.close()
         tracer.drop_ended(0, set())

@@ -1,6 +1,5 @@
 """Held time is a part of the time observed, however long the agent itself has to wait."""
 
-import json
 import subprocess
 import time
 from collections.abc import Iterator
@@ -11,13 +10,16 @@ from typing import Any
 import pytest
 
 from gilscope import cli
+from gilscope.commands.recording.recorder import Recorder
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
 from gilscope.gil.tracing.lock_sampler import LockSampler
 from gilscope.gil.tracing.reader import Readings
-from gilscope.process.files.source_files import SourceLines
+from gilscope.model.gil import Process
+from gilscope.model.transactions import StmProcess
 from gilscope.runtimes.site_cache import SiteCache
 from support.commands.gilscope import eventually
+from support.commands.json_reports import only_process
 from support.tracing.trace import looked_after, observation_of
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
@@ -72,18 +74,18 @@ def test_held_time_is_a_part_of_the_time_recorded(
     """
     A recorder that has no CPU for 0.3 s once its probes are in place has recorded that time too.
     """
-    enter = SourceLines.__enter__
+    add = Recorder.add
 
-    def pause_and_enter(sources: SourceLines) -> SourceLines:
+    def pause_and_add(recorder: Recorder, process: Process | StmProcess) -> None:
         time.sleep(_PAUSE_S)
-        return enter(sources)
+        add(recorder, process)
 
-    monkeypatch.setattr(SourceLines, "__enter__", pause_and_enter)
+    monkeypatch.setattr(Recorder, "add", pause_and_add)
     report = tmp_path / "report.json"
     with _computing() as pid:
         line = ["record", "-p", str(pid), "-d", "0.3", "--mode", mode]
         exit_code = cli.main([*line, "--format", f"json={report}"])
-    written = json.loads(report.read_text())
+    written = only_process(report.read_text())
 
     assert 0 == exit_code
     assert written["duration_s"] >= 2 * _PAUSE_S

@@ -9,10 +9,19 @@ import pytest
 
 from support.paths import AGENT
 
-__all__ = ["assert_consistent", "assert_fits_schema", "frames_of", "state_of"]
+__all__ = ["assert_consistent", "assert_fits_schema", "frames_of", "only_process", "state_of"]
 
 
 _SCHEMA = json.loads((AGENT / "gilscope/reports/gil/record.schema.json").read_text())
+
+
+def only_process(text: str) -> dict[str, Any]:
+    """Return what the report in *text* says of the only process, with what it says of them all."""
+    report = json.loads(text)
+    assert_fits_schema(report)
+    (process,) = report["processes"]
+    assert ([], [], 0) == (report["transactions"], report["refused"], report["left_out"])
+    return {**report, **process}
 
 
 def frames_of(report: Mapping[str, Any], stack: int) -> list[Mapping[str, Any]]:
@@ -43,8 +52,7 @@ def _closed(schema: Any) -> Any:
 
 
 def assert_consistent(report: Mapping[str, Any]) -> None:
-    """Assert that a report fits its schema, and that its parts add up."""
-    assert_fits_schema(report)
+    """Assert that the parts of what `only_process` returns add up."""
     totals, threads, interpreters = (report[key] for key in ("totals", "threads", "interpreters"))
     for key in ("waits", "forced_switches"):
         assert totals[key] == sum(thread[key] for thread in threads)

@@ -19,6 +19,7 @@ from gilscope.model.gil import (
 )
 from gilscope.model.histogram import EMPTY, Histogram
 from gilscope.model.kinds import Cause, Kind
+from gilscope.model.session import Session
 from gilscope.model.stack import Frame, Stack, StackState
 from gilscope.model.timeline import Span, Timeline
 from support.recordings.durations import histogram
@@ -34,6 +35,7 @@ __all__ = [
     "gil",
     "histogram",
     "observation",
+    "session_of",
     "stack",
     "thread",
     "with_edges",
@@ -53,6 +55,12 @@ def thread(
     """Return a thread that has lost what *lost* says, and nothing else."""
     whole = {kind: lost.get(kind, Tally()) for kind in Kind}
     return ThreadTotals(tid, role, whole, drop_requests=0, waiting_ns=waiting_ns)
+
+
+def session_of(*recordings: Recording) -> Session:
+    """Return what one command has recorded of each of *recordings*, and of nothing else."""
+    longest_ns = max(recording.duration_ns for recording in recordings)
+    return Session(longest_ns, recordings[0].mode, recordings)
 
 
 def gil(interpreter_id: int = 0, **waits: Histogram) -> GilTotals:

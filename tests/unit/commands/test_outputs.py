@@ -1,7 +1,6 @@
 """Which reports are asked for, and where they go."""
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,7 +19,8 @@ from gilscope.commands.outputs import (
 )
 from gilscope.model.timeline import Timeline
 from gilscope.reports.gil.text import report as text_report
-from support.recordings.gil import with_edges
+from support.commands.json_reports import only_process
+from support.recordings.gil import session_of, with_edges
 
 
 def _chosen(*words: str) -> Sequence[Output]:
@@ -146,9 +146,9 @@ def test_all_reports_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[s
     recording = with_edges()
     outputs = [Output("text", None), Output("json", tmp_path / "waits")]
 
-    assert write_reports(outputs, recording)
+    assert write_reports(outputs, session_of(recording))
     assert text_report.render(recording) == capsys.readouterr().out
-    assert 4711 == json.loads((tmp_path / "waits").read_text())["process"]["pid"]
+    assert 4711 == only_process((tmp_path / "waits").read_text())["process"]["pid"]
 
 
 @pytest.mark.parametrize("form", outputs.FORMATS)
@@ -159,7 +159,7 @@ def test_every_format_can_be_written(form: str, tmp_path: Path) -> None:
     file = tmp_path / "report"
     recording = replace(with_edges(), timeline=Timeline((), dropped=0))
 
-    assert write_reports([Output(form, file)], recording)
+    assert write_reports([Output(form, file)], session_of(recording))
     assert 0 < file.stat().st_size
 
 
@@ -173,7 +173,7 @@ def test_report_that_cannot_be_written_does_not_take_the_others_along(
     folder.mkdir()
     outputs = [Output("text", folder), Output("json", tmp_path / "waits"), Output("text", None)]
 
-    assert not write_reports(outputs, with_edges())
+    assert not write_reports(outputs, session_of(with_edges()))
 
     written = capsys.readouterr()
     assert f"error: cannot write the text report to {folder}: Is a directory\n" == written.err
@@ -191,10 +191,10 @@ def test_report_that_cannot_be_made_does_not_take_the_others_along(
     def fail(_recording: object) -> str:
         raise KeyError("spam")
 
-    monkeypatch.setattr("gilscope.reports.gil.json.render", fail)
+    monkeypatch.setattr("gilscope.reports.session_json.render", fail)
     outputs = [Output("json", tmp_path / "waits"), Output("text", None)]
 
-    assert not write_reports(outputs, with_edges())
+    assert not write_reports(outputs, session_of(with_edges()))
 
     written = capsys.readouterr()
     assert "cannot write the json report to " in written.err
@@ -223,6 +223,6 @@ def test_files_are_complete_when_the_reader_of_standard_output_goes_away(
     outputs = [Output("text", None), Output("json", tmp_path / "waits")]
 
     with pytest.raises(BrokenPipeError):
-        write_reports(outputs, with_edges())
+        write_reports(outputs, session_of(with_edges()))
 
     assert 0 < (tmp_path / "waits").stat().st_size

@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import errno
 import os
+import select
 import signal
 import threading
 import weakref
@@ -30,8 +31,8 @@ _OPTION_SYSGOOD, _OPTION_EXEC = 1, 0x10
 _SYSCALL_STOP = signal.SIGTRAP | 0x80
 _EXEC_STOP = signal.SIGTRAP | 4 << 8
 _REMEDY = (
-    "gilscope follows the command from exec to exec, not into its children. "
-    "Give the Python command line itself, or trace the child with -p PID."
+    "gilscope follows the command from exec to exec, and its children unless --no-children is "
+    "given. To trace what runs already: -p PID, or --match REGEX."
 )
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -70,6 +71,11 @@ class HeldCommand:
     def has_ended(self) -> bool:
         """Whether its end has been seen: its number may be another process's since."""
         return self._exit_status is not None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended, whatever program it is by now."""
+        return not self.has_ended and not select.select([self._pidfd], [], [], 0)[0]
 
     def run_to_interpreter(self, within_s: float | None = None) -> None:
         """Let it run until an interpreter is mapped, and hold it there.

@@ -6,26 +6,35 @@ nanoseconds. Every wait is in there twice, below ``waiters`` at the place that w
 because they add up without rounding.
 """
 
+from collections.abc import Iterator
+
 from gilscope.model.gil import Recording
+from gilscope.model.stack import Stack
 from gilscope.naming.places import SiteNames
-from gilscope.reports.gil.flame_levels import ENDS, Level, levels, summed
+from gilscope.reports.gil.flame_levels import ENDS, edges_by_process, levels, summed
 from gilscope.text.printable import printable
 
 __all__ = ["render"]
 
 
-def render(recording: Recording) -> str:
-    """Return one line a stack with its nanoseconds, sorted; empty where nothing was lost."""
+def render(*recordings: Recording) -> str:
+    """Return one line a stack with its nanoseconds, sorted; empty where nothing was lost.
+
+    Of several recordings, the process is a level of its own below ``waiters`` and ``holders``.
+    """
     names = SiteNames()
-    edges = recording.observation.totals.edges
     lines = summed(
-        (";".join([root, *(_name(level, names) for level in levels(end(edge)))]), edge.lost.ns)
+        (";".join(map(_plain, (root, *process, *_names(end(edge), names)))), edge.lost.ns)
         for root, end in ENDS.items()
-        for edge in edges
+        for process, edge in edges_by_process(recordings)
     )
     return "".join(f"{stack} {ns}\n" for stack, ns in sorted(lines))
 
 
-def _name(level: Level, names: SiteNames) -> str:
-    name = level if isinstance(level, str) else names.site(level)
+def _names(stack: Stack, names: SiteNames) -> Iterator[str]:
+    for level in levels(stack):
+        yield level if isinstance(level, str) else names.site(level)
+
+
+def _plain(name: str) -> str:
     return printable(name).replace(";", ":")

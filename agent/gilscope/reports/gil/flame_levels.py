@@ -1,14 +1,14 @@
 """What the formats for flame graphs have in common: both ends of the waits, outermost first."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from gilscope.model.gil import Edge
+from gilscope.model.gil import Edge, Recording
 from gilscope.model.stack import Frame, Stack, StackState
 from gilscope.naming.places import IN_WORDS
 
-__all__ = ["ENDS", "Level", "levels", "summed"]
+__all__ = ["ENDS", "Level", "edges_by_process", "levels", "summed"]
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -20,6 +20,18 @@ ENDS: dict[str, Callable[[Edge], Stack]] = {
     "holders": lambda edge: edge.holder,
 }
 """Every wait is drawn at both of its ends."""
+
+
+def edges_by_process(recordings: Sequence[Recording]) -> Iterator[tuple[tuple[str, ...], Edge]]:
+    """Yield the edges of all *recordings*, each below a level with its process.
+
+    Of one process alone there is no such level.
+    """
+    for recording in recordings:
+        process = recording.observation.process
+        below = (f"{process.name}, pid {process.pid}",) if len(recordings) > 1 else ()
+        for edge in recording.observation.totals.edges:
+            yield below, edge
 
 
 def levels(stack: Stack) -> tuple[Level, ...]:

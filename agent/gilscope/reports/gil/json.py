@@ -1,6 +1,5 @@
-"""The machine-readable report of a recording, version 2; see ``record.schema.json``."""
+"""What the machine-readable report says of one process; see ``record.schema.json``."""
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,25 +20,11 @@ from gilscope.model.histogram import Histogram, total
 from gilscope.reports.gil.stack_table import StackTable
 from gilscope.text.units import NS_PER_S
 
-__all__ = ["buckets", "render", "report"]
-
-
-def render(recording: Recording) -> str:
-    """Return the report as JSON: a line for each key, and one for each item of its lists."""
-    lines = ",\n".join(
-        f"  {json.dumps(key)}: {_lines(value)}" for key, value in report(recording).items()
-    )
-    return f"{{\n{lines}\n}}\n"
-
-
-def _lines(value: Any) -> str:  # noqa: ANN401 - any value of JSON
-    if not isinstance(value, list) or not value:
-        return json.dumps(value)
-    return "[\n" + ",\n".join(f"    {json.dumps(item)}" for item in value) + "\n  ]"
+__all__ = ["buckets", "report"]
 
 
 def report(recording: Recording) -> dict[str, Any]:
-    """Return the report as plain values: seconds as floats, null for what cannot be measured."""
+    """Return it as plain values: seconds as floats, null for what cannot be measured."""
     observation = recording.observation
     process, totals = observation.process, observation.totals
     is_valid = not observation.invalid
@@ -48,8 +33,6 @@ def report(recording: Recording) -> dict[str, Any]:
     edges = [_edge(edge, stacks) for edge in totals.edges] if has_stacks else None
     slow_drops = [_slow_drop(one, stacks) for one in totals.slow_drops] if has_stacks else None
     return {
-        "version": 2,
-        "mode": recording.mode,
         "duration_s": recording.duration_ns / NS_PER_S,
         "process": {
             "pid": process.pid,

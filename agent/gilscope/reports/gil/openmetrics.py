@@ -6,6 +6,6 @@ from gilscope.model.gil import Recording
 __all__ = ["render"]
 
 
-def render(recording: Recording) -> str:
-    """Return the figures of *recording* at its beginning, at each snapshot, and at its end."""
-    return encode_with_times(recording)
+def render(*recordings: Recording) -> str:
+    """Return the figures of *recordings* at their beginnings, at each snapshot, and at the end."""
+    return encode_with_times(recordings)

@@ -6,6 +6,7 @@ track may show. Microseconds with three decimals, since the beginning of the rec
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
@@ -27,27 +28,42 @@ large (PID_MAX_LIMIT of Linux is 4194304)."""
 _NS_PER_US = 1000
 
 
-def render(recording: Recording) -> str:
+def render(*recordings: Recording) -> str:
     """Return the file: one event a line; raises ValueError where there is no timeline."""
-    timeline = recording.timeline
-    if timeline is None:
-        raise ValueError("the recording has no timeline")
-    seen = recording.observation
-    origin_ns = min([seen.since_ns, *(span.began_ns for span in timeline.spans)])
+    seen = [(recording, _timeline(recording)) for recording in recordings]
+    origin_ns = min((_began_ns(*each) for each in seen), default=0)
+    lost: Counter[str] = Counter()
+    for recording in recordings:
+        lost.update(recording.observation.totals.lost_events)
     other = {
         "exporter": f"gilscope {gilscope.__version__}",
-        "mode": recording.mode,
-        "python": seen.process.python,
+        "mode": " ".join(sorted({recording.mode for recording in recordings})),
+        "python": " ".join(sorted({each.observation.process.python for each in recordings})),
         "clock": "CLOCK_MONOTONIC",
         "origin_ns": origin_ns,
-        "dropped_spans": timeline.dropped,
-        "lost_events": dict(seen.totals.lost_events),
+        "dropped_spans": sum(timeline.dropped for _, timeline in seen),
+        "lost_events": dict(lost),
     }
     head = f'{{"displayTimeUnit":"ns","otherData":{_dumped(other)},"traceEvents":['
-    remarks = (*_names(recording, timeline), *_remarks(recording, timeline.dropped))
-    events = chain(map(_dumped, remarks), _Spans(recording, origin_ns).events(timeline.spans))
+    events = chain.from_iterable(_events(*each, origin_ns) for each in seen)
     # Joined at once: of what may be hundreds of megabytes, there should not be a third copy.
     return "".join(chain([head], _separated(events), ["\n]}\n"]))
+
+
+def _timeline(recording: Recording) -> Timeline:
+    if recording.timeline is None:
+        raise ValueError("the recording has no timeline")
+    return recording.timeline
+
+
+def _began_ns(recording: Recording, timeline: Timeline) -> int:
+    return min([recording.observation.since_ns, *(span.began_ns for span in timeline.spans)])
+
+
+def _events(recording: Recording, timeline: Timeline, origin_ns: int) -> Iterator[str]:
+    remarks = (*_names(recording, timeline), *_remarks(recording, timeline.dropped))
+    yield from map(_dumped, remarks)
+    yield from _Spans(recording, origin_ns).events(timeline.spans)
 
 
 def _separated(events: Iterable[str]) -> Iterator[str]:

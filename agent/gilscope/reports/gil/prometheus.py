@@ -10,6 +10,6 @@ from gilscope.model.gil import Recording
 __all__ = ["render"]
 
 
-def render(recording: Recording) -> str:
-    """Return the figures at the end of *recording*."""
-    return encode(recorded_families(recording), "text/plain").decode()
+def render(*recordings: Recording) -> str:
+    """Return the figures at the end of *recordings*."""
+    return encode(recorded_families(recordings), "text/plain").decode()

@@ -5,7 +5,7 @@ the time lost. The outermost level of both is the kind of the wait.
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gilscope
@@ -13,7 +13,7 @@ from gilscope.model.gil import Edge, Recording
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
 from gilscope.naming.places import SiteNames
-from gilscope.reports.gil.flame_levels import ENDS, Level, levels, summed
+from gilscope.reports.gil.flame_levels import ENDS, Level, edges_by_process, levels, summed
 from gilscope.text.printable import printable
 from gilscope.text.units import seconds
 
@@ -22,26 +22,35 @@ __all__ = ["render"]
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
-def render(recording: Recording) -> str:
-    """Return the file: JSON in one line, with weights in nanoseconds."""
-    observation = recording.observation
-    process, edges = observation.process, observation.totals.edges
+def render(*recordings: Recording) -> str:
+    """Return the file: JSON in one line, with weights in nanoseconds.
+
+    Of several recordings, the process is the outermost level.
+    """
     frames = _Frames()
-    profiles = [_profile(name, edges, end, frames) for name, end in ENDS.items()]
-    outcome = (
-        f"nothing is reported, because {observation.invalid}"
-        if observation.invalid
-        else f"{seconds(recording.duration_ns)} in {recording.mode} mode"
-    )
+    profiles = [_profile(name, recordings, end, frames) for name, end in ENDS.items()]
     file = {
         "$schema": _SCHEMA,
-        "name": printable(f"{process.name}, pid {process.pid}: {outcome}"),
+        "name": printable(_name(recordings)),
         "exporter": f"gilscope {gilscope.__version__}",
         "activeProfileIndex": 0,
         "shared": {"frames": frames.described},
         "profiles": profiles,
     }
     return json.dumps(file, separators=(",", ":")) + "\n"
+
+
+def _name(recordings: Sequence[Recording]) -> str:
+    if len(recordings) != 1:
+        return f"{len(recordings)} processes"
+    (recording,) = recordings
+    observation = recording.observation
+    outcome = (
+        f"nothing is reported, because {observation.invalid}"
+        if observation.invalid
+        else f"{seconds(recording.duration_ns)} in {recording.mode} mode"
+    )
+    return f"{observation.process.name}, pid {observation.process.pid}: {outcome}"
 
 
 class _Frames:
@@ -65,7 +74,7 @@ class _Frames:
         if isinstance(level, Kind):
             return {"name": level.value}
         if isinstance(level, str):
-            return {"name": level}
+            return {"name": printable(level)}
         return {
             "name": printable(level.function),
             "file": printable(self._names.path(level.file)),
@@ -74,14 +83,14 @@ class _Frames:
 
 
 def _profile(
-    name: str, edges: Iterable[Edge], end: Callable[[Edge], Stack], frames: _Frames
+    name: str, recordings: Sequence[Recording], end: Callable[[Edge], Stack], frames: _Frames
 ) -> dict[str, Any]:
     samples = summed(
         (
-            tuple(frames.index(level) for level in (edge.kind, *levels(end(edge)))),
+            tuple(frames.index(level) for level in (*process, edge.kind, *levels(end(edge)))),
             edge.lost.ns,
         )
-        for edge in edges
+        for process, edge in edges_by_process(recordings)
     )
     return {
         "type": "sampled",

@@ -124,4 +124,4 @@ def _state(seen: GilObservation) -> str:
 
 
 def _wait_ns(seen: GilObservation) -> int:
-    return sum(thread.wait_ns for thread in seen.totals.threads)
+    return seen.totals.wait_ns

@@ -1,17 +1,14 @@
-"""The report for programs."""
+"""What the report for programs says of one process."""
 
 import json as standard_json
-from collections.abc import Callable
 from dataclasses import replace
-
-import pytest
-from jsonschema import ValidationError
 
 from gilscope.model.gil import Recording
 from gilscope.model.stack import Frame, Stack
+from gilscope.reports import session_json
 from gilscope.reports.gil import json
-from support.commands.json_reports import assert_fits_schema, frames_of, state_of
-from support.recordings.gil import convoy, full_mode, with_edges
+from support.commands.json_reports import frames_of, only_process, state_of
+from support.recordings.gil import convoy, full_mode, session_of, with_edges
 
 
 def _spoilt() -> Recording:
@@ -23,7 +20,7 @@ def test_report_adds_up() -> None:
     """
     Totals are the sums of the threads; the histogram counts finished waits only.
     """
-    report = standard_json.loads(json.render(convoy()))
+    report = only_process(session_json.render(session_of(convoy())))
 
     assert (2, "contention", 2.0) == (report["version"], report["mode"], report["duration_s"])
     assert (1.94, 235) == (report["totals"]["wait_s"], report["totals"]["waits"])
@@ -56,7 +53,7 @@ def test_full_mode_reports_holds_in_all_places() -> None:
     """
     Totals are the sums of the threads; an interpreter's are those of its lock.
     """
-    report = standard_json.loads(json.render(full_mode()))
+    report = only_process(session_json.render(session_of(full_mode())))
 
     totals = report["totals"]
     assert (1.8, 475, 1.8) == (totals["hold_s"], totals["holds"], totals["held_s"])
@@ -115,7 +112,7 @@ def test_edges_have_both_ends() -> None:
     """
     Innermost frame first, each stack with how much of it was seen.
     """
-    report = standard_json.loads(json.render(with_edges()))
+    report = only_process(session_json.render(session_of(with_edges())))
 
     costliest = report["edges"][0]
     waiter = frames_of(report, costliest["waiter"])
@@ -146,42 +143,6 @@ def test_stacks_and_frames_are_there_once() -> None:
     )
     for part in (report["stacks"], report["frames"]):
         assert len(part) == len({standard_json.dumps(each) for each in part})
-
-
-def test_a_line_is_one_item() -> None:
-    """
-    Of every list, so that two reports can be compared by diff.
-    """
-    recording = with_edges()
-    lines = json.render(recording).splitlines()
-    report = json.report(recording)
-    lists = [value for value in report.values() if isinstance(value, list) and value]
-
-    assert report == standard_json.loads("\n".join(lines))
-    assert 2 + len(report) + len(lists) + sum(map(len, lists)) == len(lines)
-
-
-@pytest.mark.parametrize("make", [convoy, full_mode, with_edges, _spoilt])
-def test_report_fits_its_schema(make: Callable[[], Recording]) -> None:
-    """
-    With and without holds, edges, and figures that can be trusted.
-    """
-    assert_fits_schema(standard_json.loads(json.render(make())))
-
-
-def test_another_report_does_not_fit() -> None:
-    """
-    A key that is missing, one that nobody knows, and a number of no stack's kind are found.
-    """
-    report = json.report(with_edges())
-    edge = {**report["edges"][0], "waiter": "handle"}
-    for wrong in (
-        {key: value for key, value in report.items() if key != "totals"},
-        {**report, "more": 1},
-        {**report, "edges": [edge]},
-    ):
-        with pytest.raises(ValidationError):
-            assert_fits_schema(wrong)
 
 
 def test_slow_drops_have_their_place() -> None:

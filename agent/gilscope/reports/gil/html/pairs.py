@@ -69,7 +69,7 @@ def known_ns(totals: ProcessTotals) -> int:
 def lost_ns(totals: ProcessTotals) -> int:
     """Return the time lost by all threads, of which shares are told."""
     noted_ns = sum(edge.lost.ns for edge in totals.edges)
-    return max(noted_ns, sum(thread.wait_ns for thread in totals.threads))
+    return max(noted_ns, totals.wait_ns)
 
 
 def pairs_section(pairs: Sequence[Pair], whole_ns: int) -> Iterator[Markup]:

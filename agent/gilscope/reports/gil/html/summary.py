@@ -168,7 +168,7 @@ def _in_flight(what: str, lasted_ns: Iterable[int]) -> Iterator[str]:
 
 
 def _wait_ns(totals: ProcessTotals) -> int:
-    return sum(thread.wait_ns for thread in totals.threads)
+    return totals.wait_ns
 
 
 def _holds(totals: ProcessTotals) -> list[HoldTotals]:

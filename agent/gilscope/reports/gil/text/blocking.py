@@ -30,7 +30,7 @@ def edge_lines(recording: Recording, paint: Paint) -> Iterator[str]:
     if not totals.edges:
         return
     noted_ns = sum(edge.lost.ns for edge in totals.edges)
-    lost_ns = max(1, noted_ns, sum(thread.wait_ns for thread in totals.threads))
+    lost_ns = max(1, noted_ns, totals.wait_ns)
     yield paint.bold("Who kept whom waiting")
     yield _known_share(totals.edges, lost_ns)
     groups = _groups(totals.edges)

@@ -104,7 +104,7 @@ def _heading(recording: Recording, paint: Paint) -> Iterator[str]:
 
 def _summary(recording: Recording, paint: Paint) -> Iterator[str]:
     totals = recording.observation.totals
-    wait_ns = sum(thread.wait_ns for thread in totals.threads)
+    wait_ns = totals.wait_ns
     waits = sum(thread.waits for thread in totals.threads)
     in_flight = sum(1 for thread in totals.threads if thread.waiting_ns)
     share = wait_ns / max(1, recording.duration_ns)

@@ -1,6 +1,6 @@
 """What the text report says first: whose code held the GIL while others waited for it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from gilscope.model.gil import Recording
 from gilscope.naming.places import SiteNames
@@ -9,7 +9,10 @@ from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent, seconds
 
-__all__ = ["whose_code_lines"]
+__all__ = ["Sources", "loss_lines", "whose_code_lines"]
+
+Sources = Mapping[tuple[str, int], str]
+"""Source lines by file and number."""
 
 _MOST_SHOWN = 5
 _LEAST_SHARE = 0.01
@@ -26,19 +29,26 @@ def whose_code_lines(recording: Recording, paint: Paint) -> Iterator[str]:
     if not losses:
         return
     noted_ns = sum(loss.lost.ns for loss in losses)
-    lost_ns = max(1, noted_ns, sum(thread.wait_ns for thread in totals.threads))
+    lost_ns = max(1, noted_ns, totals.wait_ns)
     names = SiteNames()
     yield paint.bold("Whose code kept the GIL")
+    yield from loss_lines(losses, lost_ns, recording.sources, names, paint)
+
+
+def loss_lines(
+    losses: Sequence[HolderLoss], lost_ns: int, sources: Sources, names: SiteNames, paint: Paint
+) -> Iterator[str]:
+    """Yield the costliest of *losses* with their source lines, and how many are left out."""
     shown = [
         loss for loss in losses[:_MOST_SHOWN] if loss.lost.ns >= _LEAST_SHARE * lost_ns
     ] or losses[:1]
     for loss in shown:
-        yield from _loss_lines(loss, lost_ns, recording, names, paint)
+        yield from _loss_lines(loss, lost_ns, sources, names, paint)
     yield from _left_out(losses[len(shown) :], lost_ns)
 
 
 def _loss_lines(
-    loss: HolderLoss, lost_ns: int, recording: Recording, names: SiteNames, paint: Paint
+    loss: HolderLoss, lost_ns: int, sources: Sources, names: SiteNames, paint: Paint
 ) -> Iterator[str]:
     share = percent(loss.lost.ns / lost_ns)
     place = printable(names.owner(loss.frame, loss.costliest))
@@ -47,8 +57,8 @@ def _loss_lines(
         f", {'' if loss.is_one_kind else 'mostly '}{loss.kind.value}"
     )
     frame = loss.frame
-    if frame is not None and (frame.file, frame.line) in recording.sources:
-        yield f"{_INDENT}  {printable(recording.sources[frame.file, frame.line or 0])}"
+    if frame is not None and (frame.file, frame.line) in sources:
+        yield f"{_INDENT}  {printable(sources[frame.file, frame.line or 0])}"
     inner = loss.costliest.frames[:1]
     if inner and inner[0] != frame:
         more = f" and {loss.leaves - 1} other functions" if loss.leaves > 1 else ""

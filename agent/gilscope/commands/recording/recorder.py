@@ -1,0 +1,192 @@
+"""What `record` keeps of the processes that it traces, and makes its recordings of in the end."""
+
+import argparse
+import platform
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Self
+
+from gilscope.commands.options import chosen_application
+from gilscope.commands.outputs import wants_snapshots
+from gilscope.model.gil import GilObservation, Process, ProcessTotals, Recording, Refusal
+from gilscope.model.observation import Observation
+from gilscope.model.session import Session
+from gilscope.model.stack import Frame
+from gilscope.model.transaction_words import LIBRARY_WORDS
+from gilscope.model.transactions import StmObservation, StmProcess, StmRecording
+from gilscope.process.files.source_files import SourceLines
+from gilscope.series.snapshots import SnapshotSeries
+from gilscope.text.printable import printable
+from gilscope.tracing.tracer import Tracer
+
+__all__ = ["Recorder"]
+
+_MOST_TOLD = 20
+"""Lines about children; a build or a pool of processes may have thousands."""
+_MOST_ENDED = 400
+"""Processes that have ended, and whose figures are kept."""
+
+
+class _Traced:
+    """One process, or one program of it."""
+
+    def __init__(self, pid: int, began_ns: int, *, has_snapshots: bool) -> None:
+        self.began_ns = began_ns
+        self.sources = SourceLines(pid)
+        self.snapshots = SnapshotSeries(began_ns) if has_snapshots else None
+
+
+class Recorder:
+    """Gets to know each process that is traced, by any thread, and reads them all in the end."""
+
+    def __init__(self, arguments: argparse.Namespace, tracer: Tracer) -> None:
+        """Report as *arguments* say of what *tracer* traces."""
+        self.on_first: Callable[[], None] = lambda: None
+        """Called when something is traced, before that is said."""
+        self._arguments = arguments
+        self._tracer = tracer
+        self._application = chosen_application(arguments)
+        self._has_snapshots = wants_snapshots(arguments.outputs or ())
+        self._began_ns = time.monotonic_ns()
+        self._lock = threading.Lock()
+        self._traced: dict[int, _Traced] = {}
+        self._told = 0
+        self._finished: list[Recording | StmRecording] = []
+        self._left_out = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            for traced in self._traced.values():
+                traced.sources.close()
+
+    @property
+    def has_any(self) -> bool:
+        """Whether anything has been traced so far."""
+        return self._told > 0
+
+    def add(self, process: Process | StmProcess) -> None:
+        """Note that *process* is traced from now on, and say so."""
+        with self._lock:
+            self._note(process.pid)
+            self._told += 1
+        self.on_first()
+        if self._told <= _MOST_TOLD:
+            print(f"Tracing {_what_is_traced(process)}. Ctrl-C to end.", file=sys.stderr)
+        elif self._told == _MOST_TOLD + 1:
+            print("Tracing more of them, which the report names.", file=sys.stderr)
+
+    def finish_program(self, pid: int) -> None:
+        """Keep what was counted of the program that process *pid* has replaced by another one."""
+        for seen in self._tracer.observe():
+            if seen.process.pid == pid:
+                with self._lock:
+                    self._finished.append(self._recording(seen))
+                    self._forget(pid)
+
+    def tick(self) -> None:
+        """Take snapshots that are due, and give up the oldest of too many ended processes."""
+        now_ns = time.monotonic_ns()
+        with self._lock:
+            due = {
+                pid: traced.snapshots
+                for pid, traced in self._traced.items()
+                if traced.snapshots is not None and traced.snapshots.is_due(now_ns)
+            }
+            is_full = len(self._traced) > _MOST_ENDED
+        if not due and not is_full:
+            return
+        seen = self._tracer.observe()
+        for each in seen:
+            series = due.get(each.process.pid)
+            if series is not None and each.gil is not None:
+                series.add(each.gil)
+        if is_full:
+            self._give_up([each for each in seen if each.has_ended])
+
+    def session(self, refusals: Sequence[Refusal]) -> Session:
+        """Return all that was recorded; nothing may be recorded after it."""
+        seen = self._tracer.observe(is_final=True)
+        with self._lock:
+            recordings = [*self._finished, *map(self._recording, seen)]
+        of_gil = [each for each in recordings if isinstance(each, Recording)]
+        return Session(
+            time.monotonic_ns() - self._began_ns,
+            self._arguments.mode,
+            tuple(sorted(of_gil, key=lambda each: -each.observation.totals.wait_ns)),
+            tuple(each for each in recordings if isinstance(each, StmRecording)),
+            tuple(refusals),
+            self._left_out,
+        )
+
+    def _note(self, pid: int) -> _Traced:
+        traced = _Traced(pid, time.monotonic_ns(), has_snapshots=self._has_snapshots)
+        self._traced[pid] = traced
+        return traced
+
+    def _forget(self, pid: int) -> None:
+        traced = self._traced.pop(pid, None)
+        if traced is not None:
+            traced.sources.close()
+
+    def _give_up(self, ended: Sequence[Observation]) -> None:
+        # Those that lost the least say the least, and only then those that ended first.
+        for each in sorted(ended, key=_wait_ns)[: len(ended) // 2]:
+            self._tracer.drop(each.process.pid)
+            with self._lock:
+                self._forget(each.process.pid)
+                self._left_out += 1
+
+    def _recording(self, seen: Observation) -> Recording | StmRecording:
+        pid = seen.process.pid
+        traced = self._traced.get(pid) or self._note(pid)
+        if seen.transactions is not None:
+            return _of_transactions(seen.transactions, traced)
+        assert seen.gil is not None  # noqa: S101 - an observation has one of them
+        return self._of_gil(seen.gil, traced)
+
+    def _of_gil(self, seen: GilObservation, traced: _Traced) -> Recording:
+        at_ns = seen.totals.at_ns
+        return Recording(
+            seen,
+            self._arguments.mode,
+            # Held time is a part of this, waits are not older: all of it is seen from there on.
+            at_ns - seen.since_ns,
+            self._application,
+            sources=_sources(traced, seen.totals),
+            timeline=self._tracer.gils.timeline(seen.process.pid),
+            ended_ns=time.time_ns() - (time.monotonic_ns() - at_ns),
+            host=platform.node(),
+            snapshots=() if traced.snapshots is None else traced.snapshots.kept,
+        )
+
+
+def _of_transactions(seen: StmObservation, traced: _Traced) -> StmRecording:
+    return StmRecording(seen, seen.totals.at_ns - traced.began_ns)
+
+
+def _wait_ns(seen: Observation) -> int:
+    return 0 if seen.gil is None else seen.gil.totals.wait_ns
+
+
+def _sources(traced: _Traced, totals: ProcessTotals) -> Mapping[tuple[str, int], str]:
+    return traced.sources.read(_frames(totals))
+
+
+def _what_is_traced(process: Process | StmProcess) -> str:
+    who = f"{printable(process.name)}, pid {process.pid}"
+    if isinstance(process, StmProcess):
+        return f"the transactions of {who} ({LIBRARY_WORDS[process.library]})"
+    return f"the GIL of {who} (CPython {process.python})"
+
+
+def _frames(totals: ProcessTotals) -> Iterator[Frame]:
+    for edge in totals.edges:
+        yield from edge.waiter.frames
+        yield from edge.holder.frames
+    for slow_drop in totals.slow_drops:
+        yield from slow_drop.holder.frames

@@ -1,0 +1,32 @@
+"""What one recording has seen of all the processes that it was about."""
+
+from dataclasses import dataclass
+
+from gilscope.model.gil import Recording, Refusal
+from gilscope.model.transactions import StmRecording
+
+__all__ = ["Session"]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One process, or a process with its children, or all that were chosen, for a while."""
+
+    duration_ns: int
+    """From the attachment to the first process to the end; most processes are seen for less."""
+    mode: str
+    """``contention`` or ``full``."""
+    recordings: tuple[Recording, ...]
+    """Of the GIL, a process each, those that lost the most time first. One that has replaced its
+    program is there twice."""
+    transactions: tuple[StmRecording, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    """Pythons that were chosen and could not be traced."""
+    left_out: int = 0
+    """Processes that have ended and whose figures were given up, because there were too many."""
+
+    @property
+    def is_one_process(self) -> bool:
+        """Whether it is all about one, so that nothing has to be said of others."""
+        others = len(self.refusals) + self.left_out
+        return len(self.recordings) + len(self.transactions) == 1 and not others
