@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -12,6 +13,7 @@ from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
 from gilscope.naming.application import application_frame
 from gilscope.naming.places import SiteNames
+from gilscope.series.lately import Lately, RecentHolder, RecentPair, SlowHolder
 from gilscope.series.ledger import Labels, Ledger, Line
 from gilscope.series.recent_losses import RecentLosses
 from gilscope.series.roles import RoleAccount, RoleFigures
@@ -23,9 +25,6 @@ __all__ = [
     "BlameSeries",
     "BlockingAccount",
     "BlockingSeries",
-    "Lately",
-    "RecentPair",
-    "SlowHolder",
     "series_over_time",
 ]
 
@@ -44,39 +43,6 @@ class BlameSeries:
     """By the holder's place, in the application if it has one there; whether it has; and kind."""
     slow_holders: tuple[Shown, ...]
     """By holder."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecentPair:
-    """What one place has lately been kept waiting by another."""
-
-    waiter: str
-    holder: str
-    kind: str
-    lost_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class SlowHolder:
-    """A place where the GIL was kept although it was asked for."""
-
-    holder: str
-    drop_latency: Tally
-    longest_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Lately:
-    """What one process has lost in a period: about the last minute, if it can be."""
-
-    period_ns: int
-    is_all: bool
-    """Whether the period is all the time for which the process is traced."""
-    lost_ns: int
-    pairs: tuple[RecentPair, ...]
-    """The costliest first; only those that have lost anything."""
-    slow_holders: tuple[SlowHolder, ...]
-    """The costliest first, of all the time for which the process is traced."""
 
 
 class BlockingAccount:
@@ -101,6 +67,7 @@ class BlockingAccount:
         self._roles = RoleAccount()
         self._limit = limit
         self._recent = RecentLosses(seen.since_ns)
+        self._recent_holders = RecentLosses(seen.since_ns)
         self._totals = replace(seen.totals, edges=(), slow_drops=())
 
     def enter(self, totals: ProcessTotals) -> None:
@@ -133,6 +100,7 @@ class BlockingAccount:
                 self._slow_holder,
             )
         self._recent.sample(totals.at_ns, self._pairs.lines)
+        self._recent_holders.sample(totals.at_ns, self._holders.lines)
 
     def blame(self) -> BlameSeries:
         """Return what the series show now."""
@@ -161,7 +129,7 @@ class BlockingAccount:
         )
 
     def lately(self, most: int) -> Lately:
-        """Return what has been lost lately, with *most* pairs and slow holders."""
+        """Return what has been lost lately, with *most* holders, pairs and slow holders."""
         at_ns, lines = self._totals.at_ns, self._pairs.lines
         since_ns = self._recent.since_ns(at_ns)
         lost_ns = self._recent.lost_ns(at_ns, lines)
@@ -170,18 +138,44 @@ class BlockingAccount:
             period_ns=at_ns - since_ns,
             is_all=since_ns == self.since_ns,
             lost_ns=sum(lost_ns),
+            holders=self._lately_holders(at_ns, most),
             pairs=tuple(_recent_pair(line, ns) for ns, line in costliest[:most] if ns > 0),
             slow_holders=self._slow_holders()[:most],
         )
 
+    def _lately_holders(self, at_ns: int, most: int) -> tuple[RecentHolder, ...]:
+        lines = self._holders.lines
+        by_place: Counter[str] = Counter()
+        for line, ns in zip(lines, self._recent_holders.lost_ns(at_ns, lines), strict=True):
+            by_place[line.place.names[0]] += ns
+        costliest = [(place, ns) for place, ns in by_place.most_common(most) if ns > 0]
+        inner = self._inner() if costliest else {}
+        return tuple(RecentHolder(place, inner.get(place, ""), ns) for place, ns in costliest)
+
+    def _inner(self) -> dict[str, str]:
+        """Return where holders stood most below each place of the application."""
+        lost_ns: Counter[int] = Counter()
+        stacks: dict[int, Stack] = {}
+        for edge in self._totals.edges:
+            lost_ns[id(edge.holder)] += edge.lost.ns
+            stacks[id(edge.holder)] = edge.holder
+        inner: dict[str, str] = {}
+        for number, _ in lost_ns.most_common():
+            place, leaf = self._own(stacks[number]), self._name(stacks[number])
+            if place is not None and place != leaf:
+                inner.setdefault(place, leaf)
+        return inner
+
     def _slow_holders(self) -> tuple[SlowHolder, ...]:
-        longest_ns: dict[str, int] = {}
+        longest_ns: Counter[str] = Counter()
+        in_flight_ns: Counter[str] = Counter()
         for slow_drop in self._totals.slow_drops:
             name = self._name(slow_drop.holder)
-            longest_ns[name] = max(longest_ns.get(name, 0), slow_drop.longest_ns)
+            longest_ns[name] = max(longest_ns[name], slow_drop.longest_ns)
+            in_flight_ns[name] = max(in_flight_ns[name], slow_drop.in_flight_ns)
         costliest = sorted(self._slow.lines, key=lambda line: -line.ns)
         return tuple(
-            SlowHolder(name, Tally(line.ns, line.count), longest_ns.get(name, 0))
+            SlowHolder(name, Tally(line.ns, line.count), longest_ns[name], in_flight_ns[name])
             for line in costliest
             for name in line.place.names
             if line.count
@@ -191,10 +185,14 @@ class BlockingAccount:
         return (self._name(edge.waiter), self._name(edge.holder)), (edge.kind.value,)
 
     def _whose(self, edge: Edge) -> tuple[Labels, Labels]:
-        own = application_frame(edge.holder, self._application)
+        own = self._own(edge.holder)
         if own is None:
             return (self._name(edge.holder),), (_FALSE, edge.kind.value)
-        return (sys.intern(label(self._names.site(own))),), (_TRUE, edge.kind.value)
+        return (own,), (_TRUE, edge.kind.value)
+
+    def _own(self, stack: Stack) -> str | None:
+        own = application_frame(stack, self._application)
+        return None if own is None else sys.intern(label(self._names.site(own)))
 
     def _slow_holder(self, slow_drop: SlowDrop) -> tuple[Labels, Labels]:
         return (self._name(slow_drop.holder),), ()
@@ -248,7 +246,7 @@ class BlockingSeries:
     def lately(self, observations: Iterable[GilObservation], most: int) -> Mapping[int, Lately]:
         """Return what the processes in *observations* have lost lately, by pid.
 
-        It has *most* pairs and slow holders of each.
+        It has *most* holders, pairs and slow holders of each.
         """
         with self.turn:
             accounts = self._entered(observations)

@@ -67,7 +67,7 @@ def monitored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Monitored]:
 
 def test_convoy_is_notified_and_so_is_its_end(monitored: _Monitored) -> None:
     """
-    While clients ask the server the alert arrives, with the holder's place; when they stop, its end does.
+    While clients ask the server the alert arrives, with the holder; when they stop, its end does.
     """
     with _example("quotes_client.py", monitored.port):
         firing = monitored.hook.receives("GilscopeGilConvoy", "firing")

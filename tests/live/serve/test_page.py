@@ -100,7 +100,7 @@ def test_page_comes_whole_and_complains_of_nothing(browser: Page) -> None:
         assert [] == page.complaints()
         assert [
             "Traced processes",
-            "Who keeps whom waiting",
+            "Whose code keeps the GIL",
             "Processes with transactions",
             "Found, but not traced",
             "STM logs",

@@ -9,7 +9,8 @@ from gilscope.model.application import Application
 from gilscope.model.gil import Edge, GilObservation, SlowDrop, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_STACK, Stack
-from gilscope.series.blocking import BlockingSeries, RecentPair, SlowHolder
+from gilscope.series.blocking import BlockingSeries
+from gilscope.series.lately import RecentHolder, RecentPair, SlowHolder
 from support.recordings.gil import (
     CRUNCHING,
     MATCHING,
@@ -251,6 +252,10 @@ def test_lately_is_what_was_lost_since_a_minute_ago() -> None:
         RecentPair(_HANDLE, _CRUNCH, "GIL_CONVOY", 600 * MS),
         RecentPair(_CRUNCH, _HANDLE, "GIL_PREEMPTION", 200 * MS),
     ) == lately.pairs
+    assert (
+        RecentHolder(_CRUNCH, "", 600 * MS),
+        RecentHolder(_HANDLE, "", 200 * MS),
+    ) == lately.holders
     assert (SlowHolder(_SCAN, Tally(260 * MS, 12), 41 * MS),) == lately.slow_holders
 
 

@@ -1,4 +1,4 @@
-"""The part of the landing page that says who keeps whom waiting."""
+"""The part of the landing page that says whose code keeps the GIL, and whom it keeps waiting."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from gilscope.model.gil import GilObservation, Process
 from gilscope.reports.html.markup import tag, text
-from gilscope.series.blocking import Lately
+from gilscope.series.lately import Lately
 from gilscope.text.units import NS_PER_S, percent, short_duration
 from gilscope.web.page.table import table
 
@@ -19,6 +19,12 @@ _S_PER_MINUTE = 60
 _UNTIL_MINUTES = 120
 _UNTIL_HOURS = 120 * _S_PER_MINUTE
 
+_PLACE_COLUMNS = (
+    ("lost per second", "n t"),
+    ("of the loss", "n t"),
+    ("code that keeps the GIL", "s"),
+    ("in", "s"),
+)
 _PAIR_COLUMNS = (
     ("lost per second", "n t"),
     ("of the loss", "n t"),
@@ -30,6 +36,7 @@ _HOLDER_COLUMNS = (
     ("drop latency", "n t"),
     ("longest", "n t"),
     ("times", "n t"),
+    ("unanswered for", "n t"),
     ("holder", "s"),
 )
 
@@ -47,7 +54,7 @@ def blame_section(
     told.sort(key=lambda each: -_per_second(each[1].lost_ns, each[1]))
     if not told:
         return
-    yield Markup("<h2>Who keeps whom waiting</h2>")
+    yield Markup("<h2>Whose code keeps the GIL</h2>")
     for process, lost in told[:_MOST_PROCESSES]:
         yield from _process(process, lost)
     left = len(told) - _MOST_PROCESSES
@@ -59,7 +66,11 @@ def _process(process: Process, lost: Lately) -> Iterator[Markup]:
     yield tag("h3", text(process.name), " ", tag("span", process.pid, class_="quiet"))
     if lost.pairs:
         rate = short_duration(_per_second(lost.lost_ns, lost))
-        caption = f"Its threads have lost {rate} per second {_period(lost)}."
+        caption = (
+            f"Its threads have lost {rate} per second {_period(lost)}. Whose code keeps the GIL:"
+        )
+        yield from table("pairs", _PLACE_COLUMNS, _holders(lost), caption, is_named=False)
+        caption = "Who keeps whom waiting:"
         yield from table("pairs", _PAIR_COLUMNS, _pairs(lost), caption, is_named=False)
     else:
         yield tag("p", f"Its threads have lost nothing {_period(lost)}.", class_="quiet")
@@ -69,12 +80,21 @@ def _process(process: Process, lost: Lately) -> Iterator[Markup]:
                 short_duration(slow.drop_latency.ns),
                 short_duration(slow.longest_ns),
                 str(slow.drop_latency.count),
+                short_duration(slow.in_flight_ns) if slow.in_flight_ns else "",
                 text(slow.holder),
             )
             for slow in lost.slow_holders
         )
-        caption = "Slow to drop the GIL: took over 10 ms when asked, since the process is traced."
+        caption = "Slow to drop the GIL: over 10 ms when asked, since the process is traced:"
         yield from table("pairs", _HOLDER_COLUMNS, holders, caption, is_named=False)
+
+
+def _holders(lost: Lately) -> Iterator[tuple[str, ...]]:
+    for holder in lost.holders:
+        yield (*_loss(holder.lost_ns, lost), text(holder.place), text(holder.inner))
+    left_ns = lost.lost_ns - sum(holder.lost_ns for holder in lost.holders)
+    if left_ns > 0:
+        yield (*_loss(left_ns, lost), "all other code", "")
 
 
 def _pairs(lost: Lately) -> Iterator[tuple[str, ...]]:

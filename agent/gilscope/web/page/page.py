@@ -12,7 +12,7 @@ from gilscope.model.gil import GilObservation, Refusal
 from gilscope.model.transactions import StmObservation
 from gilscope.reports.html.document import digest
 from gilscope.reports.html.markup import asset, joined, tag, text
-from gilscope.series.blocking import Lately
+from gilscope.series.lately import Lately
 from gilscope.series.recent import Curve
 from gilscope.stm_log.sums import FollowedLog
 from gilscope.web.page.agent import SelfPortrait, agent_section

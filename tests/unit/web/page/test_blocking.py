@@ -4,15 +4,21 @@ import re
 from dataclasses import replace
 
 from gilscope.model.gil import Tally
-from gilscope.series.blocking import Lately, RecentPair, SlowHolder
+from gilscope.series.lately import Lately, RecentHolder, RecentPair, SlowHolder
 from gilscope.web.page import page
 from support.recordings.gil import MS, PROCESS, convoy, observation
 
 _S = 1000 * MS
 _PAIR = RecentPair("handle (app.py:13)", "crunch (app.py:4)", "GIL_CONVOY", 30 * _S)
+_HOLDER = RecentHolder("price (shop.py:7)", "crunch (app.py:4)", 36 * _S)
 _SLOW = SlowHolder("scan (match.py:27)", Tally(2600 * MS, 12), longest_ns=410 * MS)
 _LATELY = Lately(
-    period_ns=60 * _S, is_all=False, lost_ns=40 * _S, pairs=(_PAIR,), slow_holders=(_SLOW,)
+    period_ns=60 * _S,
+    is_all=False,
+    lost_ns=40 * _S,
+    holders=(_HOLDER,),
+    pairs=(_PAIR,),
+    slow_holders=(_SLOW,),
 )
 
 
@@ -22,7 +28,7 @@ def _page(lately: Lately) -> str:
 
 def _rows(html: str) -> list[list[tuple[str, str]]]:
     """Return the cells of the tables of the section, each with its heading."""
-    section = html.partition("<h2>Who keeps whom waiting</h2>")[2]
+    section = html.partition("<h2>Whose code keeps the GIL</h2>")[2]
     return [
         re.findall(r'data-name="([^"]+)">([^<]*)<', row)
         for row in re.findall("<tr>.*?</tr>", section)
@@ -35,7 +41,7 @@ def test_pairs_come_with_what_they_cost_lately() -> None:
     """
     html = _page(_LATELY)
 
-    _, pair, others, _, _ = _rows(html)
+    _, _, _, _, pair, others, _, _ = _rows(html)
     assert [
         ("lost per second", "500 ms"),
         ("of the loss", "75 %"),
@@ -45,6 +51,21 @@ def test_pairs_come_with_what_they_cost_lately() -> None:
     ] == pair
     assert ["167 ms", "25 %", "", "all other pairs", ""] == [cell for _, cell in others]
     assert "Its threads have lost 667 ms per second in the last 60 s." in html
+
+
+def test_code_comes_first() -> None:
+    """
+    By the place in the application, with what it had called.
+    """
+    _, holder, others, *_ = _rows(_page(_LATELY))
+
+    assert [
+        ("lost per second", "600 ms"),
+        ("of the loss", "90 %"),
+        ("code that keeps the GIL", "price (shop.py:7)"),
+        ("in", "crunch (app.py:4)"),
+    ] == holder
+    assert ["66.7 ms", "10 %", "all other code", ""] == [cell for _, cell in others]
 
 
 def test_slow_holders_come_with_all_they_have_cost() -> None:
@@ -57,9 +78,19 @@ def test_slow_holders_come_with_all_they_have_cost() -> None:
         ("drop latency", "2.6 s"),
         ("longest", "410 ms"),
         ("times", "12"),
+        ("unanswered for", ""),
         ("holder", "scan (match.py:27)"),
     ] == _rows(html)[-1]
-    assert "took over 10 ms when asked, since the process is traced" in html
+    assert "over 10 ms when asked, since the process is traced" in html
+
+
+def test_request_in_flight_has_its_time() -> None:
+    """
+    The call has not returned yet.
+    """
+    slow = replace(_SLOW, in_flight_ns=12 * _S)
+
+    assert ("unanswered for", "12 s") in _rows(_page(replace(_LATELY, slow_holders=(slow,))))[-1]
 
 
 def test_period_is_said_in_words() -> None:
@@ -77,11 +108,11 @@ def test_nothing_lost_is_said_where_something_was_slow() -> None:
     """
     A process that has neither is not spoken of.
     """
-    quiet = replace(_LATELY, lost_ns=0, pairs=())
+    quiet = replace(_LATELY, lost_ns=0, holders=(), pairs=())
 
     assert "Its threads have lost nothing in the last 60 s." in _page(quiet)
-    assert "Who keeps whom waiting" not in _page(replace(quiet, slow_holders=()))
-    assert "Who keeps whom waiting" not in page.render(page.Figures([convoy().observation], []))
+    assert "Whose code keeps the GIL" not in _page(replace(quiet, slow_holders=()))
+    assert "Whose code keeps the GIL" not in page.render(page.Figures([convoy().observation], []))
 
 
 def test_worst_process_comes_first_and_ended_ones_are_left_out() -> None:
@@ -108,6 +139,7 @@ def test_names_from_the_program_are_escaped() -> None:
     nasty = '<script>"&'
     lately = replace(
         _LATELY,
+        holders=(replace(_HOLDER, place=nasty, inner=nasty),),
         pairs=(replace(_PAIR, waiter=nasty, holder=nasty),),
         slow_holders=(replace(_SLOW, holder=nasty),),
     )
@@ -116,4 +148,4 @@ def test_names_from_the_program_are_escaped() -> None:
     html = page.main_part(page.Figures([named], [], lately={PROCESS.pid: lately}))
 
     assert "<script>" not in html
-    assert 5 == html.count("&lt;script&gt;&#34;&amp;")
+    assert 7 == html.count("&lt;script&gt;&#34;&amp;")

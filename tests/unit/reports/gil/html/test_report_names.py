@@ -10,7 +10,7 @@ from gilscope.model.gil import Refusal, Tally
 from gilscope.model.stm_log import LogGroup, StmReport
 from gilscope.reports.gil.html import report as html_report
 from gilscope.reports.stm_log import html as stm_log_html
-from gilscope.series.blocking import Lately, RecentPair, SlowHolder
+from gilscope.series.lately import Lately, RecentHolder, RecentPair, SlowHolder
 from gilscope.stm_log.merge import merge
 from gilscope.web.page import page
 from gilscope.web.page.agent import SelfPortrait
@@ -71,7 +71,12 @@ def _page(name: str) -> str:
         SelfPortrait(agent, None),
         {
             PROCESS.pid: Lately(
-                60_000 * MS, is_all=False, lost_ns=40 * MS, pairs=(pair,), slow_holders=(slow,)
+                60_000 * MS,
+                is_all=False,
+                lost_ns=40 * MS,
+                holders=(RecentHolder(name, name, 30 * MS),),
+                pairs=(pair,),
+                slow_holders=(slow,),
             )
         },
         page.Transactions(
@@ -126,6 +131,6 @@ def test_every_kind_of_name_is_on_a_page() -> None:
     """
     data = json.loads(parse(_report(_HOSTILE)).one("script", id="data").text)
 
-    assert [27, 4, 9, 21] == [_text(render(_HOSTILE)).count(_HOSTILE) for render in _PAGES]
+    assert [27, 4, 9, 23] == [_text(render(_HOSTILE)).count(_HOSTILE) for render in _PAGES]
     assert [[_HOSTILE, 0, 2, 0, _HOSTILE]] == data["frames"]
     assert [[_HOSTILE, _HOSTILE]] == data["files"]
