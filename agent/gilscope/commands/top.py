@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 
 from gilscope.commands.numbers import seconds_between
 from gilscope.commands.options import (
+    add_application_option,
     add_method_option,
     add_mode_option,
     add_stacks_option,
     add_target_options,
+    chosen_application,
     chosen_targets,
 )
 from gilscope.commands.session import attach_named, new_tracer, tracing_session
@@ -75,6 +77,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_mode_option(parser, Mode.CONTENTION, Mode.FULL, Mode.AUTO)
     add_method_option(parser)
     add_stacks_option(parser)
+    add_application_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -180,7 +183,9 @@ def _show(
         attach_named(tracer, pid)
     scanner = Scanner(tracer, chosen_targets(arguments), pids)
     source = Source(agent.read, tracer.observe, scanner.refusals, probe.bcc_version)
-    settings = Settings(arguments.mode, arguments.interval)
+    settings = Settings(
+        arguments.mode, arguments.interval, application=chosen_application(arguments)
+    )
     with tracing_session(tracer, scanner, _TICK_S):
         app = TopApp(
             source,

@@ -8,6 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
 
+from gilscope.model.application import Application
 from gilscope.model.gil import Refusal
 from gilscope.model.stack import Frame
 from gilscope.naming.places import SiteNames
@@ -18,6 +19,7 @@ from gilscope.top.blocking_table import (
     details,
     frames,
     heading,
+    kept_by,
     pair_ends,
     rows,
     when_empty,
@@ -37,7 +39,10 @@ _MOST = 100
 
 
 class PairsPane(Vertical):
-    """Says of one process who keeps whom waiting; of one without figures, why it has none."""
+    """Says of one process whose code keeps the GIL, and who keeps whom waiting.
+
+    Of one without figures it says why it has none.
+    """
 
     DEFAULT_CSS = """
     PairsPane Static { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
@@ -45,14 +50,16 @@ class PairsPane(Vertical):
     PairsPane Rows { height: 1fr; }
     """
 
-    def __init__(self, read_sources: ReadSources) -> None:
-        """Take the source lines of stacks from *read_sources*."""
+    def __init__(self, read_sources: ReadSources, application: Application) -> None:
+        """Take source lines from *read_sources*; tell *application* apart from libraries."""
         super().__init__()
+        self._application = application
         self._read_sources = read_sources
         self._process: ProcessRates | None = None
         self._names = SiteNames()
         self._ends: list[Ends] = []
         self._title = Static(id="title")
+        self._kept_by = Static(id="kept-by")
         self._head = Static()
         self._rows = Rows(id="pairs", is_marked=False)
         self._why = Static(id="why")
@@ -60,6 +67,7 @@ class PairsPane(Vertical):
     def compose(self) -> ComposeResult:
         """Yield the widgets, from top to bottom."""
         yield self._title
+        yield self._kept_by
         yield self._head
         yield self._rows
         yield self._why
@@ -73,6 +81,9 @@ class PairsPane(Vertical):
         elapsed_ns = self._process.elapsed_ns if self._process else 0
         width = self.size.width
         self._title.update(text_of((Span(fit(_title(selected), width), Tone.BOLD),)), layout=False)
+        holders = kept_by(self._process.pairs, self._application, names) if self._process else ""
+        self._kept_by.update(text_of((Span(fit(f"kept by {holders}", width)),)), layout=False)
+        self._kept_by.display = bool(holders)
         self._head.update(text_of(heading(width)), layout=False)
         self._why.update(_why(selected), layout=False)
         self._head.display = self._rows.display = bool(self._ends)

@@ -3,16 +3,29 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gilscope.model.application import Application
+from gilscope.model.gil import Edge
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Frame, Stack
 from gilscope.naming.places import IN_WORDS, SiteNames
+from gilscope.series.holders import HolderLoss, losses_by_holder
 from gilscope.text.printable import printable
-from gilscope.text.units import counted
+from gilscope.text.units import counted, percent
 from gilscope.top.figures import a_second, seconds, share
 from gilscope.top.layout import BLANK, Line, Row, Span, Tone, fit, fit_site, left, right
 from gilscope.top.rates import PairRates, ProcessRates
 
-__all__ = ["Ends", "Sources", "details", "frames", "heading", "pair_ends", "rows", "when_empty"]
+__all__ = [
+    "Ends",
+    "Sources",
+    "details",
+    "frames",
+    "heading",
+    "kept_by",
+    "pair_ends",
+    "rows",
+    "when_empty",
+]
 
 Sources = Mapping[tuple[str, int], str]
 """Source lines by file and number, those that could be read."""
@@ -21,6 +34,8 @@ _LOST_WIDTH = 9
 _TOTAL_WIDTH = 10
 _KIND_WIDTH = max(len(kind.value) for kind in Kind)
 _GAP = "  "
+_MOST_HOLDERS = 3
+_LEAST_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +73,30 @@ def pair_ends(pairs: Iterable[PairRates], names: SiteNames) -> list[Ends]:
         found.setdefault(ends, []).append(pair)
     every = [Ends(*ends, tuple(same)) for ends, same in found.items()]
     return sorted(every, key=lambda ends: (-ends.lost_ns, -ends.total_ns))
+
+
+def kept_by(pairs: Iterable[PairRates], application: Application, names: SiteNames) -> str:
+    """Return whose code has kept the GIL in the interval, with the shares; empty: nobody's has."""
+    edges = [Edge(pair.kind, pair.waiter, pair.holder, pair.lost) for pair in pairs]
+    losses = losses_by_holder(edges, application)
+    lost_ns = sum(loss.lost.ns for loss in losses)
+    places = (
+        f"{_percent(loss.lost.ns, lost_ns)} {_place(loss, names)}"
+        for loss in losses[:_MOST_HOLDERS]
+        if loss.lost.ns > _LEAST_SHARE * lost_ns
+    )
+    return "; ".join(places)
+
+
+def _percent(part_ns: int, whole_ns: int) -> str:
+    return percent(part_ns / max(1, whole_ns))
+
+
+def _place(loss: HolderLoss, names: SiteNames) -> str:
+    place = names.owner(loss.frame, loss.costliest)
+    leaf = loss.costliest.frames[:1]
+    below = f", in {names.site(leaf[0])}" if leaf and leaf[0] != loss.frame else ""
+    return printable(place + below)
 
 
 def heading(width: int) -> Line:

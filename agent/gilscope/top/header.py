@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from gilscope.model.application import EVERYBODYS, Application
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, megabytes, percent
 from gilscope.top.columns import Order
@@ -20,6 +21,8 @@ class Settings:
     order: Order = field(default_factory=Order)
     words: str = ""
     """Only processes with these words in them are shown; empty: all of them."""
+    application: Application = EVERYBODYS
+    """Whose code is told apart from libraries'."""
     is_paused: bool = False
     shows_roles: bool = True
 

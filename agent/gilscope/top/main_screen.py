@@ -68,7 +68,7 @@ class MainScreen(SteadyScreen):
         self._totals = Static()
         self._head = Static(id="head")
         self._table = Rows(id="processes", is_marked=True)
-        self._pane = PairsPane(read_sources)
+        self._pane = PairsPane(read_sources, settings.application)
         self._filter = Input(placeholder="name, pid or role", compact=True)
 
     def compose(self) -> ComposeResult:

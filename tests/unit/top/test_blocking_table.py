@@ -2,12 +2,40 @@
 
 from dataclasses import replace
 
+from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.gil import Tally
 from gilscope.naming.places import SiteNames
-from gilscope.top.blocking_table import details, frames, heading, pair_ends, rows, when_empty
+from gilscope.top.blocking_table import (
+    details,
+    frames,
+    heading,
+    kept_by,
+    pair_ends,
+    rows,
+    when_empty,
+)
 from gilscope.top.rates import rates
 from support.recordings.gil import MATCHING, MS, SERVING, convoy, with_edges
 from support.top.views import BUSY, IDLE, text, texts
+
+
+def test_kept_by_names_the_applications_code() -> None:
+    """
+    With the share of what was lost in the interval, and where it stood below that.
+    """
+    (process,) = rates([], [BUSY])
+    library = Application(packages=("match",))
+    names = SiteNames()
+
+    assert (
+        "76 % crunch (app.py:4); 18 % Pattern.scan <café> (match.py:27)"
+        == kept_by(process.pairs, EVERYBODYS, names).partition("; (")[0]
+    )
+    assert "18 % Pattern.scan <café> (match.py:27)" in kept_by(process.pairs, library, names)
+    assert kept_by(process.pairs, library, names).startswith(
+        "76 % (libraries alone), in crunch (app.py:4)"
+    )
+    assert "" == kept_by((), EVERYBODYS, names)
 
 
 def test_pairs_at_80_columns() -> None:
