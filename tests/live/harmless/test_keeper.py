@@ -35,7 +35,6 @@ _EDGES = """\
 import struct, sys, time
 from gilscope.bpf import syscalls
 from gilscope.bpf.uprobes.hooks import Hook, Uprobes
-from support.commands.json_reports import only_process
 
 pid, path, *offsets = int(sys.argv[1]), sys.argv[2], *map(int, sys.argv[3:])
 # r0 = 0; exit
