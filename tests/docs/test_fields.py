@@ -26,7 +26,7 @@ from gilscope.web.config.parse import KEYS
 from gilscope.web.page import page
 from support.commands.gilscope import gilscope
 from support.docs.pages import DOCS, section, words_in_first_cells
-from support.recordings.gil import convoy, full_mode, gil, session_of, with_edges
+from support.recordings.gil import convoy, full_mode, gil, session_of, with_edges, with_holders
 from support.recordings.transactions import stm_observation
 from support.stm_log.following import followed_log
 
@@ -59,8 +59,13 @@ def _two_interpreters(recording: Recording) -> Recording:
 
 
 def _with_edges(recording: Recording) -> Recording:
-    seen, model = recording.observation, with_edges().observation
-    totals = replace(seen.totals, edges=model.totals.edges, slow_drops=model.totals.slow_drops)
+    seen, model = recording.observation, with_holders().observation
+    totals = replace(
+        seen.totals,
+        edges=model.totals.edges,
+        slow_drops=model.totals.slow_drops,
+        holder_samples=model.totals.holder_samples,
+    )
     return replace(recording, observation=replace(seen, totals=totals))
 
 
@@ -70,15 +75,16 @@ def test_headings_of_the_report_are_explained() -> None:
     """
     headings = {
         line.partition(":")[0] + ":" * (":" in line)
-        for recording in (convoy(), full_mode())
+        for recording in (convoy(), full_mode(), with_holders())
         for line, following in pairwise(
             text_report.render(_two_interpreters(recording)).splitlines()
         )
-        if not line.startswith(" ") and following.startswith(" ")
+        if not line.startswith((" ", "File ")) and following.startswith(" ")
     }
 
     assert {
         "Time lost, by thread role and kind",
+        "Who held the GIL, by place (sampled)",
         "Who held the GIL, by thread role",
         "How long the holds lasted",
     } <= headings
@@ -89,7 +95,7 @@ def test_json_keys_of_a_recording_are_explained() -> None:
     """
     The table has every key of the report, and none that it has not.
     """
-    recordings = (with_edges(), _with_edges(full_mode()))
+    recordings = (with_holders(), _with_edges(full_mode()))
     refused = (Refusal(1, "a", "b", "c"),)
     keys = [
         _keys(session_json.report(replace(session_of(recording), refusals=refused)))
@@ -183,7 +189,7 @@ def test_columns_of_the_landing_page_are_explained() -> None:
     """
     The table has every column of the page, and none that it has not.
     """
-    seen = with_edges().observation
+    seen = with_holders().observation
     lately = BlockingSeries().lately([seen], most=5)
     refusals = [Refusal(7, "old.py", "too old", "Update it.")]
     html = page.main_part(

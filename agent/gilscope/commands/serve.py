@@ -58,6 +58,8 @@ examples:
 _TICK_S = 0.4
 _HELD_ERROR = 0.018
 """A bit less than two points, which the rate of a minute is to be right to."""
+_HOLDERS_CPU_SHARE = 0.002
+"""As much as sampling the locks takes."""
 _FIRST_WAIT_S = 0.05
 _FIRST_SEARCH_S = 10.0
 """Timeout for the processes that are there at the start."""
@@ -188,6 +190,7 @@ def _serve(
         arguments.overhead_budget,
         measure_trap_costs(probe),
         held_error=_HELD_ERROR,
+        holders_cpu_share=_HOLDERS_CPU_SHARE,
         reads_stacks=arguments.stacks,
         application=application,
     )

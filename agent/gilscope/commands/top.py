@@ -54,6 +54,8 @@ examples:
 """
 
 _TICK_S = 0.25
+_HOLDERS_CPU_SHARE = 0.002
+"""Of one core: what sampling the holders takes at the most."""
 _CLOSING_S = 10.0
 """Timeout for removing the probes, after the view has ended in time."""
 _LEAST_INTERVAL_S, _MOST_INTERVAL_S = 0.1, 3600.0
@@ -173,7 +175,10 @@ def _show(
     from gilscope.top.header import Settings  # noqa: PLC0415 - see above
 
     plan = ObservationPlan(
-        Mode(arguments.mode), costs=measure_trap_costs(probe), reads_stacks=arguments.stacks
+        Mode(arguments.mode),
+        costs=measure_trap_costs(probe),
+        reads_stacks=arguments.stacks,
+        holders_cpu_share=_HOLDERS_CPU_SHARE,
     )
     tracer = new_tracer(arguments, probe, plan, has_transactions=False)
     agent = AgentReader(tracer, time.monotonic_ns())

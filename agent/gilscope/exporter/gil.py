@@ -18,7 +18,8 @@ from gilscope.model.gil import (
 )
 from gilscope.model.histogram import EMPTY, Histogram
 from gilscope.model.kinds import Cause
-from gilscope.series.blocking import BlameSeries, BlockingSeries
+from gilscope.series.blocking import BlockingSeries
+from gilscope.series.blocking_account import BlameSeries
 from gilscope.series.roles import RoleFigures
 
 __all__ = ["add_blame", "gil_families", "series_of"]
@@ -175,6 +176,8 @@ def add_blame(
         times.add(of_pair, count)
     for names, ns, _ in blame.holders:
         families[metrics.GIL_HOLDER].add_ns((*labels, *names), ns)
+    for names, ns, _ in blame.held_by:
+        families[metrics.GIL_HELD_BY].add_ns((*labels, *names), ns)
     slow, drops = families[metrics.GIL_SLOW_DROP], families[metrics.GIL_SLOW_DROPS]
     for names, ns, count in blame.slow_holders:
         of_holder = (*labels, *names)

@@ -11,7 +11,8 @@ from gilscope.exporter.gil import series_of
 from gilscope.exporter.samples import Series
 from gilscope.metrics.table import Family
 from gilscope.model.gil import GilObservation, Recording
-from gilscope.series.blocking import BlameSeries, series_over_time
+from gilscope.series.blocking import series_over_time
+from gilscope.series.blocking_account import BlameSeries
 from gilscope.series.roles import RoleFigures, roles_over_time
 
 __all__ = ["encode_with_times", "recorded_families"]

@@ -10,6 +10,7 @@ __all__ = [
     "GIL_DROP_REQUESTS",
     "GIL_FORCED_SWITCHES",
     "GIL_HELD",
+    "GIL_HELD_BY",
     "GIL_HOLD",
     "GIL_HOLDER",
     "GIL_LONGEST_HOLD",
@@ -147,6 +148,19 @@ GIL_HOLDER = of_process(
     "holder",
     "application",
     "kind",
+)
+GIL_HELD_BY = of_process(
+    "gilscope_gil_held_by_seconds_total",
+    "counter",
+    "Time that the GIL was held, whether anybody waited for it or not, by where the holder's "
+    "innermost frame of the application stood (application is true), or its innermost frame where "
+    "none is of the application. Estimated from samples of the holder's stack, which cost the "
+    "process nothing. The places that held it longest have series of their own, which begin at 0 "
+    "when one gets them; the rest is under other.",
+    "Names the code that a busy thread or a blocked event loop is in, also where nobody waits for "
+    "the GIL. The rate is the share of the time; it is off by a few points over some minutes.",
+    "holder",
+    "application",
 )
 GIL_SLOW_DROP = of_process(
     "gilscope_gil_slow_drop_seconds_total",

@@ -16,7 +16,9 @@ __all__ = [
     "Gil",
     "GilObservation",
     "GilTotals",
+    "HeldBy",
     "HoldTotals",
+    "HolderSamples",
     "Process",
     "ProcessTotals",
     "Record",
@@ -169,6 +171,26 @@ class TracingCost:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldBy:
+    """A place where the GIL was held, whether anybody waited or not."""
+
+    holder: Stack
+    held_ns: int
+    """By samples: each stands for the time since the one before."""
+
+
+@dataclass(frozen=True, slots=True)
+class HolderSamples:
+    """What samples of the holders of a process have come to."""
+
+    samples: int
+    sampled_ns: int
+    """The time that they stand for."""
+    holders: tuple[HeldBy, ...]
+    """The one that held it longest first; where there are several GILs, of all of them."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessTotals:
     """Everything that has been counted of one process up to one instant."""
 
@@ -187,6 +209,8 @@ class ProcessTotals:
     observed_ns: int | None = None
     """Time that windows of full mode have covered; None: the mode has none."""
     cost: TracingCost | None = None
+    holder_samples: HolderSamples | None = None
+    """None: stacks are not read."""
 
     @property
     def wait_ns(self) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from gilscope.model.gil import Gil, Record
-from gilscope.model.stack import Frame
+from gilscope.model.stack import Frame, Stack
 from gilscope.process.files.mapped_file import MappedFile
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
@@ -18,7 +18,7 @@ from gilscope.process.view import ProcessView
 from gilscope.runtimes.site_cache import SiteCache
 from gilscope.runtimes.sites import Sites
 
-__all__ = ["Build", "Code", "Instance", "Locks", "Runtime", "Threads"]
+__all__ = ["Build", "Code", "Holders", "Instance", "Locks", "Runtime", "Threads"]
 
 
 class Locks(Protocol):
@@ -29,6 +29,16 @@ class Locks(Protocol):
 
     def holder_tid(self, cond: int) -> int | None:
         """Return the thread that holds the lock, or held it last; None if it cannot be told."""
+
+
+class Holders(Protocol):
+    """Finds out, from outside, where the threads are that hold locks."""
+
+    def stack(self, cond: int) -> Stack | None:
+        """Return the stack of the thread that holds the lock; None: nobody does.
+
+        Raises OSError where the process is not read any more.
+        """
 
 
 class Threads(Protocol):
@@ -81,6 +91,10 @@ class Instance(Protocol):
     @property
     def locks(self) -> Locks:
         """Its locks, as their own fields show them."""
+
+    @property
+    def holders(self) -> Holders:
+        """Where the holders of its locks are."""
 
     @property
     def threads(self) -> Threads:

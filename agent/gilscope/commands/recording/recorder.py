@@ -190,3 +190,6 @@ def _frames(totals: ProcessTotals) -> Iterator[Frame]:
         yield from edge.holder.frames
     for slow_drop in totals.slow_drops:
         yield from slow_drop.holder.frames
+    if totals.holder_samples is not None:
+        for held in totals.holder_samples.holders:
+            yield from held.holder.frames

@@ -165,6 +165,12 @@ class Blame:
             self._show_slow_drop(place, edge, in_flight.get(place, 0))
         return tuple(sorted(self._slow_drops.values(), key=lambda one: -one.drop_latency.ns))
 
+    def kept(self, stack: Stack) -> Stack:
+        """Return *stack* as it is kept: as a whole, or its two ends alone."""
+        frames = tuple(frame for frame in stack.frames if not _is_shim(frame))
+        whole = Stack(frames, stack.state)
+        return whole if self._keep_callers else self._ends(whole)
+
     def surplus(self, process: RawProcess) -> set[int]:
         """Forget and return stacks that nothing is attributed to now, if there are too many."""
         if len(self._by_id) < _MOST_STACKS:

@@ -84,8 +84,7 @@ class GilAccount:
     @property
     def sampling_cpu_ns(self) -> int:
         """CPU time that looking at the locks has taken."""
-        held_time = self._processes.held_time
-        return 0 if held_time is None else held_time.cpu_ns
+        return self._processes.sampling_cpu_ns
 
     @property
     def traps(self) -> int:
@@ -211,8 +210,7 @@ class GilAccount:
         """Take the probes out of all processes."""
         with self._lock:
             self._processes.close()
-        if self._processes.held_time is not None:
-            self._processes.held_time.close()
+        self._processes.close_samplers()
         self._closing.close()
 
     def _settle(self, raw: RawTotals, again_in_s: float) -> bool:

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable
+from random import Random
 
 from gilscope.errors import GilCodeNotFound, GilscopeError, MemoryUnanswered, NotPython
 from gilscope.gil.probes.probe import GilProbe
@@ -13,6 +14,7 @@ from gilscope.gil.target import Target, inspect
 from gilscope.gil.totals.blame import Blame
 from gilscope.gil.tracing.held_time import HeldTime
 from gilscope.gil.tracing.hold_windows import HoldWindows, ObservationPlan
+from gilscope.gil.tracing.holder_sampler import HolderSampler
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.gil.tracing.reader import Readings
 from gilscope.gil.tracing.wakeups import Wakeups
@@ -66,6 +68,7 @@ class Attachments:
         self.watch = watch
         # In full mode windows cover all the time, so nothing is left to be estimated.
         self.held_time = None if plan.mode is Mode.FULL else HeldTime(plan.held_error)
+        self._holders = HolderSampler(Random(), plan.holders_cpu_share)  # noqa: S311 - of no secret
 
     def attach(self, pid: int, method: str | None) -> Target:
         """Begin to trace *pid* by *method*; raises what `inspect` and `GilProbe.attach` raise.
@@ -162,6 +165,19 @@ class Attachments:
         """Take over what is estimated of the held time of *traced*."""
         if self.held_time is not None:
             self.held_time.sample(traced)
+        traced.holder_samples = self._holders.figures(traced.pid) or traced.holder_samples
+
+    @property
+    def sampling_cpu_ns(self) -> int:
+        """CPU time that sampling locks and their holders has taken."""
+        of_locks_ns = 0 if self.held_time is None else self.held_time.cpu_ns
+        return of_locks_ns + self._holders.cpu_ns
+
+    def close_samplers(self) -> None:
+        """Sample nothing any more."""
+        if self.held_time is not None:
+            self.held_time.close()
+        self._holders.close()
 
     def all(self) -> tuple[AttachedProcess, ...]:
         """Return them as they are now: some may end, or be attached to again, meanwhile."""
@@ -212,6 +228,7 @@ class Attachments:
             # Nobody samples at memory any more that the caller closes if this fails.
             undo.callback(self._drop_samples, pid)
             self.look_at_locks(traced)
+            self._sample_holders(traced)
             self.by_pid[pid] = traced
             undo.pop_all()
 
@@ -219,6 +236,16 @@ class Attachments:
         if not self._reads_stacks:
             return None
         return Blame(runtime.code(), self._application, keep_callers=self._keep_callers)
+
+    def _sample_holders(self, traced: AttachedProcess) -> None:
+        if traced.blame is not None:
+            self._holders.add(
+                traced.pid,
+                traced.runtime.holders,
+                # As of each sample: locks come and go.
+                lambda: list(traced.gils),
+                traced.blame.kept,
+            )
 
     def _place_probes(self, traced: AttachedProcess) -> None:
         try:
@@ -272,6 +299,7 @@ class Attachments:
     def _drop_samples(self, pid: int) -> None:
         if self.held_time is not None:
             self.held_time.drop(pid)
+        self._holders.drop(pid)
 
     def _take_out(self, traced: AttachedProcess) -> None:
         self.full_mode.end(traced)

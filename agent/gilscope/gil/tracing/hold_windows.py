@@ -47,6 +47,8 @@ class ObservationPlan:
     little as the agent can afford."""
     reads_stacks: bool = True
     """Whether the stacks of both ends of a wait are read when it begins."""
+    holders_cpu_share: float = 0.02
+    """Of one core: what sampling the holders of all processes takes at the most."""
     application: Application = EVERYBODYS
     """Whose frames are told apart from libraries'."""
 

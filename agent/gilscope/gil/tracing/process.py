@@ -24,6 +24,7 @@ from gilscope.model.gil import (
     Gil,
     GilObservation,
     GilTotals,
+    HolderSamples,
     ProcessTotals,
     Record,
     TracingCost,
@@ -67,6 +68,7 @@ class AttachedProcess(Attachment):
     """None: holds are not seen."""
     sampled_held_ns: dict[int, int] = field(default_factory=dict)
     """Held time outside of windows, estimated, by address of ``cond``."""
+    holder_samples: HolderSamples | None = None
     window_breakpoints: tuple[int, ...] = ()
     """Where those of windows are, while one is open."""
     renewals: int = 0
@@ -217,6 +219,7 @@ class AttachedProcess(Attachment):
                     totals,
                     edges=self.blame.edges(process, now_ns, is_final=is_final),
                     slow_drops=self.blame.slow_drops(process, now_ns, is_final=is_final),
+                    holder_samples=self.holder_samples,
                 )
         return GilObservation(
             process=self.target.process,

@@ -8,6 +8,7 @@ from gilscope.model.gil import (
     Edge,
     GilObservation,
     GilTotals,
+    HolderSamples,
     HoldTotals,
     Process,
     ProcessTotals,
@@ -32,6 +33,7 @@ def report(recording: Recording) -> dict[str, Any]:
     stacks = StackTable()
     edges = [_edge(edge, stacks) for edge in totals.edges] if has_stacks else None
     slow_drops = [_slow_drop(one, stacks) for one in totals.slow_drops] if has_stacks else None
+    held_by = _held_by(totals.holder_samples, stacks) if has_stacks else None
     return {
         "duration_s": recording.duration_ns / NS_PER_S,
         "process": {
@@ -57,6 +59,7 @@ def report(recording: Recording) -> dict[str, Any]:
         "interpreters": [_interpreter(gil, process) for gil in totals.gils],
         "edges": edges,
         "slow_drops": slow_drops,
+        "held_by": held_by,
         "stacks": stacks.stacks(),
         "frames": stacks.frames(),
     }
@@ -75,11 +78,14 @@ def buckets(histogram: Histogram) -> list[list[float | int | None]]:
 
 def _totals(observation: GilObservation) -> dict[str, Any]:
     threads, cost = observation.totals.threads, observation.totals.cost
+    samples = observation.totals.holder_samples
     sums: dict[str, Any] = {
         "wait_s": sum(thread.wait_ns for thread in threads) / NS_PER_S,
         "waits": sum(thread.waits for thread in threads),
         **_held_by_threads(observation.totals),
         "held_s": _sum_s(gil.held_ns for gil in observation.totals.gils if gil.held_ns is not None),
+        "sampled_s": None if samples is None else _seconds(samples.sampled_ns),
+        "samples": None if samples is None else samples.samples,
         "observed_s": _seconds(observation.totals.observed_ns),
         "overhead_s": None if cost is None else _seconds(cost.overhead_ns),
         "forced_switches": sum(thread.forced_switches for thread in threads),
@@ -155,6 +161,14 @@ def _slow_drop(slow_drop: SlowDrop, stacks: StackTable) -> dict[str, Any]:
         "longest_s": slow_drop.longest_ns / NS_PER_S,
         "in_flight_s": slow_drop.in_flight_ns / NS_PER_S,
     }
+
+
+def _held_by(samples: HolderSamples | None, stacks: StackTable) -> list[dict[str, Any]]:
+    holders = () if samples is None else samples.holders
+    return [
+        {"holder": stacks.number(held.holder), "held_s": held.held_ns / NS_PER_S}
+        for held in holders
+    ]
 
 
 def _holds(gils: Iterable[GilTotals]) -> list[HoldTotals]:

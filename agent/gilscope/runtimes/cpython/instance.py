@@ -6,6 +6,7 @@ from gilscope.process.reads import Reads
 from gilscope.runtimes.cpython.code.code_objects import CodeReader
 from gilscope.runtimes.cpython.code.unwind_info import frame_walk
 from gilscope.runtimes.cpython.gil_state import LockMemory
+from gilscope.runtimes.cpython.held_stack import HolderReader
 from gilscope.runtimes.cpython.runtime import Runtime, read_gils, read_threads
 from gilscope.runtimes.cpython.thread_roles import RoleReader
 from gilscope.runtimes.cpython.threads import ThreadFinder
@@ -22,6 +23,7 @@ class CPythonInstance:
         self._runtime = runtime
         threads = ThreadFinder(pid, runtime)
         self.locks = LockMemory(memory, runtime.layout.gil_struct, threads, reads)
+        self.holders = HolderReader(memory, runtime, reads)
         self.threads = RoleReader(pid, runtime, threads)
 
     @property

@@ -15,6 +15,7 @@ from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64, GilStruct
 __all__ = [
     "BYTES_CONTENT",
     "FIRST_OWNER_WITHOUT_CODE",
+    "OWNER_GENERATOR",
     "REFERENCE_FLAGS",
     "STR_HASH",
     "Layout",
@@ -27,6 +28,8 @@ STR_HASH: Final = 24
 """In a str: its hash, -1 until somebody has asked for it (``struct PyASCIIObject``)."""
 BYTES_CONTENT: Final = 32
 """In a bytes object: its content (``struct PyBytesObject``)."""
+OWNER_GENERATOR: Final = 1
+"""The owner of a frame that belongs to a generator (FRAME_OWNED_BY_GENERATOR, 3.11+)."""
 FIRST_OWNER_WITHOUT_CODE: Final = 3
 """From this value on the owner of a frame is C code, which leaves an entry frame on the stack
 (FRAME_OWNED_BY_CSTACK, 3.12+). Below are threads, generators, and frame objects."""

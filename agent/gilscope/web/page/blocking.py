@@ -25,6 +25,12 @@ _PLACE_COLUMNS = (
     ("code that keeps the GIL", "s"),
     ("in", "s"),
 )
+_HELD_COLUMNS = (
+    ("held", "n t"),
+    ("give or take", "n t"),
+    ("code that holds the GIL", "s"),
+    ("in", "s"),
+)
 _PAIR_COLUMNS = (
     ("lost per second", "n t"),
     ("of the loss", "n t"),
@@ -50,7 +56,9 @@ def blame_section(
         for seen in observations
         if seen.process.pid in lately and not seen.ended
     ]
-    told = [(process, lost) for process, lost in known if lost.pairs or lost.slow_holders]
+    told = [
+        (process, lost) for process, lost in known if lost.pairs or lost.slow_holders or lost.held
+    ]
     told.sort(key=lambda each: -_per_second(each[1].lost_ns, each[1]))
     if not told:
         return
@@ -74,6 +82,9 @@ def _process(process: Process, lost: Lately) -> Iterator[Markup]:
         yield from table("pairs", _PAIR_COLUMNS, _pairs(lost), caption, is_named=False)
     else:
         yield tag("p", f"Its threads have lost nothing {_period(lost)}.", class_="quiet")
+    if lost.held:
+        caption = "Who holds the GIL, whether anybody waits or not, sampled since it is traced:"
+        yield from table("pairs", _HELD_COLUMNS, _held(lost), caption, is_named=False)
     if lost.slow_holders:
         holders = (
             (
@@ -95,6 +106,12 @@ def _holders(lost: Lately) -> Iterator[tuple[str, ...]]:
     left_ns = lost.lost_ns - sum(holder.lost_ns for holder in lost.holders)
     if left_ns > 0:
         yield (*_loss(left_ns, lost), "all other code", "")
+
+
+def _held(lost: Lately) -> Iterator[tuple[str, ...]]:
+    for held in lost.held:
+        error = f"{max(1, round(100 * held.error))} points"
+        yield (percent(held.share), error, text(held.place), text(held.inner))
 
 
 def _pairs(lost: Lately) -> Iterator[tuple[str, ...]]:

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from gilscope.model.gil import Tally
-from gilscope.series.lately import Lately, RecentHolder, RecentPair, SlowHolder
+from gilscope.series.lately import Held, Lately, RecentHolder, RecentPair, SlowHolder
 from gilscope.web.page import page
 from support.recordings.gil import MS, PROCESS, convoy, observation
 
@@ -66,6 +66,21 @@ def test_code_comes_first() -> None:
         ("in", "crunch (app.py:4)"),
     ] == holder
     assert ["66.7 ms", "10 %", "all other code", ""] == [cell for _, cell in others]
+
+
+def test_who_holds_it_is_told_without_waits_too() -> None:
+    """
+    A busy thread, or a blocked event loop, that nobody waits for.
+    """
+    held = Held("handle (app.py:13)", "dumps (json/__init__.py:231)", 0.912, 0.043)
+    html = _page(replace(_LATELY, lost_ns=0, holders=(), pairs=(), slow_holders=(), held=(held,)))
+
+    assert [
+        ("held", "91 %"),
+        ("give or take", "4 points"),
+        ("code that holds the GIL", "handle (app.py:13)"),
+        ("in", "dumps (json/__init__.py:231)"),
+    ] == _rows(html)[-1]
 
 
 def test_slow_holders_come_with_all_they_have_cost() -> None:
@@ -142,10 +157,11 @@ def test_names_from_the_program_are_escaped() -> None:
         holders=(replace(_HOLDER, place=nasty, inner=nasty),),
         pairs=(replace(_PAIR, waiter=nasty, holder=nasty),),
         slow_holders=(replace(_SLOW, holder=nasty),),
+        held=(Held(nasty, nasty, 0.5, 0.1),),
     )
     named = replace(convoy().observation, process=replace(PROCESS, name=nasty))
 
     html = page.main_part(page.Figures([named], [], lately={PROCESS.pid: lately}))
 
     assert "<script>" not in html
-    assert 7 == html.count("&lt;script&gt;&#34;&amp;")
+    assert 9 == html.count("&lt;script&gt;&#34;&amp;")

@@ -9,6 +9,7 @@ from gilscope.model.gil import Recording
 from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.html.data import report_data
 from gilscope.reports.gil.html.flames import flames_section
+from gilscope.reports.gil.html.held_by import held_by_section
 from gilscope.reports.gil.html.matrix import matrix_section
 from gilscope.reports.gil.html.pairs import lost_ns, pairs_of, pairs_section
 from gilscope.reports.gil.html.summary import heading, summary_section
@@ -58,6 +59,7 @@ def _body(recording: Recording, others: Sequence[Recording], script: Markup) -> 
     losses = losses_by_holder(totals.edges, recording.application)
     yield from summary_section(recording, losses, names)
     yield from whose_code_section(losses, lost_ns(totals), recording.sources, names)
+    yield from held_by_section(recording, names)
     if pairs:
         yield from matrix_section(totals.edges, names)
         yield from pairs_section(pairs, lost_ns(totals))

@@ -14,6 +14,7 @@ from gilscope.model.gil import (
 from gilscope.model.histogram import Histogram, total
 from gilscope.model.kinds import Kind
 from gilscope.reports.gil.text.blocking import edge_lines
+from gilscope.reports.gil.text.held_by import held_by_lines, no_contention_lines
 from gilscope.reports.gil.text.hog import hog_lines
 from gilscope.reports.gil.text.holds import (
     cost_line,
@@ -73,8 +74,11 @@ def _lines(recording: Recording, paint: Paint) -> Iterator[str]:
         yield from _after_blank(slow_drop_lines(recording, paint))
         yield ""
         yield from _loss_lines(losses, recording.duration_ns, paint)
+        yield from _after_blank(held_by_lines(recording, paint))
     else:
         yield "No thread had to wait for the GIL."
+        yield from no_contention_lines(recording)
+        yield from _after_blank(held_by_lines(recording, paint))
     yield from _after_blank(holder_lines(recording, paint))
     if losses:
         yield from _histograms(totals.gils, paint)

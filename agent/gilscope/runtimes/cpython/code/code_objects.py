@@ -136,6 +136,24 @@ class CodeReader:
         files: dict[int, str] = {}
         return tuple(self._frame(code, instruction, files) for code, instruction in places)
 
+    def current_frames(self, places: Iterable[tuple[int, int]]) -> tuple[Frame, ...]:
+        """Return what `frames` does, of the code objects that are there now.
+
+        Of one that has another's memory since it was read, nothing is told that was of the other.
+        """
+        places = tuple(places)
+        for address, _ in places:
+            known = self._codes.get(address)
+            if known is not None and not self._is_still(address, known):
+                self.forget(address)
+        return self.frames(places)
+
+    def _is_still(self, address: int, known: "_Code") -> bool:
+        try:
+            return self._read_head(address) == known.head
+        except (TornRead, OSError):
+            return False
+
     def is_same(self, code: int, identity: int) -> bool:
         """Return whether the code object at *code* is the one that the probes met."""
         return is_code(self._runtime, code, identity)

@@ -15,10 +15,14 @@ from gilscope.process.remote_read import (
     to_pointer,
 )
 from gilscope.runtimes.cpython.code.strings import read_str
-from gilscope.runtimes.cpython.layout import FIRST_OWNER_WITHOUT_CODE, REFERENCE_FLAGS
+from gilscope.runtimes.cpython.layout import (
+    FIRST_OWNER_WITHOUT_CODE,
+    OWNER_GENERATOR,
+    REFERENCE_FLAGS,
+)
 from gilscope.runtimes.cpython.runtime import Runtime
 
-__all__ = ["outermost_frames", "places", "read_code"]
+__all__ = ["innermost_places", "outermost_frames", "places", "read_code"]
 
 _DEEPEST_STACK = 200_000
 _OBJECT_TYPE = 8
@@ -95,6 +99,33 @@ def places(runtime: Runtime, tstate: int) -> Iterator[tuple[int, int]]:
             (low_half,) = struct.unpack_from("<I", frame, layout.frame_instruction)
             base = code if layout.instruction_is_pointer else 0
             yield code, (low_half - base) & 0xFFFF_FFFF
+
+
+def innermost_places(
+    runtime: Runtime, tstate: int, most: int
+) -> tuple[list[tuple[int, int]], bool]:
+    """Return *most* of what `places` yields, and whether that is all; raises TornRead.
+
+    The chain has to end where a thread begins, unless it is longer than that. That of a generator
+    that has been left since its address was read ends in it.
+    """
+    layout = runtime.layout
+    found: list[tuple[int, int]] = []
+    mark, owner = None, 0
+    for _, frame in _frames(runtime, tstate):
+        mark = frame[layout.frame_root]
+        owner = 0 if layout.frame_owner is None else frame[layout.frame_owner]
+        code = _code_of(runtime, frame)
+        if not code:
+            continue
+        if len(found) == most:
+            return found, False
+        (low_half,) = struct.unpack_from("<I", frame, layout.frame_instruction)
+        base = code if layout.instruction_is_pointer else 0
+        found.append((code, (low_half - base) & 0xFFFF_FFFF))
+    if owner == OWNER_GENERATOR or (mark is not None and mark not in layout.frame_root_marks):
+        raise TornRead("a stack that ends in the middle")
+    return found, True
 
 
 def _frames(runtime: Runtime, tstate: int) -> Iterator[tuple[int, bytes]]:

@@ -1,0 +1,159 @@
+"""Samples who holds the locks of all traced processes, from outside and at random times.
+
+Waits tell who kept others waiting. Where nobody waits, as in a program of one busy thread or an
+event loop that is blocked, only a sample of the holder itself says whose code it is. That
+reads the lock, the thread state and the frames of the holder out of its memory; the process is not
+stopped and does not notice.
+
+Each sample decides for the time since the last one: it was held there all the time, or by nobody.
+That is right in the mean as long as samples come at times that have nothing to do with what the
+process does, so they are jittered. After n samples a share p is off by at most
+1.96 sqrt(p (1 - p) / n) in 19 of 20 cases, a little more for gaps that vary.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from gilscope.model.gil import HeldBy, HolderSamples
+from gilscope.model.stack import Stack, StackState
+from gilscope.runtimes.base import Holders
+from gilscope.system.scheduling import wake_promptly
+
+__all__ = ["HolderSampler"]
+
+_log = logging.getLogger(__name__)
+
+_LEAST_GAP_NS = 10_000_000
+"""More than a hundred samples a second tell little more."""
+_LONGEST_GAP_NS = 300_000_000_000
+"""Samples that are farther apart, because the agent was stopped, decide about nothing."""
+_MOST_AT_ONCE = 16
+"""Processes of a wake-up, drawn anew each time: it is to be brief, however many there are."""
+_FIRST_COST_NS = 1_000_000
+_SMOOTHING = 8
+_MOST_STACKS = 2_000
+"""That are told apart in one process; time at further ones is at an unknown stack."""
+_UNKNOWN = Stack((), StackState.UNKNOWN)
+_PATIENCE_S = 2.0
+
+
+@dataclass(slots=True)
+class _Process:
+    """One process and what samples of it have come to."""
+
+    holders: Holders
+    conds: Callable[[], Sequence[int]]
+    shortened: Callable[[Stack], Stack]
+    last_ns: int
+    samples: int = 0
+    sampled_ns: int = 0
+    held_ns: dict[Stack, int] = field(default_factory=dict)
+
+
+class HolderSampler:
+    """Samples processes each time it wakes up, in a thread of its own."""
+
+    def __init__(self, random: Random, cpu_share: float) -> None:
+        """Take the times of samples from *random*; they cost *cpu_share* of a core at the most."""
+        self._random = random
+        self._cpu_share = cpu_share
+        self._cost_ns = float(_FIRST_COST_NS)
+        self._lock = threading.Lock()
+        self._processes: dict[int, _Process] = {}
+        self._closed = threading.Event()
+        self._has_any = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.cpu_ns = 0
+        """CPU time that it has used."""
+
+    def add(
+        self,
+        pid: int,
+        holders: Holders,
+        conds: Callable[[], Sequence[int]],
+        shortened: Callable[[Stack], Stack],
+    ) -> None:
+        """Sample the locks *conds* of *pid* from now on; stacks are kept as *shortened*."""
+        with self._lock:
+            self._processes[pid] = _Process(holders, conds, shortened, time.monotonic_ns())
+        self._has_any.set()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="holder-sampler", daemon=True)
+            self._thread.start()
+
+    def drop(self, pid: int) -> None:
+        """Sample *pid* no more, and forget it."""
+        with self._lock:
+            self._processes.pop(pid, None)
+            if not self._processes:
+                self._has_any.clear()
+
+    def figures(self, pid: int) -> HolderSamples | None:
+        """Return what samples of *pid* have come to; None: it is not sampled."""
+        with self._lock:
+            process = self._processes.get(pid)
+            if process is None:
+                return None
+            held = [HeldBy(stack, ns) for stack, ns in process.held_ns.items()]
+            samples, sampled_ns = process.samples, process.sampled_ns
+        held.sort(key=lambda each: -each.held_ns)
+        return HolderSamples(samples, sampled_ns, tuple(held))
+
+    def close(self) -> None:
+        """Sample nothing any more."""
+        self._closed.set()
+        self._has_any.set()
+        if self._thread is not None:
+            # It may wait for memory that does not answer, though not for long.
+            self._thread.join(_PATIENCE_S)
+
+    def _run(self) -> None:
+        wake_promptly()
+        while not self._closed.is_set():
+            self._has_any.wait()
+            began_ns = time.thread_time_ns()
+            with self._lock:
+                processes = list(self._processes.items())
+            for pid, process in self._drawn(processes):
+                self._sample(pid, process)
+            cost_ns = time.thread_time_ns() - began_ns
+            self.cpu_ns += cost_ns
+            self._cost_ns += (cost_ns - self._cost_ns) / _SMOOTHING
+            mean_ns = max(_LEAST_GAP_NS, self._cost_ns / self._cpu_share)
+            self._closed.wait(mean_ns * self._random.uniform(0.5, 1.5) / 1e9)
+
+    def _drawn(self, processes: list[tuple[int, _Process]]) -> list[tuple[int, _Process]]:
+        if len(processes) <= _MOST_AT_ONCE:
+            return processes
+        return self._random.sample(processes, _MOST_AT_ONCE)
+
+    def _sample(self, pid: int, process: _Process) -> None:
+        try:
+            stacks = [process.holders.stack(cond) for cond in process.conds()]
+        except OSError:
+            # It has ended, or its memory does not answer: what is known of it stays.
+            return
+        except Exception:  # noqa: BLE001 - whatever fails, the agent continues
+            _log.exception("the holders of process %d are not sampled any more", pid)
+            self.drop(pid)
+            return
+        now_ns = time.monotonic_ns()
+        with self._lock:
+            gap_ns, process.last_ns = now_ns - process.last_ns, now_ns
+            if not stacks or gap_ns > _LONGEST_GAP_NS:
+                return
+            process.samples += 1
+            process.sampled_ns += gap_ns
+            for stack in stacks:
+                if stack is not None:
+                    _credit(process, process.shortened(stack), gap_ns)
+
+
+def _credit(process: _Process, stack: Stack, ns: int) -> None:
+    if stack not in process.held_ns and len(process.held_ns) >= _MOST_STACKS:
+        stack = _UNKNOWN
+    process.held_ns[stack] = process.held_ns.get(stack, 0) + ns

@@ -1,0 +1,248 @@
+"""Keeps, for one traced process, what is known by name of who kept whom waiting."""
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from gilscope.model.application import EVERYBODYS, Application
+from gilscope.model.gil import (
+    Edge,
+    GilObservation,
+    HeldBy,
+    HolderSamples,
+    ProcessTotals,
+    SlowDrop,
+    Tally,
+)
+from gilscope.model.kinds import Kind
+from gilscope.model.stack import Stack
+from gilscope.naming.application import application_frame
+from gilscope.naming.places import SiteNames
+from gilscope.series.held_by import HeldPlace, held_places
+from gilscope.series.lately import Held, Lately, RecentHolder, RecentPair, SlowHolder
+from gilscope.series.ledger import Labels, Ledger, Line
+from gilscope.series.recent_losses import RecentLosses
+from gilscope.series.roles import RoleAccount, RoleFigures
+from gilscope.series.top_series import Shown, Sums, TopSeries, shown_over_time, sums_of
+from gilscope.text.printable import label
+
+__all__ = ["BlameSeries", "BlockingAccount"]
+
+
+_LEAST_HELD = 0.05
+"""Of the time: less is told by none of the live views."""
+_TRUE, _FALSE = "true", "false"
+"""Of the label ``application``."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlameSeries:
+    """The series of one process."""
+
+    pairs: tuple[Shown, ...]
+    """By waiter, holder and kind."""
+    holders: tuple[Shown, ...]
+    """By the holder's place, in the application if it has one there; whether it has; and kind."""
+    slow_holders: tuple[Shown, ...]
+    """By holder."""
+    held_by: tuple[Shown, ...]
+    """Like `holders`, but without a kind: whether anybody waited or not."""
+
+
+class BlockingAccount:
+    """The books of one process. What it has lost is entered again and again, as a whole."""
+
+    def __init__(
+        self, seen: GilObservation, limit: int, application: Application = EVERYBODYS
+    ) -> None:
+        """Begin for the process in *seen*, with series of their own for at most *limit* pairs."""
+        self.since_ns = seen.since_ns
+        self._application = application
+        self._names = SiteNames()
+        # What can be lost is there before anything is: the first loss of a kind is an increase.
+        knows = seen.process.knows_causes
+        kinds = [kind.value for kind in Kind if (kind is Kind.UNKNOWN) != knows]
+        self._pairs = Ledger((kind,) for kind in kinds)
+        self._holders = Ledger((whose, kind) for whose in (_TRUE, _FALSE) for kind in kinds)
+        self._slow = Ledger([()])
+        self._held = Ledger((whose,) for whose in (_TRUE, _FALSE))
+        self._pair_slots = TopSeries(self._pairs, limit, width=2)
+        self._holder_slots = TopSeries(self._holders, limit, width=1)
+        self._slow_slots = TopSeries(self._slow, limit, width=1)
+        self._held_slots = TopSeries(self._held, limit, width=1)
+        self._roles = RoleAccount()
+        self._limit = limit
+        self._recent = RecentLosses(seen.since_ns)
+        self._recent_holders = RecentLosses(seen.since_ns)
+        self._totals = replace(seen.totals, edges=(), slow_drops=())
+
+    def enter(self, totals: ProcessTotals) -> None:
+        """Take over *totals*, which are not older than what was entered before."""
+        before, self._totals = self._totals, totals
+        if totals is before:
+            return
+        self._roles.enter(totals.threads)
+        # An edge that has not changed is the same object: an idle process costs next to nothing.
+        # Otherwise lists beat generators, for there may be hundreds in each of many processes.
+        edges, slow_drops = totals.edges, totals.slow_drops
+        if set(map(id, edges)) != set(map(id, before.edges)):
+            self._pairs.update(
+                [(id(edge.waiter), id(edge.holder), id(edge.kind)) for edge in edges],
+                [edge.lost for edge in edges],
+                edges,
+                self._pair,
+            )
+            self._holders.update(
+                [(id(edge.holder), id(edge.kind)) for edge in edges],
+                [edge.lost for edge in edges],
+                edges,
+                self._whose,
+            )
+        if set(map(id, slow_drops)) != set(map(id, before.slow_drops)):
+            self._slow.update(
+                [id(slow_drop.holder) for slow_drop in slow_drops],
+                [slow_drop.drop_latency for slow_drop in slow_drops],
+                slow_drops,
+                self._slow_holder,
+            )
+        self._enter_samples(totals.holder_samples)
+        self._recent.sample(totals.at_ns, self._pairs.lines)
+        self._recent_holders.sample(totals.at_ns, self._holders.lines)
+
+    def _enter_samples(self, samples: HolderSamples | None) -> None:
+        holders = () if samples is None else samples.holders
+        self._held.update(
+            [id(held.holder) for held in holders],
+            [Tally(held.held_ns) for held in holders],
+            holders,
+            self._held_by,
+        )
+
+    def blame(self) -> BlameSeries:
+        """Return what the series show now."""
+        at_ns = self._totals.at_ns
+        slots = (self._pair_slots, self._holder_slots, self._slow_slots, self._held_slots)
+        return BlameSeries(*(each.shown(at_ns) for each in slots))
+
+    def roles(self) -> tuple[RoleFigures, ...]:
+        """Return what the series of thread roles show now."""
+        return self._roles.figures(self._totals.at_ns)
+
+    def sums(self) -> tuple[Sums, ...]:
+        """Return what has been lost and held so far, for `over_time`."""
+        return tuple(map(sums_of, (self._pairs, self._holders, self._slow, self._held)))
+
+    def over_time(self, times: Sequence[tuple[Sums, ...]]) -> tuple[BlameSeries, ...]:
+        """Return the series at each of *times*, of a process that nobody has seen before."""
+        pairs, holders, slow, held = zip(*times, strict=True)
+        return tuple(
+            map(
+                BlameSeries,
+                shown_over_time(self._pairs, pairs, self._limit, width=2),
+                shown_over_time(self._holders, holders, self._limit, width=1),
+                shown_over_time(self._slow, slow, self._limit, width=1),
+                shown_over_time(self._held, held, self._limit, width=1),
+            )
+        )
+
+    def lately(self, most: int) -> Lately:
+        """Return what has been lost lately, with *most* holders, pairs and slow holders."""
+        at_ns, lines = self._totals.at_ns, self._pairs.lines
+        since_ns = self._recent.since_ns(at_ns)
+        lost_ns = self._recent.lost_ns(at_ns, lines)
+        costliest = sorted(zip(lost_ns, lines, strict=True), key=lambda lost: -lost[0])
+        return Lately(
+            period_ns=at_ns - since_ns,
+            is_all=since_ns == self.since_ns,
+            lost_ns=sum(lost_ns),
+            holders=self._lately_holders(at_ns, most),
+            pairs=tuple(_recent_pair(line, ns) for ns, line in costliest[:most] if ns > 0),
+            slow_holders=self._slow_holders()[:most],
+            held=self._held_places()[:most],
+        )
+
+    def _held_places(self) -> tuple[Held, ...]:
+        samples = self._totals.holder_samples
+        if samples is None:
+            return ()
+        return tuple(
+            self._held_place(place)
+            for place in held_places(samples, self._application)
+            if place.share >= _LEAST_HELD
+        )
+
+    def _held_place(self, place: HeldPlace) -> Held:
+        leaf = self._name(place.costliest)
+        name = leaf if place.frame is None else label(self._names.site(place.frame))
+        return Held(name, "" if leaf == name else leaf, place.share, place.error)
+
+    def _lately_holders(self, at_ns: int, most: int) -> tuple[RecentHolder, ...]:
+        lines = self._holders.lines
+        by_place: Counter[str] = Counter()
+        for line, ns in zip(lines, self._recent_holders.lost_ns(at_ns, lines), strict=True):
+            by_place[line.place.names[0]] += ns
+        costliest = [(place, ns) for place, ns in by_place.most_common(most) if ns > 0]
+        inner = self._inner() if costliest else {}
+        return tuple(RecentHolder(place, inner.get(place, ""), ns) for place, ns in costliest)
+
+    def _inner(self) -> dict[str, str]:
+        """Return where holders stood most below each place of the application."""
+        lost_ns: Counter[int] = Counter()
+        stacks: dict[int, Stack] = {}
+        for edge in self._totals.edges:
+            lost_ns[id(edge.holder)] += edge.lost.ns
+            stacks[id(edge.holder)] = edge.holder
+        inner: dict[str, str] = {}
+        for number, _ in lost_ns.most_common():
+            place, leaf = self._own(stacks[number]), self._name(stacks[number])
+            if place is not None and place != leaf:
+                inner.setdefault(place, leaf)
+        return inner
+
+    def _slow_holders(self) -> tuple[SlowHolder, ...]:
+        longest_ns: Counter[str] = Counter()
+        in_flight_ns: Counter[str] = Counter()
+        for slow_drop in self._totals.slow_drops:
+            name = self._name(slow_drop.holder)
+            longest_ns[name] = max(longest_ns[name], slow_drop.longest_ns)
+            in_flight_ns[name] = max(in_flight_ns[name], slow_drop.in_flight_ns)
+        costliest = sorted(self._slow.lines, key=lambda line: -line.ns)
+        return tuple(
+            SlowHolder(name, Tally(line.ns, line.count), longest_ns[name], in_flight_ns[name])
+            for line in costliest
+            for name in line.place.names
+            if line.count
+        )
+
+    def _pair(self, edge: Edge) -> tuple[Labels, Labels]:
+        return (self._name(edge.waiter), self._name(edge.holder)), (edge.kind.value,)
+
+    def _whose(self, edge: Edge) -> tuple[Labels, Labels]:
+        own = self._own(edge.holder)
+        if own is None:
+            return (self._name(edge.holder),), (_FALSE, edge.kind.value)
+        return (own,), (_TRUE, edge.kind.value)
+
+    def _held_by(self, held: HeldBy) -> tuple[Labels, Labels]:
+        own = self._own(held.holder)
+        if own is None:
+            return (self._name(held.holder),), (_FALSE,)
+        return (own,), (_TRUE,)
+
+    def _own(self, stack: Stack) -> str | None:
+        own = application_frame(stack, self._application)
+        return None if own is None else sys.intern(label(self._names.site(own)))
+
+    def _slow_holder(self, slow_drop: SlowDrop) -> tuple[Labels, Labels]:
+        return (self._name(slow_drop.holder),), ()
+
+    def _name(self, stack: Stack) -> str:
+        # Names come from the traced program, which may hold anything.
+        return sys.intern(label(self._names.innermost(stack)))  # a site is part of many pairs
+
+
+def _recent_pair(line: Line, lost_ns: int) -> RecentPair:
+    waiter, holder = line.place.names
+    (kind,) = line.kind
+    return RecentPair(waiter, holder, kind, lost_ns)
