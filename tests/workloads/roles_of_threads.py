@@ -1,7 +1,8 @@
 """Threads of every make, each of which says by which function it should be known.
 
 Known answer: the line that says `ready` holds the role of each thread by the kernel's id: the
-function that it runs for its life. The threads stay where they are until the next command.
+function that it runs for its life, or that of its job where a library runs it. The threads stay
+where they are until the next command.
 """
 
 from __future__ import annotations
@@ -87,24 +88,24 @@ class Logged(threading.Thread):
 
 class Handler(socketserver.BaseRequestHandler):
     def handle(self):
-        park(role(socketserver.ThreadingMixIn.process_request_thread))
+        park(role(Handler.handle))
 
 
 class Listener(logging.handlers.QueueListener):
     def handle(self, record):  # noqa: ARG002 (as the base class calls it)
-        park(role(logging.handlers.QueueListener._monitor))  # noqa: SLF001
+        park(role(Listener.handle))
 
 
 def job():
-    park(role(concurrent.futures.thread._worker))  # noqa: SLF001
+    park(role(job))
 
 
 def older_job():
-    park(role(multiprocessing.pool.worker))
+    park(role(older_job))
 
 
 async def coroutine():
-    park(role(asyncio.run))
+    park("asyncio event loop")
 
 
 async def run_in_executor():

@@ -3,8 +3,15 @@
 from itertools import takewhile
 
 from gilscope.model.stack import UNKNOWN_FRAME, Frame, Stack, StackState
+from gilscope.naming.bootstrap import is_threading
 from gilscope.naming.paths import is_standard_library, short_path
-from gilscope.naming.roles import FRAMES_FOR_ROLE, is_threading, resting_role, thread_role
+from gilscope.naming.roles import (
+    FRAMES_FOR_ROLE,
+    job_role,
+    resting_role,
+    serves_jobs,
+    thread_role,
+)
 
 __all__ = ["IN_WORDS", "SiteNames", "role_of"]
 
@@ -89,7 +96,12 @@ def role_of(stack: Stack) -> str:
         return IN_WORDS[stack.state]
     frames = stack.frames[: -FRAMES_FOR_ROLE - 1 : -1]
     known = list(takewhile(lambda frame: frame != UNKNOWN_FRAME, frames))
-    role = thread_role(known, is_main_thread=_begins_program(frames[0]))
+    is_main_thread = _begins_program(frames[0])
+    if not is_main_thread and serves_jobs(known):
+        job = job_role(stack.frames[::-1])
+        if job is not None:
+            return job
+    role = thread_role(known, is_main_thread=is_main_thread)
     if role is None and len(known) < len(frames):
         return IN_WORDS[StackState.UNKNOWN]
     return role or resting_role(known) or _STARTING

@@ -25,6 +25,7 @@ __all__ = [
     "read_command_line",
     "read_maps",
     "read_status",
+    "read_thread_name",
 ]
 
 _PROC = Path("/proc")
@@ -233,6 +234,11 @@ def read_command_line(pid: int) -> tuple[str, ...]:
     """Return the arguments of *pid*, which may have rewritten them; raises OSError."""
     raw = (_PROC / str(pid) / "cmdline").read_bytes()
     return tuple(os.fsdecode(part) for part in raw.rstrip(b"\0").split(b"\0")) if raw else ()
+
+
+def read_thread_name(pid: int, tid: int) -> str:
+    """Return the name of a thread, of which the kernel keeps 15 bytes; raises OSError."""
+    return (_PROC / str(pid) / "task" / str(tid) / "comm").read_text(errors="replace").strip()
 
 
 def read_cgroup(pid: int) -> tuple[str | None, str | None]:

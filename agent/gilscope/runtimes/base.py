@@ -68,6 +68,9 @@ class Threads(Protocol):
     def final(self, tid: int) -> str:
         """Return the role of a thread that has ended."""
 
+    def settle(self) -> None:
+        """Decide on the roles of all threads by what is known of them: nothing more will be."""
+
     def forget(self, tid: int) -> None:
         """Let *tid* be another thread from now on."""
 

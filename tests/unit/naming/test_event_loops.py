@@ -2,7 +2,7 @@
 
 import pytest
 
-from gilscope.model.stack import Frame, Stack
+from gilscope.model.stack import Frame
 from gilscope.naming.event_loops import event_loop
 
 
@@ -11,6 +11,7 @@ from gilscope.naming.event_loops import event_loop
     [
         ("BaseEventLoop.run_forever", "/usr/lib/python3.12/asyncio/base_events.py", "asyncio"),
         ("run_forever", "/usr/lib/python3.8/asyncio/base_events.py", "asyncio"),
+        ("Runner.run", "/usr/lib/python3.12/asyncio/runners.py", "asyncio"),
         ("run", "/v/site-packages/uvloop/__init__.py", "uvloop"),
         ("Hub.run", "/v/site-packages/gevent/hub.py", "gevent"),
         ("run_forever", "/srv/app.py", None),
@@ -23,4 +24,4 @@ def test_loops_are_known_by_what_runs_them(function: str, file: str, loop: str |
     """
     inner = Frame("handle", "/srv/app.py", 3, 1)
 
-    assert loop == event_loop(Stack((inner, Frame(function, file, 600, 590), inner)))
+    assert loop == event_loop((inner, Frame(function, file, 600, 590), inner))

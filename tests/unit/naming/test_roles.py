@@ -2,8 +2,16 @@
 
 import pytest
 
-from gilscope.model.stack import Frame
-from gilscope.naming.roles import FRAMES_FOR_ROLE, resting_role, thread_role
+from gilscope.model.stack import UNKNOWN_FRAME, Frame
+from gilscope.naming.roles import (
+    FRAMES_FOR_ROLE,
+    job_role,
+    named_role,
+    resting_role,
+    serves_jobs,
+    telling_frames,
+    thread_role,
+)
 
 _THREADING = "/usr/lib/python3.11/threading.py"
 _BOOTSTRAP = (
@@ -108,10 +116,62 @@ def test_a_frozen_program() -> None:
     assert _role(*frames) == "Pool.worker (pool.py:10)"
 
 
+_POOL = Frame("_worker", "/usr/lib/python3.11/concurrent/futures/thread.py", 70)
+_ITEM = Frame("_WorkItem.run", "/usr/lib/python3.11/concurrent/futures/thread.py", 53)
+_LIBRARY = Frame("Flask.wsgi_app", "/venv/lib/python3.11/site-packages/flask/app.py", 900)
+
+
 def test_a_thread_pool() -> None:
-    """A pool's threads are known by the pool's own loop, whatever job they have."""
-    loop = Frame("_worker", "/usr/lib/python3.11/concurrent/futures/thread.py", 70)
-    assert _role(*_BOOTSTRAP, _RUN, loop, _STEP) == "_worker (concurrent/futures/thread.py:70)"
+    """A pool's thread serves jobs, and each is known by the application's first function in it."""
+    frames = (*_BOOTSTRAP, _RUN, _POOL, _ITEM, _LIBRARY, _WORKER, _STEP)
+    assert serves_jobs(frames)
+    assert job_role(frames) == "worker (jobs.py:41)"
+    assert _role(*frames) == "_worker (concurrent/futures/thread.py:70)"
+
+
+def test_a_thread_pool_between_jobs() -> None:
+    """There is no job to name, only the pool's own loop."""
+    assert serves_jobs([*_BOOTSTRAP, _RUN, _POOL])
+    assert job_role([*_BOOTSTRAP, _RUN, _POOL, UNKNOWN_FRAME]) is None
+
+
+def test_a_thread_of_the_application_serves_no_jobs() -> None:
+    """It has a function of its own, whatever libraries that calls."""
+    assert not serves_jobs([*_BOOTSTRAP, _RUN, _WORKER, _LIBRARY, _STEP])
+    assert not serves_jobs([*_BOOTSTRAP, _RUN])
+
+
+def test_an_event_loop() -> None:
+    """A library's loop is called so, and its jobs, which change all the time, name nothing."""
+    run = Frame("run", "/usr/lib/python3.11/asyncio/runners.py", 160)
+    forever = Frame("BaseEventLoop.run_forever", "/usr/lib/python3.11/asyncio/base_events.py", 580)
+    assert _role(*_BOOTSTRAP, _RUN, run, forever, _STEP) == "asyncio event loop"
+    assert not serves_jobs([*_BOOTSTRAP, _RUN, run, forever, _STEP])
+    assert _role(*_BOOTSTRAP, _RUN, _WORKER, run, forever) == "worker (jobs.py:41)"
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("db-pool_2", "db-pool"),
+        ("loader 12", "loader"),
+        ("ThreadPoolExec", None),
+        ("Thread-7", None),
+        ("python3", None),
+        ("", None),
+        ("7", None),
+    ],
+)
+def test_a_given_name(name: str, role: str | None) -> None:
+    """A name with a number is that of one of many; Python's own names say nothing."""
+    assert named_role(name) == role
+
+
+def test_frames_that_tell_a_role() -> None:
+    """The outermost ones, and the application's first, however deep a framework is."""
+    deep = [*_BOOTSTRAP, _RUN, _POOL, *[_LIBRARY] * FRAMES_FOR_ROLE, _WORKER, _STEP]
+    assert telling_frames(deep) == (*deep[:FRAMES_FOR_ROLE], _WORKER)
+    assert telling_frames(deep[:4]) == tuple(deep[:4])
 
 
 def test_a_lambda_keeps_its_qualified_name() -> None:

@@ -13,7 +13,7 @@ from gilscope.model.gil import Edge, SlowDrop, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_FRAME, UNKNOWN_STACK, Frame, Stack, StackState
 from gilscope.naming.application import application_frame
-from gilscope.naming.roles import FRAMES_FOR_ROLE
+from gilscope.naming.roles import telling_frames
 from gilscope.runtimes.base import Code
 from gilscope.text.printable import LONGEST_LABEL, label
 
@@ -81,11 +81,10 @@ class Blame:
             stack = Stack(frames, state)
             self._by_id[raw.id] = self._place(stack if self._keep_callers else self._ends(stack))
             if state is not StackState.CUT:
-                outermost = frames[: -FRAMES_FOR_ROLE - 1 : -1]
-                self._outermost[raw.id] = tuple(map(_shortened, outermost))
+                self._outermost[raw.id] = tuple(map(_shortened, telling_frames(frames[::-1])))
 
     def outermost(self, stack_id: int) -> Sequence[Frame]:
-        """Return the outermost frames of a stack, outermost first; empty: not known."""
+        """Return the frames of a stack that tell a role, outermost first; empty: not known."""
         return self._outermost.get(stack_id, ())
 
     def stack(self, stack_id: int) -> Stack:

@@ -211,6 +211,8 @@ class AttachedProcess(Attachment):
         if self.invalid:
             totals = ProcessTotals(now_ns, (), (), {})
         else:
+            if is_final:
+                self.runtime.threads.settle()
             totals = self._totals(process, now_ns, cost)
             if self.blame is None:
                 totals = replace(totals, has_stacks=False)

@@ -23,6 +23,8 @@ _TRUSTED = {
     },
     "naming/origins.py": {
         "origin_of": "knows Python's own names of files, which are no tags",
+        "is_made": "likewise, of code without a file",
+        "_is_made_by_library": "knows Python's own names of functions, likewise",
     },
 }
 

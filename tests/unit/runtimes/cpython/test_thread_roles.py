@@ -100,6 +100,49 @@ def test_stack_that_tells_no_role(reader: RoleReader, frames: list[Frame]) -> No
     assert "unknown" == reader.final(_TID)
 
 
+_POOL = Frame("_worker", "/usr/lib/python3.11/concurrent/futures/thread.py", 70)
+
+
+def test_thread_of_a_pool_with_one_job(reader: RoleReader) -> None:
+    """
+    It is known by its job, once no other can come.
+    """
+    reader.want(_TID)
+    for job in ((), (_WORKER,), (_WORKER,)):
+        reader.learn(_TID, [*_BOOTSTRAP, _POOL, *job])
+        reader.read_wanted()
+    before = dict(reader.known)
+    reader.settle()
+
+    assert ({}, {_TID: "worker (jobs.py:41)"}) == (before, reader.known)
+
+
+def test_thread_of_a_pool_with_several_jobs(reader: RoleReader) -> None:
+    """
+    One of them would be a wrong name for the others: it is known by the pool's function at once.
+    """
+    reader.want(_TID)
+    for job in (_WORKER, _OTHER):
+        reader.learn(_TID, [*_BOOTSTRAP, _POOL, job])
+    reader.read_wanted()
+
+    assert {_TID: "_worker (concurrent/futures/thread.py:70)"} == reader.known
+
+
+def test_thread_of_a_pool_that_has_ended(reader: RoleReader) -> None:
+    """
+    Its job is in its waits, as far as they were seen; without one it is the pool's.
+    """
+    reader.learn(_TID, [*_BOOTSTRAP, _POOL])
+    idle = reader.final(_TID)
+    reader.learn(_TID, [*_BOOTSTRAP, _POOL, _WORKER])
+
+    assert ["_worker (concurrent/futures/thread.py:70)", "worker (jobs.py:41)"] == [
+        idle,
+        reader.final(_TID),
+    ]
+
+
 def test_main_thread(reader: RoleReader) -> None:
     """
     The thread with the process' own id is the main one, whatever it runs.

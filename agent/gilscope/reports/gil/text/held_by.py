@@ -39,7 +39,7 @@ def no_contention_lines(recording: Recording) -> Iterator[str]:
         return
     in_loops: Counter[str | None] = Counter()
     for held in samples.holders:
-        in_loops[event_loop(held.holder)] += held.held_ns
+        in_loops[event_loop(held.holder.frames)] += held.held_ns
     busy_ns = _BUSY * samples.sampled_ns
     yield "That is no contention: whatever is slow here does not wait for the GIL."
     kept = [loop for loop, ns in in_loops.items() if loop is not None and ns >= busy_ns]

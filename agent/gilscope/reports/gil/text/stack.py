@@ -6,8 +6,8 @@ from gilscope.model.application import Application
 from gilscope.model.gil import Recording
 from gilscope.model.stack import Frame, Stack, StackState
 from gilscope.naming.application import is_of_application
+from gilscope.naming.bootstrap import is_threading
 from gilscope.naming.places import IN_WORDS
-from gilscope.naming.roles import is_threading
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 
