@@ -2,11 +2,12 @@
 
 from gilscope.model.application import Application
 from gilscope.model.stack import UNKNOWN_FRAME, Frame, Stack
-from gilscope.naming.origins import Origin, origin_of
+from gilscope.naming.origins import Origin, is_made, origin_of
 
 __all__ = ["application_frame", "is_of_application"]
 
 _MODULE = "<module>"
+_STARTS_WORKERS = ("/multiprocessing/spawn.py", "/multiprocessing/forkserver.py")
 
 
 def is_of_application(frame: Frame, application: Application) -> bool:
@@ -25,12 +26,22 @@ def application_frame(stack: Stack, application: Application) -> Frame | None:
 
     The script that an installed program is started by (``bin/gunicorn``) only calls it, and is no
     more of the application than what it calls; where it is innermost, it computes itself.
+    Functions that are made at run time have no file that says whose they are: their caller is told,
+    unless the program itself has no file, as with ``python -c``.
     """
-    for frame in stack.frames:
-        if is_of_application(frame, application):
-            only_calls = frame is not stack.frames[0] and _is_starter(frame)
-            return None if only_calls and not application.is_said else frame
-    return None
+    own = [frame for frame in stack.frames if is_of_application(frame, application)]
+    found = next((frame for frame in own if not is_made(frame)), None)
+    if found is None:
+        found = next(iter(own), None)
+        return None if found is None or _starts_worker(found, stack) else found
+    only_calls = found is not stack.frames[0] and _is_starter(found)
+    return None if only_calls and not application.is_said else found
+
+
+def _starts_worker(frame: Frame, stack: Stack) -> bool:
+    """Return whether *frame* is the text that `multiprocessing` starts its workers by."""
+    called = stack.frames.index(frame) - 1
+    return called >= 0 and stack.frames[called].file.endswith(_STARTS_WORKERS)
 
 
 def _is_starter(frame: Frame) -> bool:

@@ -26,6 +26,44 @@ def test_the_innermost_frame_that_is_nobody_elses() -> None:
     assert _PAGE == _found(_LOCAL, _RENDER, _PAGE, _HANDLER, _RUN)
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        Frame("<lambda>", "<string>", 1, 1),
+        Frame("__create_fn__.<locals>.__init__", "<string>", 2, 3),
+        Frame("root", "<template>", 10, 12),
+    ],
+)
+def test_code_that_is_made_at_run_time_is_its_callers(made: Frame) -> None:
+    """
+    Nobody can change a line of it.
+    """
+    assert _PAGE == _found(made, _LOCAL, _PAGE, _HANDLER)
+
+
+def test_code_without_a_file_that_calls_itself() -> None:
+    """
+    A program that was given as a text has nothing else; what a library makes is not its own.
+    """
+    crunch = Frame("crunch", "<string>", 3, 4)
+    cell = Frame("crunch", "<ipython-input-3-1234>", 1, 2)
+
+    assert crunch == _found(_LOCAL, crunch, Frame("<module>", "<string>", 1, 9))
+    assert cell == _found(cell, crunch)
+    assert _found(Frame("<lambda>", "<string>", 1, 1), _LOCAL, _HANDLER) is None
+
+
+def test_a_worker_of_multiprocessing_has_no_text_of_its_own() -> None:
+    """
+    What it is started by is Python's.
+    """
+    library = "/usr/lib/python3.12/multiprocessing/spawn.py"
+    text = Frame("<module>", "<string>", 1, 1)
+
+    assert _found(_LOCAL, Frame("spawn_main", library, 100, 122), text) is None
+    assert text == _found(_LOCAL, text)
+
+
 def test_a_stack_of_libraries_has_none() -> None:
     """
     Nor has one without frames, or one whose code has gone.
