@@ -16,8 +16,8 @@ from gilscope.doctor.explain import explained_denial
 from gilscope.errors import GilscopeError, NothingMapped, NotPermitted, NotPython
 from gilscope.model.gil import Process, Refusal
 from gilscope.model.transactions import Library, StmProcess
-from gilscope.naming.process import process_name
 from gilscope.process import procfs
+from gilscope.process.view import name_of
 from gilscope.text.printable import printable
 from gilscope.tracing.tracer import Tracer
 
@@ -236,7 +236,7 @@ class Scanner:
     def _refuse(self, pid: int, error: Exception) -> None:
         name = "unknown"
         with contextlib.suppress(OSError):
-            name = process_name(procfs.read_command_line(pid))
+            name = name_of(pid, procfs.read_command_line(pid))
         if isinstance(error, NotPermitted):
             error = explained_denial(error, pid)
         remedy = error.remedy if isinstance(error, GilscopeError) else ""

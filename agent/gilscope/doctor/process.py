@@ -22,13 +22,12 @@ from gilscope.gil.target import inspect
 from gilscope.model.diagnosis import Check, ProcessDiagnosis, Status
 from gilscope.model.gil import Gil
 from gilscope.model.transaction_words import LIBRARY_WORDS, METHOD_WORDS
-from gilscope.naming.process import process_name
 from gilscope.process import procfs
 from gilscope.process.files.mapped_file import leads_to
 from gilscope.process.guarded_memory import GuardedMemory
 from gilscope.process.reads import DirectReads
 from gilscope.process.remote_read import TornRead
-from gilscope.process.view import view_of
+from gilscope.process.view import name_of, view_of
 from gilscope.runtimes.base import Build
 from gilscope.runtimes.registry import detect
 from gilscope.runtimes.site_cache import SiteCache
@@ -50,7 +49,7 @@ def diagnose_process(pid: int, machine: Machine, cache_folder: Path) -> ProcessD
     """Return what there is to say about process *pid*."""
     try:
         standing = read_standing(pid)
-        name = process_name(procfs.read_command_line(pid)) if standing else ""
+        name = name_of(pid, procfs.read_command_line(pid)) if standing else ""
     except (OSError, KeyError):
         standing, name = None, ""
     existence = judge_standing(pid, standing, name, machine)

@@ -9,9 +9,8 @@ from gilscope.doctor.machine import Machine
 from gilscope.errors import GilscopeError, NotPermitted, NotPython
 from gilscope.gil.target import inspect
 from gilscope.model.diagnosis import PythonLine
-from gilscope.naming.process import process_name
 from gilscope.process import procfs
-from gilscope.process.view import view_of
+from gilscope.process.view import name_of, view_of
 from gilscope.runtimes.site_cache import SiteCache
 
 __all__ = ["list_pythons"]
@@ -38,7 +37,7 @@ def list_pythons(cache_folder: Path, machine: Machine) -> tuple[tuple[PythonLine
 
 
 def _line(pid: int, command: Sequence[str], cache: SiteCache, machine: Machine) -> PythonLine:
-    name = process_name(command)
+    name = name_of(pid, command)
     try:
         process = inspect(view_of(pid), cache).process
     except NotPython:

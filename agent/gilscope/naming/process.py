@@ -1,17 +1,23 @@
 """Makes the short, stable name of a process from its command line."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 from gilscope.text.printable import label
 
-__all__ = ["process_name"]
+__all__ = ["is_worker", "process_name", "worker_name"]
 
 _MAX_LENGTH = 64
 _MAX_READ = 4096
 """A title may be megabytes long."""
 _TAKES_ARGUMENT = frozenset("cmWX")
 _INTERPRETERS = ("python", "pypy")
+_OF_MULTIPROCESSING = (
+    "from multiprocessing.spawn import ",
+    "from multiprocessing.forkserver import ",
+)
+_OF_JOBLIB = ("joblib.externals.loky.backend.", "loky.backend.")
 _LOADERS = ("ld-linux", "ld-musl", "ld.so")
 
 
@@ -25,6 +31,20 @@ def process_name(argv: Sequence[str]) -> str:
     """
     name = _name(argv)[:_MAX_READ].encode("utf-8", "backslashreplace").decode()
     return label(name, _MAX_LENGTH).strip() or "unknown"
+
+
+def is_worker(argv: Sequence[str]) -> bool:
+    """Return whether *argv* is what Python itself runs where a program wants a worker process."""
+    return any(
+        (option == "-c" and value.startswith(_OF_MULTIPROCESSING))
+        or (option == "-m" and value.startswith(_OF_JOBLIB))
+        for option, value in pairwise(argv)
+    )
+
+
+def worker_name(program: str) -> str:
+    """Return the name of a worker process of the one with the name *program*, if it is known."""
+    return label(f"{program} worker".strip(), _MAX_LENGTH)
 
 
 def _name(argv: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gilscope.naming.process import process_name
+from gilscope.naming.process import is_worker, process_name, worker_name
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,29 @@ def test_name_has_a_bounded_length() -> None:
     assert 64 == len(process_name(["python", "x" * 1000 + ".py"]))
     assert 64 == len(process_name(["python", "\udce9" * 1000 + ".py"]))
     assert 64 == len(process_name(["title " * 1_000_000]))
+
+
+@pytest.mark.parametrize(
+    ("argv", "is_one"),
+    [
+        (["python3", "-c", "from multiprocessing.spawn import spawn_main; spawn_main()"], True),
+        (["python3", "-B", "-c", "from multiprocessing.forkserver import main; main()"], True),
+        (["python3", "-m", "joblib.externals.loky.backend.popen_loky_posix", "--pipe", "5"], True),
+        (["python3", "-c", "import multiprocessing"], False),
+        (["python3", "app.py", "from multiprocessing.spawn import x"], False),
+        (["python3", "-c"], False),
+        ([], False),
+    ],
+)
+def test_worker_is_told_by_its_command_line(argv: list[str], *, is_one: bool) -> None:
+    """
+    What `multiprocessing` and `joblib` start says nothing of the program that it works for.
+    """
+    assert is_one == is_worker(argv)
+
+
+def test_worker_is_called_after_its_program() -> None:
+    """
+    One whose program is not known is a worker all the same.
+    """
+    assert ["app.py worker", "worker"] == [worker_name("app.py"), worker_name("")]
