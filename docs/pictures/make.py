@@ -40,7 +40,6 @@ _PROGRAMS = (
 _PYTHON = "/usr/bin/python3"
 _GILSCOPE = (sys.executable, "-m", "gilscope")
 
-_SHOWN_UNTIL = re.compile("Slow to drop the GIL|Time lost, by")
 _REPORT_PX, _PAGE_PX = (1000, 1280), (1280, 800)
 _RECORD_LINES, _TOP_LINES = 250, 24
 _RECORD_COLUMNS, _TOP_COLUMNS = 130, 90
@@ -85,11 +84,11 @@ def _show_quotes(name: str, *, with_pictures: bool) -> None:
         print(f"client of {name}: {client[2].readline().strip()}")
         with tempfile.TemporaryDirectory() as folder:
             page = Path(folder, "report.html")
-            shown = _record(pid, "--format", "text", "--format", f"html={page}")
+            whole = () if with_pictures else ("--full",)
+            shown = _record(pid, "--format", "text", "--format", f"html={page}", *whole)
             if with_pictures:
-                lines = shown.display
-                until = next(n for n, line in enumerate(lines) if _SHOWN_UNTIL.match(line))
-                _draw_screen(shown, until - 1, "record.png")
+                shown_lines = [n for n, line in enumerate(shown.display) if line.strip()]
+                _draw_screen(shown, shown_lines[-1] + 1, "record.png")
                 _draw(page, _REPORT_PX, "report.png")
                 top = (*_GILSCOPE, "top", "-p", str(pid))
                 screen = _in_terminal(top, _TOP_COLUMNS, _TOP_LINES, awaited="GIL_CONVOY")

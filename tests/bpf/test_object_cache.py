@@ -179,7 +179,7 @@ def test_record_without_bcc(tmp_path: Path) -> None:
     wrapper = ("unshare", "--mount", "sh", "-c", script, "sh", str(tmp_path / "gone"), folder)
     nothing = {"XDG_CACHE_HOME": str(tmp_path)}
     with started([_PYTHON], "exact_count.py") as workload:
-        record = ("record", "-p", str(workload.pid))
+        record = ("record", "--full", "-p", str(workload.pid))
         missed = gilscope(*record, "-d", "0.1", wrapper=wrapper, extra=nothing)
         cold = gilscope(*record, "-d", "0.1")
         with gilscope_started(*record, wrapper=wrapper) as command:

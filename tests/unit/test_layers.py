@@ -12,7 +12,7 @@ _FLOORS = (
     ("errors", "naming"),
     ("stm_log", "system"),
     ("process", "series"),
-    ("bpf", "budget", "exporter", "runtimes"),
+    ("bpf", "budget", "exporter", "runtimes", "verdict"),
     ("gil", "reports", "top", "transactions"),
     ("doctor", "tracing", "web"),
     ("discovery",),
@@ -28,7 +28,7 @@ _MOST_MODULES = 15
 
 _PURE_ROOMS = (
     *("arch", "budget", "elf", "errors", "exporter", "metrics", "model", "naming"),
-    *("reports", "series", "text", "top"),
+    *("reports", "series", "text", "top", "verdict"),
     *("gil.abi", "gil.totals", "runtimes", "stm_log"),
 )
 """They import no files, sockets, processes or clocks, but for these modules, each with a reason."""
@@ -58,7 +58,7 @@ _TOUCHES_THE_WORLD = {
     "time",
 }
 
-_SEES_PLAIN_VALUES = ("exporter", "naming", "reports", "series", "text", "top")
+_SEES_PLAIN_VALUES = ("exporter", "naming", "reports", "series", "text", "top", "verdict")
 """What is shown never depends on how it was observed: no probes, no maps, no /proc."""
 _OBSERVES = ("bpf", "discovery", "gil", "process", "runtimes", "system", "tracing", "transactions")
 

@@ -2,17 +2,16 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import methodcaller
 from pathlib import Path
 from typing import Final
 
 from gilscope.commands.colours import add_color_option
+from gilscope.commands.recording.renderers import RENDERERS, text
 from gilscope.errors import CannotWrite
 from gilscope.model.session import Session
-from gilscope.reports.gil.text import report as text_report
-from gilscope.reports.gil.text import session as session_text
 from gilscope.system.atomic_output import check_writable, write_atomically
 from gilscope.text.printable import printable
 from gilscope.text.units import counted
@@ -34,7 +33,7 @@ FORMATS = (
     *("text", "json", "html", "collapsed", "speedscope", "perfetto"),
     *("openmetrics", "prometheus"),
 )
-"""Text for people, and what `_RENDERERS` makes for programs."""
+"""Text for people, and what `RENDERERS` makes for programs."""
 
 _FORM_OF_NAME: Final[Mapping[str, str]] = {
     ".txt": "text",
@@ -140,14 +139,20 @@ def refuse_unfit(outputs: Sequence[Output]) -> None:
         )
 
 
-def write_reports(outputs: Sequence[Output], session: Session, *, colour: bool = False) -> bool:
+def write_reports(
+    outputs: Sequence[Output], session: Session, *, colour: bool = False, whole: bool = False
+) -> bool:
     """Write all *outputs* of *session*; returns and raises what `write_rendered` does.
 
-    Text on standard output is in *colour*.
+    Text on standard output is in *colour*, and the *whole* report or one screen. In a file it is
+    whole: that does not scroll away.
     """
 
     def rendered(output: Output) -> str:
-        return _rendered(output.form, session, colour=colour and output.file is None)
+        is_shown = output.file is None
+        if output.form == "text":
+            return text(session, colour=colour and is_shown, whole=whole or not is_shown)
+        return RENDERERS[output.form](session)
 
     unfit = sorted({output.form for output in outputs} - _OF_TRANSACTIONS)
     if session.transactions and unfit:
@@ -220,80 +225,3 @@ def _write(output: Output, report: str) -> None:
         sys.stdout.flush()
         sys.stdout.buffer.write(report.encode("utf-8"))
     sys.stdout.flush()
-
-
-def _rendered(form: str, session: Session, *, colour: bool) -> str:
-    if form == "text":
-        return "\n".join(_texts(session, colour=colour))
-    return _RENDERERS[form](session)
-
-
-def _texts(session: Session, *, colour: bool) -> Iterator[str]:
-    if session.is_one_process and session.recordings:
-        yield text_report.render(session.recordings[0], colour=colour)
-    elif not session.is_one_process:
-        yield session_text.render(session, colour=colour)
-    if session.transactions:
-        from gilscope.reports.transactions import text  # noqa: PLC0415 - imported when it is asked for
-
-        for recording in session.transactions:
-            yield text.render(recording, colour=colour)
-
-
-def _json(session: Session) -> str:
-    if session.is_one_process and session.transactions:
-        from gilscope.reports.transactions import json  # noqa: PLC0415 - imported when it is asked for
-
-        return json.render(session.transactions[0])
-    from gilscope.reports import session_json  # noqa: PLC0415 - likewise
-
-    return session_json.render(session)
-
-
-def _html(session: Session) -> str:
-    from gilscope.reports.gil.html import report as html_report  # noqa: PLC0415 - imported when it is asked for
-
-    if not session.recordings:
-        raise ValueError("no process was traced")
-    return html_report.render(*session.recordings)
-
-
-def _collapsed(session: Session) -> str:
-    from gilscope.reports.gil import collapsed  # noqa: PLC0415 - imported when it is asked for
-
-    return collapsed.render(*session.recordings)
-
-
-def _speedscope(session: Session) -> str:
-    from gilscope.reports.gil import speedscope  # noqa: PLC0415 - imported when it is asked for
-
-    return speedscope.render(*session.recordings)
-
-
-def _perfetto(session: Session) -> str:
-    from gilscope.reports.gil import perfetto  # noqa: PLC0415 - imported when it is asked for
-
-    return perfetto.render(*session.recordings)
-
-
-def _openmetrics(session: Session) -> str:
-    from gilscope.reports.gil import openmetrics  # noqa: PLC0415 - imported when it is asked for
-
-    return openmetrics.render(*session.recordings)
-
-
-def _prometheus(session: Session) -> str:
-    from gilscope.reports.gil import prometheus  # noqa: PLC0415 - imported when it is asked for
-
-    return prometheus.render(*session.recordings)
-
-
-_RENDERERS: Final[Mapping[str, Callable[[Session], str]]] = {
-    "json": _json,
-    "html": _html,
-    "collapsed": _collapsed,
-    "speedscope": _speedscope,
-    "perfetto": _perfetto,
-    "openmetrics": _openmetrics,
-    "prometheus": _prometheus,
-}

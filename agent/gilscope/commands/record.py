@@ -91,6 +91,11 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_application_option(parser)
     add_format_options(parser)
     parser.add_argument(
+        "--full",
+        action="store_true",
+        help="print the whole report and not one screen of it; in a file it is whole anyway",
+    )
+    parser.add_argument(
         "command", nargs="*", metavar="-- COMMAND", help="a command to start and trace"
     )
 
@@ -170,7 +175,8 @@ def _record(
 
 
 def _write(arguments: argparse.Namespace, outputs: Sequence[Output], session: Session) -> bool:
-    return write_reports(outputs, session, colour=wants_colour(arguments, sys.stdout))
+    colour = wants_colour(arguments, sys.stdout)
+    return write_reports(outputs, session, colour=colour, whole=arguments.full)
 
 
 def _is_python(arguments: argparse.Namespace, pid: int) -> bool:

@@ -109,7 +109,9 @@ def test_report_lists_the_interpreters() -> None:
     for form in ("json", "text"):
         with (
             started(command_of(build("pyenv-3.13")), _WORKLOAD) as workload,
-            gilscope_started("record", "-p", str(workload.pid), "--format", form) as command,
+            gilscope_started(
+                "record", "--full", "-p", str(workload.pid), "--format", form
+            ) as command,
         ):
             command.says("Tracing the GIL of")
             answer = workload.run()

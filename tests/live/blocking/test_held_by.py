@@ -36,7 +36,7 @@ def test_shares_are_those_that_the_program_has_measured(
     report = tmp_path / "report.json"
     with started(interpreter.argv, _SCRIPT) as workload:
         outcome = gilscope(
-            *("record", "-p", str(workload.pid), "-d", "3"),
+            *("record", "--full", "-p", str(workload.pid), "-d", "3"),
             *("--format", "text", "--format", f"json={report}"),
         )
         workload.command("stop")

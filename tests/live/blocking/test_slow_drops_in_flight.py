@@ -63,7 +63,7 @@ def test_report_names_the_holder_of_a_call_that_goes_on(tmp_path: Path) -> None:
     With its place and for how long, though nobody has got an answer.
     """
     file = tmp_path / "waits.json"
-    formats = ("--format", "text", "--format", f"json={file}")
+    formats = ("--full", "--format", "text", "--format", f"json={file}")
     with _holding() as holder:
         outcome = gilscope("record", "-p", str(holder.pid), "-d", "1", *formats)
     report = only_process(file.read_text())

@@ -33,7 +33,7 @@ def test_a_recording_names_the_applications_line(tmp_path: Path) -> None:
     page, metrics = tmp_path / "waits.html", tmp_path / "waits.prom"
     formats = ["--format", "text", "--format", f"html={page}", "--format", f"prometheus={metrics}"]
     with started([_PYTHON], _SCRIPT) as workload:
-        outcome = gilscope("record", "-p", str(workload.pid), "-d", "2", *formats)
+        outcome = gilscope("record", "-p", str(workload.pid), "-d", "2", "--full", *formats)
         workload.finish()
     lines = outcome.output.splitlines()
     first, source = lines[lines.index("Whose code kept the GIL") + 1 :][:2]
@@ -79,7 +79,9 @@ def test_the_user_can_say_what_is_the_applications() -> None:
     Then the innermost frame of that is told.
     """
     with started([_PYTHON], _SCRIPT) as workload:
-        outcome = gilscope("record", "-p", str(workload.pid), "-d", "1", "--app", "json.encoder")
+        outcome = gilscope(
+            "record", "-p", str(workload.pid), "-d", "1", "--full", "--app", "json.encoder"
+        )
         workload.finish()
     lines = outcome.output.splitlines()
     first = lines[lines.index("Whose code kept the GIL") + 1]

@@ -101,7 +101,7 @@ def test_ctrl_c_ends_with_a_report_and_leaves_the_process_alone() -> None:
 
         assert 0 == workload.finish()
     assert 0 == outcome.exit_code
-    assert "No thread had to wait for the GIL." in outcome.output
+    assert "None: no thread had to wait for the GIL." in outcome.output
     assert "until the process ended" not in outcome.output
     assert 1 == len(outcome.messages.splitlines())
 
@@ -120,7 +120,7 @@ def test_process_that_ends_is_reported() -> None:
         outcome = command.outcome()
 
     assert 0 == outcome.exit_code
-    assert "until the process ended" in outcome.output.splitlines()[1]
+    assert "until the process ended" in outcome.output.splitlines()[0]
     assert "waiter (" in outcome.output
 
 
@@ -191,7 +191,7 @@ def test_several_reports_of_one_recording(tmp_path: Path) -> None:
     with (
         started([_PYTHON], "exact_count.py") as workload,
         gilscope_started(
-            "record", "-p", str(workload.pid), "--format", "text", *formats
+            "record", "-p", str(workload.pid), "--full", "--format", "text", *formats
         ) as command,
     ):
         command.says(_TRACING)

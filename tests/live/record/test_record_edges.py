@@ -35,7 +35,7 @@ def test_both_ends_and_who_does_not_let_go_are_the_known_ones(tmp_path: Path) ->
     The waiter stands in one call, the holder in another, 23 times; 7 times it does not let go.
     """
     waits = tmp_path / "waits.json"
-    formats = ("--format", "text", "--format", f"json={waits}")
+    formats = ("--full", "--format", "text", "--format", f"json={waits}")
     with (
         started([_PYTHON], "exact_count.py") as workload,
         gilscope_started("record", "-p", str(workload.pid), *formats) as command,
@@ -124,7 +124,8 @@ def _sources_of(argument: Path, meddle: Callable[[Path], None]) -> set[str]:
         assert process.stdin is not None
         assert b"ready\n" == process.stdout.readline()
         meddle(argument)
-        lines = gilscope("record", "-p", str(process.pid), "-d", "0.5").output.splitlines()
+        outcome = gilscope("record", "-p", str(process.pid), "-d", "0.5", "--full")
+        lines = outcome.output.splitlines()
         process.stdin.close()
     places = [number for number, line in enumerate(lines) if line.endswith("line 5, in crunch")]
     assert [] != places

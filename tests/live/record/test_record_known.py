@@ -65,7 +65,7 @@ def test_text_tells_the_known_answer() -> None:
     """
     with (
         started([_PYTHON], "exact_count.py") as workload,
-        gilscope_started("record", "-p", str(workload.pid)) as command,
+        gilscope_started("record", "--full", "-p", str(workload.pid)) as command,
     ):
         command.says(_TRACING)
         truth = exact_counts(workload.run())

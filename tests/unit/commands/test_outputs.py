@@ -19,6 +19,7 @@ from gilscope.commands.outputs import (
 )
 from gilscope.model.timeline import Timeline
 from gilscope.reports.gil.text import report as text_report
+from gilscope.reports.gil.text import screen
 from support.commands.json_reports import only_process
 from support.recordings.gil import session_of, with_edges
 
@@ -139,6 +140,19 @@ def test_looks_are_wanted_for_history() -> None:
     ]
 
 
+def test_text_is_one_screen_unless_it_is_in_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    What is printed scrolls away.
+    """
+    session, file = session_of(with_edges()), tmp_path / "waits.txt"
+
+    assert write_reports([Output("text", None), Output("text", file)], session)
+    assert screen.render(session) == capsys.readouterr().out
+    assert text_report.render(with_edges()) == file.read_text()
+
+
 def test_all_reports_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """
     Each as its own module makes it.
@@ -146,7 +160,7 @@ def test_all_reports_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[s
     recording = with_edges()
     outputs = [Output("text", None), Output("json", tmp_path / "waits")]
 
-    assert write_reports(outputs, session_of(recording))
+    assert write_reports(outputs, session_of(recording), whole=True)
     assert text_report.render(recording) == capsys.readouterr().out
     assert 4711 == only_process((tmp_path / "waits").read_text())["process"]["pid"]
 

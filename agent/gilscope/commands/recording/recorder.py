@@ -10,6 +10,7 @@ from typing import Self
 
 from gilscope.commands.options import chosen_application
 from gilscope.commands.outputs import wants_snapshots
+from gilscope.commands.progress import Progress
 from gilscope.model.gil import GilObservation, Process, ProcessTotals, Recording, Refusal
 from gilscope.model.observation import Observation
 from gilscope.model.session import Session
@@ -45,6 +46,7 @@ class Recorder:
         """Report as *arguments* say of what *tracer* traces."""
         self.on_first: Callable[[], None] = lambda: None
         """Called when something is traced, before that is said."""
+        self._progress = Progress("Recording")
         self._arguments = arguments
         self._tracer = tracer
         self._application = chosen_application(arguments)
@@ -60,6 +62,7 @@ class Recorder:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._progress.wipe()
         with self._lock:
             for traced in self._traced.values():
                 traced.sources.close()
@@ -75,6 +78,7 @@ class Recorder:
             self._note(process.pid)
             self._told += 1
         self.on_first()
+        self._progress.wipe()
         if self._told <= _MOST_TOLD:
             print(f"Tracing {_what_is_traced(process)}. Ctrl-C to end.", file=sys.stderr)
         elif self._told == _MOST_TOLD + 1:
@@ -87,6 +91,10 @@ class Recorder:
                 with self._lock:
                     self._finished.append(self._recording(seen))
                     self._forget(pid)
+
+    def tell_progress(self) -> None:
+        """Say on a terminal how long it has been going."""
+        self._progress.tell_time(self._arguments.duration)
 
     def tick(self) -> None:
         """Take snapshots that are due, and give up the oldest of too many ended processes."""
@@ -110,6 +118,7 @@ class Recorder:
 
     def session(self, refusals: Sequence[Refusal]) -> Session:
         """Return all that was recorded; nothing may be recorded after it."""
+        self._progress.wipe()
         seen = self._tracer.observe(is_final=True)
         with self._lock:
             recordings = [*self._finished, *map(self._recording, seen)]

@@ -91,6 +91,9 @@ class Watching:
             if self._named.intersection(executed):
                 self._replaced_s = time.monotonic()
         self._recorder.tick()
+        # A command that was started writes to the terminal by itself.
+        if not self._arguments.command:
+            self._recorder.tell_progress()
 
     def _but_held(self, choice: Choice) -> Choice:
         def is_wanted(pid: int, kinship: Kinship) -> bool:

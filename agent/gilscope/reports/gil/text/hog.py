@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from gilscope.model.gil import Recording
 from gilscope.naming.places import SiteNames
-from gilscope.series.slow_drops import Hog, hog_of
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent, short_duration
+from gilscope.verdict.hogs import Hog, hog_of
 
 __all__ = ["hog_lines"]
 

@@ -1,19 +1,16 @@
 """The report of a recording that a person reads."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 
 from gilscope.model.gil import (
     ENDED_INTERPRETER,
     GilObservation,
     GilTotals,
-    ProcessTotals,
     Recording,
-    Tally,
 )
 from gilscope.model.histogram import Histogram, total
-from gilscope.model.kinds import Kind
 from gilscope.reports.gil.text.blocking import edge_lines
+from gilscope.reports.gil.text.convoy import convoy_lines
 from gilscope.reports.gil.text.held_by import held_by_lines, no_contention_lines
 from gilscope.reports.gil.text.hog import hog_lines
 from gilscope.reports.gil.text.holds import (
@@ -30,20 +27,11 @@ from gilscope.text.ansi import Paint
 from gilscope.text.histogram import bars
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent, seconds, short_duration
+from gilscope.verdict.degree import Degree
+from gilscope.verdict.role_losses import RoleLoss, role_losses
+from gilscope.verdict.verdict import verdict_of
 
 __all__ = ["render"]
-
-_CONVOY_SHARE = 0.5
-_CONVOY_WAITS = 10
-"""From here on it is a pattern and not an accident."""
-
-
-@dataclass(frozen=True, slots=True)
-class _RoleLoss:
-    role: str
-    kind: Kind
-    tally: Tally
-    threads: int
 
 
 def render(recording: Recording, *, colour: bool = False) -> str:
@@ -60,20 +48,22 @@ def _lines(recording: Recording, paint: Paint) -> Iterator[str]:
         yield paint.red(f"Nothing is reported, because {observation.invalid}.")
         return
     totals = observation.totals
-    losses = _losses(totals)
+    losses = role_losses([recording])
     yield ""
     yield from hold_summary(recording, paint)
     if losses:
         yield from _summary(recording, paint)
+        if verdict_of(recording).degree is Degree.NONE:
+            yield from no_contention_lines(recording)
         hog = tuple(hog_lines(recording, paint))
         yield from _after_blank(hog)
         if not hog:
-            yield from _convoys(losses, totals, paint)
+            yield from _after_blank(convoy_lines(recording, paint))
         yield from _after_blank(whose_code_lines(recording, paint))
         yield from _after_blank(edge_lines(recording, paint))
         yield from _after_blank(slow_drop_lines(recording, paint))
         yield ""
-        yield from _loss_lines(losses, recording.duration_ns, paint)
+        yield from _loss_lines(losses, paint)
         yield from _after_blank(held_by_lines(recording, paint))
     else:
         yield "No thread had to wait for the GIL."
@@ -132,49 +122,18 @@ def _summary(recording: Recording, paint: Paint) -> Iterator[str]:
         yield f"Drop requests: {asked}, {answered}."
 
 
-def _convoys(losses: list[_RoleLoss], totals: ProcessTotals, paint: Paint) -> Iterator[str]:
-    interval_ns = max((gil.interval_ns for gil in totals.gils), default=0)
-    for loss in losses:
-        if loss.kind is not Kind.CONVOY or loss.tally.count < _CONVOY_WAITS:
-            continue
-        returning = loss.tally.count + sum(
-            other.tally.count
-            for other in losses
-            if other.role == loss.role and other.kind is Kind.BLOCKING_CALL
-        )
-        share = loss.tally.count / returning
-        if share < _CONVOY_SHARE:
-            continue
-        busy = sorted(
-            {other.role for other in losses if other.kind is Kind.PREEMPTION} - {loss.role}
-        )
-        yield ""
-        yield paint.red(f"Convoy: {loss.role}")
-        yield (
-            f"  had to wait {counted(returning, 'time')} after a blocking call and, "
-            f"in {percent(share)} of them,"
-        )
-        yield (
-            f"  queued for at least a whole switch interval ({short_duration(interval_ns)}), "
-            f"{short_duration(loss.tally.ns // loss.tally.count)} on average."
-        )
-        if busy:
-            yield f"  The threads that compute and are preempted meanwhile: {', '.join(busy)}."
-        yield "  What helps: compute in another process, or in code that releases the GIL;"
-        yield "  a shorter sys.setswitchinterval() buys shorter waits with more switches."
-
-
-def _loss_lines(losses: list[_RoleLoss], duration_ns: int, paint: Paint) -> Iterator[str]:
+def _loss_lines(losses: Sequence[RoleLoss], paint: Paint) -> Iterator[str]:
     yield paint.bold("Time lost, by thread role and kind")
-    for loss in losses:
+    rows = [(loss, kind, tally) for loss in losses for kind, tally in loss.lost.items()]
+    for loss, kind, tally in sorted(rows, key=lambda row: (-row[2].ns, row[0].role, row[1].value)):
         threads = f" ({loss.threads} threads)" if loss.threads > 1 else ""
-        share = loss.tally.ns / max(1, duration_ns * loss.threads)
+        share = tally.ns / max(1, loss.time_ns)
         yield (
-            f"{seconds(loss.tally.ns):>10} lost waiting ({loss.tally.count}x {loss.kind.value}), "
+            f"{seconds(tally.ns):>10} lost waiting ({tally.count}x {kind.value}), "
             f"{percent(share)} of its time"
         )
-        yield f"           {paint.bold(loss.role)}{threads}"
-        yield paint.dim(f"           {KIND_WORDS[loss.kind]}")
+        yield f"           {paint.bold(printable(loss.role))}{threads}"
+        yield paint.dim(f"           {KIND_WORDS[kind]}")
 
 
 def _histograms(gils: Iterable[GilTotals], paint: Paint) -> Iterator[str]:
@@ -217,20 +176,6 @@ def _lost_events(observation: GilObservation, paint: Paint) -> Iterator[str]:
     for reason, count in lost.items():
         number, _, words = lost_words(reason, count).partition(" ")
         yield f"{number:>10} {words}"
-
-
-def _losses(totals: ProcessTotals) -> list[_RoleLoss]:
-    tallies: dict[tuple[str, Kind], list[Tally]] = {}
-    for thread in totals.threads:
-        for kind, tally in thread.lost.items():
-            if tally.ns or tally.count:
-                role = printable(thread.role or "starting")
-                tallies.setdefault((role, kind), []).append(tally)
-    losses = [
-        _RoleLoss(role, kind, sum(parts, start=Tally()), len(parts))
-        for (role, kind), parts in tallies.items()
-    ]
-    return sorted(losses, key=lambda loss: (-loss.tally.ns, loss.role, loss.kind.value))
 
 
 def _at_most(histogram: Histogram, q: float) -> str:

@@ -8,11 +8,9 @@ from gilscope.model.gil import SlowDrop, Tally
 from gilscope.model.stack import Frame, Stack
 from gilscope.naming.application import application_frame
 from gilscope.series.holders import code_of
+from gilscope.verdict.degree import HOG_SHARE
 
 __all__ = ["Hog", "hog_of"]
-
-_LEAST_SHARE = 0.2
-"""Of the time: what the alert on hogs asks for too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ def hog_of(
         groups.setdefault(code_of(slow_drop.holder, frame), []).append(slow_drop)
     hogs = [_hog(group, application) for group in groups.values()]
     lost_ns = sum(hog.drop_latency.ns for hog in hogs)
-    if not hogs or lost_ns < _LEAST_SHARE * duration_ns:
+    if not hogs or lost_ns < HOG_SHARE * duration_ns:
         return None
     return max(hogs, key=lambda hog: hog.drop_latency.ns)
 

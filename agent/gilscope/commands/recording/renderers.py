@@ -1,0 +1,90 @@
+"""Makes a recording into one of the forms in which it can be reported."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from gilscope.model.session import Session
+from gilscope.reports.gil.text import report as text_report
+from gilscope.reports.gil.text import screen
+from gilscope.reports.gil.text import session as session_text
+
+__all__ = ["RENDERERS", "text"]
+
+
+def text(session: Session, *, colour: bool, whole: bool) -> str:
+    """Return the text report, or, if it is not wanted as a *whole*, one screen of it."""
+    return "\n".join(_texts(session, colour=colour, whole=whole))
+
+
+def _texts(session: Session, *, colour: bool, whole: bool) -> Iterator[str]:
+    if not whole and (session.recordings or not session.transactions):
+        yield screen.render(session, colour=colour)
+    elif session.is_one_process and session.recordings:
+        yield text_report.render(session.recordings[0], colour=colour)
+    elif not session.is_one_process:
+        yield session_text.render(session, colour=colour)
+    if session.transactions:
+        from gilscope.reports.transactions import text as transactions_text  # noqa: PLC0415 - imported when it is asked for
+
+        for recording in session.transactions:
+            yield transactions_text.render(recording, colour=colour)
+
+
+def _json(session: Session) -> str:
+    if session.is_one_process and session.transactions:
+        from gilscope.reports.transactions import json  # noqa: PLC0415 - imported when it is asked for
+
+        return json.render(session.transactions[0])
+    from gilscope.reports import session_json  # noqa: PLC0415 - likewise
+
+    return session_json.render(session)
+
+
+def _html(session: Session) -> str:
+    from gilscope.reports.gil.html import report as html_report  # noqa: PLC0415 - imported when it is asked for
+
+    if not session.recordings:
+        raise ValueError("no process was traced")
+    return html_report.render(*session.recordings)
+
+
+def _collapsed(session: Session) -> str:
+    from gilscope.reports.gil import collapsed  # noqa: PLC0415 - imported when it is asked for
+
+    return collapsed.render(*session.recordings)
+
+
+def _speedscope(session: Session) -> str:
+    from gilscope.reports.gil import speedscope  # noqa: PLC0415 - imported when it is asked for
+
+    return speedscope.render(*session.recordings)
+
+
+def _perfetto(session: Session) -> str:
+    from gilscope.reports.gil import perfetto  # noqa: PLC0415 - imported when it is asked for
+
+    return perfetto.render(*session.recordings)
+
+
+def _openmetrics(session: Session) -> str:
+    from gilscope.reports.gil import openmetrics  # noqa: PLC0415 - imported when it is asked for
+
+    return openmetrics.render(*session.recordings)
+
+
+def _prometheus(session: Session) -> str:
+    from gilscope.reports.gil import prometheus  # noqa: PLC0415 - imported when it is asked for
+
+    return prometheus.render(*session.recordings)
+
+
+RENDERERS: Final[Mapping[str, Callable[[Session], str]]] = {
+    "json": _json,
+    "html": _html,
+    "collapsed": _collapsed,
+    "speedscope": _speedscope,
+    "perfetto": _perfetto,
+    "openmetrics": _openmetrics,
+    "prometheus": _prometheus,
+}
+"""By form, but for text. Each is imported when it is asked for."""

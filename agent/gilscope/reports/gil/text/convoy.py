@@ -1,0 +1,80 @@
+"""What the text report says where threads queue for a switch interval each time they come back."""
+
+from collections.abc import Iterator
+
+from gilscope.model.gil import Recording
+from gilscope.naming.places import SiteNames
+from gilscope.text.ansi import Paint
+from gilscope.text.printable import printable
+from gilscope.text.units import counted, percent, short_duration
+from gilscope.verdict.convoys import Convoy, convoys_of
+from gilscope.verdict.degree import Degree
+
+__all__ = ["ADVICE", "behind_words", "convoy_lines", "queueing_lines"]
+
+ADVICE = (
+    "What helps: compute in another process, or in code that releases the GIL;",
+    "a shorter sys.setswitchinterval() buys shorter waits with more switches.",
+)
+
+_LEAST_SHARE = 0.2
+"""Of the time in which they queued: what is less is no answer."""
+_FEW_THREADS = 16
+"""Of one role: they are likely to have been there all the time."""
+
+
+def convoy_lines(recording: Recording, paint: Paint) -> Iterator[str]:
+    """Yield what there is to say of each convoy; nothing where there is none."""
+    convoys = convoys_of(recording)
+    for number, convoy in enumerate(convoys):
+        if number:
+            yield ""
+        is_severe = convoy.degree is Degree.SEVERE
+        heading = f"{'Convoy' if is_severe else 'Mild convoy'}: {printable(convoy.role)}"
+        yield paint.red(heading) if is_severe else paint.bold(heading)
+        yield from (f"  {line}" for line in queueing_lines(convoy, recording.duration_ns))
+        behind = behind_words(convoy)
+        if behind:
+            yield f"  Behind {behind}."
+    if convoys:
+        yield from (f"  {line}" for line in ADVICE)
+
+
+def queueing_lines(convoy: Convoy, duration_ns: int) -> Iterator[str]:
+    """Yield how often, for how long, out of how many cases, and what share of their time."""
+    often = convoy.lost.count * 1e9 / max(1, duration_ns)
+    yield (
+        f"queued {often:.3g} times a second for at least a switch interval "
+        f"({short_duration(convoy.interval_ns)}), {short_duration(convoy.mean_ns)} on average:"
+    )
+    yield f"{_cost_words(convoy, duration_ns)}, {_base_words(convoy)}."
+
+
+def _cost_words(convoy: Convoy, duration_ns: int) -> str:
+    if convoy.threads <= _FEW_THREADS:
+        return f"{percent(convoy.time_share)} of its time"
+    # Most of so many have lived for a part of the recording only.
+    waiting = convoy.lost.ns / max(1, duration_ns)
+    return f"{waiting:.2f} of its {convoy.threads} threads at any moment"
+
+
+def _base_words(convoy: Convoy) -> str:
+    number = convoy.lost.count
+    if convoy.acquires is not None and convoy.acquires >= number:
+        share = percent(number / max(1, convoy.acquires))
+        times = counted(convoy.acquires, "time")
+        return f"in {number} of the {times} that it acquired the GIL, {share}"
+    times = counted(convoy.returns, "time")
+    return f"in {number} of the {times} that it had to wait after a blocking call"
+
+
+def behind_words(convoy: Convoy) -> str:
+    """Return whose code had the GIL meanwhile, or who else computes; empty: nobody stands out."""
+    if not convoy.behind:
+        return " and ".join(map(printable, convoy.computing))
+    costliest = convoy.behind[0]
+    share = costliest.lost.ns / max(1, sum(loss.lost.ns for loss in convoy.behind))
+    if share < _LEAST_SHARE:
+        return ""
+    place = printable(SiteNames().owner(costliest.frame, costliest.costliest))
+    return f"{place}, for {percent(share)} of that time"

@@ -1,0 +1,246 @@
+"""The answer on one screen: how bad it is, whose code keeps the GIL, who waits, what to do."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+
+from gilscope.model.gil import Recording, Tally
+from gilscope.model.kinds import Kind
+from gilscope.model.session import Session
+from gilscope.naming.places import SiteNames
+from gilscope.reports.gil.text.convoy import ADVICE, behind_words, queueing_lines
+from gilscope.reports.gil.text.held_by import held_by_lines, no_contention_lines
+from gilscope.reports.gil.text.hog import hog_lines
+from gilscope.reports.gil.text.holds import cost_line, hold_summary
+from gilscope.reports.gil.text.whose_code import Sources
+from gilscope.reports.gil.words import KIND_NAMES, lost_words
+from gilscope.series.holders import HolderLoss, losses_by_holder
+from gilscope.text.ansi import Paint
+from gilscope.text.printable import printable
+from gilscope.text.units import counted, percent, seconds
+from gilscope.verdict.degree import Degree
+from gilscope.verdict.role_losses import role_losses
+from gilscope.verdict.verdict import Verdict, verdict_of
+
+__all__ = ["MOST_LINES", "render"]
+
+MOST_LINES = 25
+"""Fewer than a terminal has, with the command and the next prompt."""
+
+_MOST_ROWS = 3
+"""In each table of one process."""
+_ROWS_OF_SEVERAL = 2
+_MOST_REFUSED = 1
+_LEAST_SHARE = 0.01
+_LONGEST = 78
+"""Of a line of source code, with the place below it."""
+_DEGREE_WORDS = {Degree.SEVERE: "Severe", Degree.MILD: "Mild", Degree.NONE: "None"}
+
+
+def render(session: Session, *, colour: bool = False) -> str:
+    """Return the answer to *session*; *colour* adds terminal colours."""
+    lines = _lines(session, Paint(on=colour))
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _lines(session: Session, paint: Paint) -> Iterator[str]:
+    valid = [each for each in session.recordings if not each.observation.invalid]
+    all_ns = sum(each.observation.totals.wait_ns for each in valid)
+    losing = [each for each in valid if each.observation.totals.wait_ns > _LEAST_SHARE * all_ns]
+    # Where one has lost it all, the others need no more than a line.
+    told = losing if len(losing) == 1 else valid
+    is_one = len(told) == 1
+    yield from _heading(session, told[0] if is_one else None, paint)
+    if told:
+        verdicts = [(verdict_of(recording), recording) for recording in told]
+        verdict, worst = max(verdicts, key=_badness)
+        rows = _MOST_ROWS if is_one else _ROWS_OF_SEVERAL
+        yield ""
+        yield from _verdict_lines(verdict, worst, paint, is_one=is_one)
+        lost_ns = sum(recording.observation.totals.wait_ns for recording in told)
+        if verdict.degree is not Degree.NONE:
+            if not is_one:
+                yield from _process_lines(told, lost_ns, rows, paint)
+            yield from _loss_lines(told, lost_ns, rows, paint)
+        else:
+            yield from islice(_after_blank(held_by_lines(worst, paint)), 2 + 2 * rows)
+    yield ""
+    yield from _closing(session, told, [each for each in valid if each not in told])
+
+
+def _badness(pair: tuple[Verdict, Recording]) -> tuple[Degree, bool, float, int]:
+    verdict, recording = pair
+    samples = recording.observation.totals.holder_samples
+    held_ns = 0 if samples is None else sum(held.held_ns for held in samples.holders)
+    return verdict.degree, verdict.hog is not None, verdict.waiting, held_ns
+
+
+def _heading(session: Session, only: Recording | None, paint: Paint) -> Iterator[str]:
+    mode = f"{seconds(session.duration_ns)} in {session.mode} mode"
+    number = len(session.recordings) + session.left_out
+    if only is not None:
+        process = only.observation.process
+        end = ", until the process ended" if only.observation.ended else ""
+        who = f"{printable(process.name)}, pid {process.pid}, CPython {process.python}"
+        yield f"{paint.bold(who)}: {mode}{end}"
+    else:
+        yield f"{paint.bold(counted(number, 'process', 'processes') + ' with a GIL')}: {mode}"
+    invalid = [each.observation for each in session.recordings if each.observation.invalid]
+    for seen in invalid[:_MOST_REFUSED]:
+        yield paint.red(f"Nothing is reported of pid {seen.process.pid}, because {seen.invalid}.")
+
+
+def _verdict_lines(
+    verdict: Verdict, recording: Recording, paint: Paint, *, is_one: bool
+) -> Iterator[str]:
+    lost_ns = recording.observation.totals.wait_ns
+    who = "" if is_one else f" in {_name(recording)}"
+    degree = f"{_DEGREE_WORDS[verdict.degree]}{who}"
+    if verdict.hog is not None:
+        first, *others = hog_lines(recording, Paint(on=False))
+        yield paint.red(f"{degree}: {first[:1].lower()}{first[1:]}")
+        yield from (line.strip() for line in others)
+        return
+    if verdict.convoy is not None:
+        convoy = f"{degree}: convoy: {printable(verdict.convoy.role)}"
+        yield paint.red(convoy) if verdict.degree is Degree.SEVERE else paint.bold(convoy)
+        yield from queueing_lines(verdict.convoy, recording.duration_ns)
+        behind = behind_words(verdict.convoy)
+        if behind:
+            yield f"Behind {behind}."
+        yield from ADVICE
+        return
+    if verdict.degree is Degree.NONE:
+        waited = f"{seconds(lost_ns)} lost waiting" if lost_ns else "no thread had to wait"
+        yield paint.bold(f"{_DEGREE_WORDS[verdict.degree]}: {waited} for the GIL.")
+        if not is_one:
+            yield f"The one that held its GIL longest is {_name(recording)}."
+        yield from hold_summary(recording, paint)
+        yield from no_contention_lines(recording)
+        return
+    words = f"{degree}: at any moment {verdict.waiting:.2f} threads were waiting for the GIL."
+    yield paint.red(words) if verdict.degree is Degree.SEVERE else paint.bold(words)
+    yield from hold_summary(recording, Paint(on=False))
+    if _is_mostly_preemption(recording):
+        yield "Threads that compute take turns: together they are as fast as one of them."
+    yield from ADVICE
+
+
+def _is_mostly_preemption(recording: Recording) -> bool:
+    losses = role_losses([recording])
+    preempted_ns = sum(loss.lost.get(Kind.PREEMPTION, Tally()).ns for loss in losses)
+    return 2 * preempted_ns > recording.observation.totals.wait_ns
+
+
+def _process_lines(
+    recordings: Sequence[Recording], lost_ns: int, rows: int, paint: Paint
+) -> Iterator[str]:
+    losing = [each for each in recordings if each.observation.totals.wait_ns]
+    yield ""
+    yield paint.bold(f"{seconds(lost_ns)} lost waiting for the GIL, in {len(losing)} of them")
+    for recording in losing[:rows]:
+        wait_ns = recording.observation.totals.wait_ns
+        yield f"{percent(wait_ns / lost_ns):>7} {seconds(wait_ns):>9}  {_name(recording)}"
+    rest = losing[rows:]
+    if rest:
+        rest_ns = sum(recording.observation.totals.wait_ns for recording in rest)
+        more = counted(len(rest), "more process", "more processes")
+        yield f"{percent(rest_ns / lost_ns):>7} {seconds(rest_ns):>9}  in {more}"
+
+
+def _loss_lines(
+    recordings: Sequence[Recording], lost_ns: int, rows: int, paint: Paint
+) -> Iterator[str]:
+    edges = chain.from_iterable(each.observation.totals.edges for each in recordings)
+    losses = losses_by_holder(edges, recordings[0].application)
+    noted_ns = max(lost_ns, sum(loss.lost.ns for loss in losses))
+    if losses:
+        waits = sum(t.waits for each in recordings for t in each.observation.totals.threads)
+        yield ""
+        yield paint.bold("Whose code kept the GIL") + (
+            f", of {seconds(lost_ns)} lost in {counted(waits, 'wait')}"
+        )
+        # Of several processes there is more to tell, and a line of source code each is too much.
+        sources = recordings[0].sources if len(recordings) == 1 else {}
+        yield from _place_lines(losses, noted_ns, rows, sources, paint)
+    yield ""
+    yield paint.bold("Who waited most")
+    for role in role_losses(recordings)[:rows]:
+        threads = f" ({role.threads} threads)" if role.threads > 1 else ""
+        mostly = "" if len(role.lost) == 1 else "mostly "
+        yield (
+            f"{percent(role.whole.ns / lost_ns):>7} {seconds(role.whole.ns):>9}  "
+            f"{paint.bold(printable(role.role))}{threads}, {mostly}{KIND_NAMES[role.kind]}"
+        )
+
+
+def _place_lines(
+    losses: Sequence[HolderLoss],
+    lost_ns: int,
+    rows: int,
+    sources: Sources,
+    paint: Paint,
+) -> Iterator[str]:
+    names = SiteNames()
+    shown = [loss for loss in losses[:rows] if loss.lost.ns >= _LEAST_SHARE * lost_ns] or losses[:1]
+    for loss in shown:
+        frame = loss.frame
+        yield (
+            f"{percent(loss.lost.ns / lost_ns):>7} {seconds(loss.lost.ns):>9}  "
+            f"{paint.bold(printable(names.owner(frame, loss.costliest)))}"
+        )
+        source = "" if frame is None else sources.get((frame.file, frame.line or 0), "")
+        inner = loss.costliest.frames[:1]
+        below = f"in {printable(names.site(inner[0]))}" if inner and inner[0] != frame else ""
+        source = printable(source)[:_LONGEST]
+        # A line that wraps would be two.
+        has_room = len(source) + len(below) < _LONGEST
+        words = "  ".join(filter(None, (source, below))) if has_room else source
+        if words and sources:
+            yield f"{'':>21}{paint.dim(words)}"
+
+
+def _closing(
+    session: Session, told: Sequence[Recording], quiet: Sequence[Recording]
+) -> Iterator[str]:
+    if quiet:
+        more = f", and {len(quiet) - 1} more" if len(quiet) > 1 else ""
+        has_lost = any(each.observation.totals.wait_ns for each in quiet)
+        much = f"less than {percent(_LEAST_SHARE)} of all" if has_lost else "nothing"
+        yield f"Lost {much}: {_name(quiet[0])}{more}."
+    for refusal in session.refusals[:_MOST_REFUSED]:
+        yield (
+            f"Not traced: {printable(refusal.name)}, pid {refusal.pid}: "
+            f"{printable(refusal.reason)}."
+        )
+    if len(told) == 1:
+        yield from cost_line(told[0])
+    lost: dict[str, int] = {}
+    for recording in told:
+        for reason, count in recording.observation.totals.lost_events.items():
+            lost[reason] = lost.get(reason, 0) + count
+    if lost:
+        reason = max(lost, key=lambda each: lost[each])
+        more = f", and {counted(len(lost) - 1, 'more reason')}" if len(lost) > 1 else ""
+        yield f"Not counted in full: {lost_words(reason, lost[reason])}{more}."
+    yield _next(told)
+
+
+def _next(told: Sequence[Recording]) -> str:
+    if len(told) == 1 and not told[0].observation.ended:
+        pid = told[0].observation.process.pid
+        return f"Next: gilscope record -p {pid} -d 10s -o waits.html, with all stacks; or --full."
+    return "Next: the same with -o waits.html, with all stacks; or with --full."
+
+
+def _name(recording: Recording) -> str:
+    process = recording.observation.process
+    return f"{printable(process.name)}, pid {process.pid}"
+
+
+def _after_blank(lines: Iterator[str]) -> Iterator[str]:
+    lines = iter(tuple(lines))
+    first = next(lines, None)
+    if first is not None:
+        yield ""
+        yield first
+        yield from lines
