@@ -15,7 +15,7 @@ version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init_
 c_folders := probes probes/common probes/gil probes/python probes/transactions agent/native/keeper agent/native/lock_sampler agent/native/remote_memory agent/native/stm_log tests/support/stm_log tests/faults/programs
 c_files := $(wildcard $(foreach folder,$(c_folders),$(folder)/*.c $(folder)/*.h))
 
-.PHONY: help setup interpreters demo stack test test-faults soak unit check check-manifests format \
+.PHONY: help setup interpreters demo stack test test-faults test-real soak unit check check-manifests format \
     abi image fuzz bench bench-stm docs clean
 
 help: ## Show this list
@@ -42,6 +42,9 @@ test: interpreters check ## Run the checks and every test (as root: the live one
 
 test-faults: interpreters ## Play every fault of the matrix, or those in FAULTS (as root: an hour)
 	@nice $(python) tests/faults/run.py $(FAULTS)
+
+test-real: interpreters ## Trace every real program of tests/real, not only three (as root)
+	@GILSCOPE_ALL_PROGRAMS=1 $(python) -m pytest -v tests/real
 
 soak: interpreters ## Run one agent under load for two hours, or for SECONDS, and see whether it grows (as root)
 	@nice $(python) tests/faults/soak.py $(if $(SECONDS),--seconds $(SECONDS))

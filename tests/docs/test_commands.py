@@ -43,13 +43,13 @@ class _Rule:
 
 
 _RULES = (
-    _Rule(r"make demo", r"Convoy: serve_echo \(convoy\.py:\d+\)"),
+    _Rule(r"make demo", r"convoy: serve_echo \(convoy\.py:\d+\)"),
     _Rule(r"apt-get install .*", r"(0 upgraded|newest version)"),
     _Rule(r"python3 -m venv \S+", r"^"),
     _Rule(r"\S+/pip install .*", r"^Successfully installed .*gilscope-"),
     _Rule(r"(\S+/)?gilscope doctor", r"(?s)^  ok +kernel .*^  ok +probes "),
     _Rule(r"gilscope doctor -p 4711", r"(?s)^  ok +process .*^  ok +gil code "),
-    _Rule(r"gilscope record -p 4711 -d 10", r"^ +answer \(quotes_before\.py:28\)$"),
+    _Rule(r"gilscope record -p 4711 -d 10", r"convoy: answer \(quotes_before\.py:28\)$"),
     _Rule(r"gilscope record -p \d+ -d 10 .*--format .*", r"^Tracing the GIL of quotes_"),
     _Rule(r"gilscope record --format .* -- python3 \S+", r"^Tracing the GIL of load_test\.py"),
     _Rule(r"gilscope serve -p \d+", r"^Serving http", runs_on=True),
