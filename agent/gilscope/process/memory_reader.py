@@ -88,6 +88,8 @@ class MemoryReader:
         """Give up on what has waited for memory for *patience_s*."""
         self._patience_s = patience_s
         self._lock = threading.Lock()
+        self._freed = threading.Condition(self._lock)
+        self._busy = 0
         self._idle: list[_Worker] = []
         self._hanging: list[threading.Thread] = []
 
@@ -121,8 +123,10 @@ class MemoryReader:
             if waited_s >= self._patience_s and task.give_up():
                 self._lose(worker, pid)
                 raise ReadUnanswered(errno.ETIMEDOUT, f"memory of process {pid} does not answer")
-        with self._lock:
+        with self._freed:
+            self._busy -= 1
             self._idle.append(worker)
+            self._freed.notify()
         if waited is not None and waited_s:
             waited(waited_s)
         if task.error is not None:
@@ -139,11 +143,23 @@ class MemoryReader:
             worker.thread.join()
 
     def _worker(self) -> _Worker:
-        with self._lock:
-            return self._idle.pop() if self._idle else _Worker()
+        with self._freed:
+            if not self._idle:
+                try:
+                    self._idle.append(_Worker())
+                except RuntimeError:
+                    # There is no room for one more thread: one of those that are there will do.
+                    if not self._busy or not self._freed.wait_for(self._has_idle, self._patience_s):
+                        raise
+            self._busy += 1
+            return self._idle.pop()
+
+    def _has_idle(self) -> bool:
+        return bool(self._idle)
 
     def _lose(self, worker: _Worker, pid: int) -> None:
         worker.put(None)
         with self._lock:
+            self._busy -= 1
             self._hanging.append(worker.thread)
         _log.warning("memory of process %d does not answer; it is not read any more", pid)

@@ -32,6 +32,46 @@ def test_result_and_failure_come_from_another_thread(reader: MemoryReader) -> No
     assert first == reader.read(7, threading.get_ident)
 
 
+def _no_more_threads(*_: object) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+def test_without_room_for_a_thread_another_one_does_it(
+    reader: MemoryReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Who reads next waits for the one that is there.
+    """
+    began, end = threading.Event(), threading.Event()
+
+    def slow() -> int:
+        began.set()
+        end.wait(30)
+        return threading.get_ident()
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(reader.read, 7, slow)
+        began.wait(30)
+        monkeypatch.setattr(memory_reader, "_Worker", _no_more_threads)
+        monkeypatch.setattr(reader, "_patience_s", 30.0)
+        second = pool.submit(reader.read, 7, threading.get_ident)
+        end.set()
+
+    assert first.result() == second.result()
+
+
+def test_without_any_thread_nothing_is_read(
+    reader: MemoryReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Nobody would come back.
+    """
+    monkeypatch.setattr(memory_reader, "_Worker", _no_more_threads)
+
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        reader.read(7, threading.get_ident)
+
+
 def test_several_read_at_a_time(reader: MemoryReader) -> None:
     """
     Each in a thread of its own.

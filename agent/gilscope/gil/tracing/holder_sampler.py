@@ -22,6 +22,7 @@ from gilscope.model.gil import HeldBy, HolderSamples
 from gilscope.model.stack import Stack, StackState
 from gilscope.runtimes.base import Holders
 from gilscope.system.scheduling import wake_promptly
+from gilscope.system.shortage import explained_shortage
 
 __all__ = ["HolderSampler"]
 
@@ -67,6 +68,7 @@ class HolderSampler:
         self._closed = threading.Event()
         self._has_any = threading.Event()
         self._thread: threading.Thread | None = None
+        self._has_told_shortage = False
         self.cpu_ns = 0
         """CPU time that it has used."""
 
@@ -126,6 +128,16 @@ class HolderSampler:
             mean_ns = max(_LEAST_GAP_NS, self._cost_ns / self._cpu_share)
             self._closed.wait(mean_ns * self._random.uniform(0.5, 1.5) / 1e9)
 
+    def _give_up(self, pid: int, error: Exception) -> None:
+        shortage = explained_shortage(error)
+        if shortage is None:
+            _log.error("the holders of process %d are not sampled any more", pid, exc_info=error)
+            self.drop(pid)
+        elif not self._has_told_shortage:
+            # It may pass, and the next sample stands for this one's time as well.
+            self._has_told_shortage = True
+            _log.warning("holders are sampled less often: %s", shortage)
+
     def _drawn(self, processes: list[tuple[int, _Process]]) -> list[tuple[int, _Process]]:
         if len(processes) <= _MOST_AT_ONCE:
             return processes
@@ -137,9 +149,8 @@ class HolderSampler:
         except OSError:
             # It has ended, or its memory does not answer: what is known of it stays.
             return
-        except Exception:  # noqa: BLE001 - whatever fails, the agent continues
-            _log.exception("the holders of process %d are not sampled any more", pid)
-            self.drop(pid)
+        except Exception as error:  # noqa: BLE001 - whatever fails, the agent continues
+            self._give_up(pid, error)
             return
         now_ns = time.monotonic_ns()
         with self._lock:

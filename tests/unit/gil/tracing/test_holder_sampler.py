@@ -3,6 +3,8 @@
 import threading
 from random import Random
 
+import pytest
+
 from gilscope.gil.tracing.holder_sampler import HolderSampler
 from gilscope.model.stack import Stack
 from support.commands.gilscope import eventually
@@ -15,11 +17,16 @@ class _Holders:
     def __init__(self) -> None:
         self.asked = 0
         self.fails = threading.Event()
+        self.is_short = threading.Event()
+        self.missed = 0
 
     def stack(self, cond: int) -> Stack | None:
         """Return who holds it."""
         if self.fails.is_set():
             raise OSError("it has ended")
+        if self.is_short.is_set():
+            self.missed += 1
+            raise RuntimeError("can't start new thread")
         self.asked += 1
         if cond == 2:
             return None
@@ -45,6 +52,42 @@ def test_held_time_is_a_part_of_the_time_and_stays() -> None:
     assert {CRUNCHING, SERVING} == {held.holder for held in figures.holders}
     assert figures.sampled_ns == sum(held.held_ns for held in figures.holders)
     assert sampler.cpu_ns > 0
+
+
+def test_shortage_is_told_once_and_may_pass(caplog: pytest.LogCaptureFixture) -> None:
+    """
+    In words, without a traceback; the process is sampled again as soon as there is room.
+    """
+    holders = _Holders()
+    holders.is_short.set()
+    sampler = HolderSampler(Random(1), cpu_share=1.0)  # noqa: S311 - of no secret
+    try:
+        sampler.add(7, holders, lambda: [1], lambda stack: stack)
+        eventually(lambda: holders.missed >= 3)
+        holders.is_short.clear()
+        eventually(lambda: holders.asked >= 3)
+    finally:
+        sampler.close()
+
+    (told,) = caplog.records
+    assert "holders are sampled less often: no thread can be started" in told.getMessage()
+    assert told.exc_info is None
+
+
+def test_failure_ends_the_samples_of_that_process(caplog: pytest.LogCaptureFixture) -> None:
+    """
+    It is told with all that is known of it, for it is a defect.
+    """
+    sampler = HolderSampler(Random(1), cpu_share=1.0)  # noqa: S311 - of no secret
+    try:
+        sampler.add(7, _Holders(), lambda: [1 // 0], lambda stack: stack)
+        eventually(lambda: caplog.records)
+    finally:
+        sampler.close()
+
+    assert "the holders of process 7 are not sampled any more" == caplog.records[0].getMessage()
+    assert caplog.records[0].exc_info is not None
+    assert sampler.figures(7) is None
 
 
 def test_what_is_dropped_is_forgotten() -> None:
