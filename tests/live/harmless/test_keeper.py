@@ -78,8 +78,9 @@ def _keeper_of(agent: Gilscope) -> int:
 def _recorded(workload: Workload, cache: SiteCache) -> Iterator[tuple[Gilscope, Target]]:
     """Record *workload* in full mode, and yield when all probes are in place."""
     target = inspect(view_of(workload.pid), cache)
-    arguments = ("record", "-p", str(workload.pid), "--mode", "full", "--format", "json")
-    with gilscope_started(*arguments) as agent:
+    # Its children are other processes, which a slow machine would have traced before they end.
+    whom = ("--no-children", "-p", str(workload.pid))
+    with gilscope_started("record", *whom, "--mode", "full", "--format", "json") as agent:
         agent.says("Tracing the GIL of")
         windows = len(target.acquires) + len(target.releases)
         eventually(lambda: _in_windows(target) == windows)
