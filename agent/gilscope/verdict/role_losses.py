@@ -36,11 +36,6 @@ class RoleLoss:
         """The kind of which they have lost most."""
         return max(self.lost, key=lambda kind: self.lost[kind].ns)
 
-    @property
-    def share(self) -> float:
-        """How much of their time they have lost."""
-        return self.whole.ns / max(1, self.time_ns)
-
 
 def role_losses(recordings: Iterable[Recording]) -> tuple[RoleLoss, ...]:
     """Return what each role has lost in all of *recordings*, the most time first."""

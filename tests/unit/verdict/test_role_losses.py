@@ -10,7 +10,7 @@ from support.recordings.gil import MS, convoy, full_mode, observation, thread
 
 def test_threads_of_a_role_are_added_up() -> None:
     """
-    The share is that of the time of all of them.
+    So is the time for which they were seen.
     """
     serve, crunch = role_losses([convoy()])
 
@@ -25,7 +25,7 @@ def test_threads_of_a_role_are_added_up() -> None:
         crunch.whole,
     )
     assert (Kind.CONVOY, Kind.PREEMPTION) == (serve.kind, crunch.kind)
-    assert (0.765, 0.1025) == (serve.share, crunch.share)
+    assert (2000 * MS, 4000 * MS) == (serve.time_ns, crunch.time_ns)
 
 
 def test_roles_of_several_processes_are_added_up() -> None:

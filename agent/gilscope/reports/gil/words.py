@@ -1,9 +1,11 @@
 """What reports call the kinds of waits, and what was not counted in full."""
 
+from gilscope.model.gil import Recording
 from gilscope.model.kinds import Kind
+from gilscope.text.printable import printable
 from gilscope.text.units import counted
 
-__all__ = ["KIND_NAMES", "KIND_WORDS", "LOST_WORDS", "lost_words"]
+__all__ = ["KIND_NAMES", "KIND_WORDS", "LOST_WORDS", "lost_words", "process_words"]
 
 KIND_NAMES = {
     Kind.CONVOY: "convoy",
@@ -56,3 +58,9 @@ def lost_words(reason: str, count: int) -> str:
         return f"{count} {reason}"
     one, why = LOST_WORDS[reason]
     return f"{counted(count, one, _MANY.get(one, ''))} {why}"
+
+
+def process_words(recording: Recording) -> str:
+    """Return which process *recording* is of: ``app.py, pid 4711``."""
+    process = recording.observation.process
+    return f"{printable(process.name)}, pid {process.pid}"

@@ -1,7 +1,7 @@
 """The answer on one screen: how bad it is, whose code keeps the GIL, who waits, what to do."""
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain
 
 from gilscope.model.gil import Recording, Tally
 from gilscope.model.kinds import Kind
@@ -12,7 +12,7 @@ from gilscope.reports.gil.text.held_by import held_by_lines, no_contention_lines
 from gilscope.reports.gil.text.hog import hog_lines
 from gilscope.reports.gil.text.holds import cost_line, hold_summary
 from gilscope.reports.gil.text.whose_code import Sources
-from gilscope.reports.gil.words import KIND_NAMES, lost_words
+from gilscope.reports.gil.words import KIND_NAMES, lost_words, process_words
 from gilscope.series.holders import HolderLoss, losses_by_holder
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
@@ -62,9 +62,11 @@ def _lines(session: Session, paint: Paint) -> Iterator[str]:
                 yield from _process_lines(told, lost_ns, rows, paint)
             yield from _loss_lines(told, lost_ns, rows, paint)
         else:
-            yield from islice(_after_blank(held_by_lines(worst, paint)), 2 + 2 * rows)
+            held_by = tuple(held_by_lines(worst, paint))[: 1 + 2 * rows]
+            yield from ("", *held_by) if held_by else ()
     yield ""
-    yield from _closing(session, told, [each for each in valid if each not in told])
+    quiet = [] if told is valid else [each for each in valid if each is not told[0]]
+    yield from _closing(session, told, quiet)
 
 
 def _badness(pair: tuple[Verdict, Recording]) -> tuple[Degree, bool, float, int]:
@@ -93,7 +95,7 @@ def _verdict_lines(
     verdict: Verdict, recording: Recording, paint: Paint, *, is_one: bool
 ) -> Iterator[str]:
     lost_ns = recording.observation.totals.wait_ns
-    who = "" if is_one else f" in {_name(recording)}"
+    who = "" if is_one else f" in {process_words(recording)}"
     degree = f"{_DEGREE_WORDS[verdict.degree]}{who}"
     if verdict.hog is not None:
         first, *others = hog_lines(recording, Paint(on=False))
@@ -113,7 +115,7 @@ def _verdict_lines(
         waited = f"{seconds(lost_ns)} lost waiting" if lost_ns else "no thread had to wait"
         yield paint.bold(f"{_DEGREE_WORDS[verdict.degree]}: {waited} for the GIL.")
         if not is_one:
-            yield f"The one that held its GIL longest is {_name(recording)}."
+            yield f"The one that held its GIL longest is {process_words(recording)}."
         yield from hold_summary(recording, paint)
         yield from no_contention_lines(recording)
         return
@@ -139,7 +141,7 @@ def _process_lines(
     yield paint.bold(f"{seconds(lost_ns)} lost waiting for the GIL, in {len(losing)} of them")
     for recording in losing[:rows]:
         wait_ns = recording.observation.totals.wait_ns
-        yield f"{percent(wait_ns / lost_ns):>7} {seconds(wait_ns):>9}  {_name(recording)}"
+        yield f"{percent(wait_ns / lost_ns):>7} {seconds(wait_ns):>9}  {process_words(recording)}"
     rest = losing[rows:]
     if rest:
         rest_ns = sum(recording.observation.totals.wait_ns for recording in rest)
@@ -206,7 +208,7 @@ def _closing(
         more = f", and {len(quiet) - 1} more" if len(quiet) > 1 else ""
         has_lost = any(each.observation.totals.wait_ns for each in quiet)
         much = f"less than {percent(_LEAST_SHARE)} of all" if has_lost else "nothing"
-        yield f"Lost {much}: {_name(quiet[0])}{more}."
+        yield f"Lost {much}: {process_words(quiet[0])}{more}."
     for refusal in session.refusals[:_MOST_REFUSED]:
         yield (
             f"Not traced: {printable(refusal.name)}, pid {refusal.pid}: "
@@ -230,17 +232,3 @@ def _next(told: Sequence[Recording]) -> str:
         pid = told[0].observation.process.pid
         return f"Next: gilscope record -p {pid} -d 10s -o waits.html, with all stacks; or --full."
     return "Next: the same with -o waits.html, with all stacks; or with --full."
-
-
-def _name(recording: Recording) -> str:
-    process = recording.observation.process
-    return f"{printable(process.name)}, pid {process.pid}"
-
-
-def _after_blank(lines: Iterator[str]) -> Iterator[str]:
-    lines = iter(tuple(lines))
-    first = next(lines, None)
-    if first is not None:
-        yield ""
-        yield first
-        yield from lines

@@ -8,6 +8,7 @@ from gilscope.model.session import Session
 from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.text import report as one_process
 from gilscope.reports.gil.text.whose_code import loss_lines
+from gilscope.reports.gil.words import process_words
 from gilscope.series.holders import losses_by_holder
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
@@ -64,7 +65,7 @@ def _rows(losing: Sequence[Recording], lost_ns: int) -> Iterator[str]:
         wait_ns = recording.observation.totals.wait_ns
         end = ", which has ended" if recording.observation.ended else ""
         yield (
-            f"{seconds(wait_ns):>10}{percent(wait_ns / lost_ns):>7}  {_name(recording)}"
+            f"{seconds(wait_ns):>10}{percent(wait_ns / lost_ns):>7}  {process_words(recording)}"
             f", seen for {seconds(recording.duration_ns)}{end}"
         )
     rest = losing[_MOST_ROWS:]
@@ -99,11 +100,6 @@ def _not_seen(session: Session, paint: Paint) -> Iterator[str]:
 
 
 def _named(quiet: Sequence[Recording]) -> str:
-    names = "; ".join(_name(recording) for recording in quiet[:_MOST_NAMES])
+    names = "; ".join(process_words(recording) for recording in quiet[:_MOST_NAMES])
     more = len(quiet) - _MOST_NAMES
     return f"{names}; and {more} more" if more > 0 else names
-
-
-def _name(recording: Recording) -> str:
-    process = recording.observation.process
-    return f"{printable(process.name)}, pid {process.pid}"
