@@ -15,19 +15,14 @@
 //
 // Where that costs more than it may, only the stacks of a random sample of the waits are read,
 // chosen when a wait begins; the others are attributed to STACK_UNSAMPLED, from beginning to end,
-// and user space distributes them.
+// and user space distributes them. Not so slow drops: they are rare, so the holder's stack is read
+// for each of them, shortly before the drop gets slow; or where no waiter woke by then, where
+// the thread stands that drops the lock.
 //
 // The edges of a process add up to the time that its threads have lost. What is not known is
 // attributed to STACK_UNKNOWN.
 
 #define SAMPLES_PER_INTERVAL 8
-
-static __always_inline struct settings *current_settings(void)
-{
-    u32 zero = 0;
-
-    return settings.lookup(&zero);
-}
 
 static __always_inline struct blame *current_blame(u32 tgid, u32 tid)
 {
@@ -93,6 +88,39 @@ static __always_inline void charge(u32 tgid, u32 kind, u64 waiter, u64 holder, u
     }
     __sync_fetch_and_add(&edge->wait_ns, ns);
     __sync_fetch_and_add(&edge->stretches, stretches);
+}
+
+static __always_inline void note_slow_drop(u32 tgid, u64 holder, u64 ns)
+{
+    struct settings *common = current_settings();
+
+    if (!common)
+        return;
+    struct slow_drop_key key = {
+        .holder = holder ? holder : STACK_UNKNOWN,
+        .tgid = tgid,
+        .generation = common->generation,
+    };
+    struct slow_drop *slow_drop = slow_drops.lookup(&key);
+
+    if (!slow_drop) {
+        struct slow_drop zero = {};
+        if (!is_within_quota(tgid, QUOTA_CULPRITS, MAX_EDGES_OF_PROCESS)) {
+            lose(tgid, LOST_QUOTA);
+            return;
+        }
+        if (!slow_drops.insert(&key, &zero))
+            use_quota(tgid, QUOTA_CULPRITS, 1);
+        slow_drop = slow_drops.lookup(&key);
+        if (!slow_drop) {
+            lose(tgid, LOST_EDGE);
+            return;
+        }
+    }
+    __sync_fetch_and_add(&slow_drop->drop_latency_ns, ns);
+    __sync_fetch_and_add(&slow_drop->requests, 1);
+    if (ns > slow_drop->longest_ns)
+        slow_drop->longest_ns = ns;
 }
 
 static __always_inline void charge_kept(struct blame *blame, u32 kind)
@@ -173,6 +201,11 @@ static __always_inline struct blame *begin_blame(const struct target *target,
         return 0;
     if (tstate)
         blame->tstate = tstate;
+    if (blame->slow_drop_ns) {
+        // The wait behind it was never seen to end.
+        note_slow_drop(thread->tgid, STACK_UNKNOWN, blame->slow_drop_ns);
+        lose(thread->tgid, LOST_STACK_UNKNOWN);
+    }
     BEGIN_CHANGE(blame);
     blame->wait_started_ns = started_ns;
     blame->slice_began_ns = started_ns;
@@ -189,6 +222,8 @@ static __always_inline struct blame *begin_blame(const struct target *target,
     __builtin_memset(blame->slice_ns, 0, sizeof(blame->slice_ns));
     __builtin_memset(blame->slice_stretches, 0, sizeof(blame->slice_stretches));
     blame->wants_holder = 0;
+    blame->is_for_request = 0;
+    blame->slow_drop_ns = 0;
     blame->ends_wait = 0;
     blame->has_searched = 0;
     END_CHANGE(blame);
@@ -208,6 +243,22 @@ static __always_inline void want_holder(const struct thread *thread, struct blam
     blame->sampled_ns = now;
     blame->has_mutex = has_mutex;
     blame->wants_holder = 1;
+}
+
+// Asks for a sample of who does not drop the lock, if the drop may be slow by the time that this
+// thread wakes again, and its wait is one whose stacks are not read.
+static __always_inline void want_slow_holder(const struct thread *thread, struct blame *blame,
+                                             const struct gil_state *state,
+                                             const struct drop_request *pending, u64 now)
+{
+    struct settings *common = current_settings();
+
+    if (!common || !pending || pending->holder != STACK_UNSAMPLED ||
+        pending->switch_number != state->switch_number ||
+        now + thread->interval_ns < pending->asked_ns + common->slow_drop_ns)
+        return;
+    want_holder(thread, blame, state, now, 1);
+    blame->is_for_request = blame->wants_holder;
 }
 
 // A thread is about to wait, or to wait on, for the lock whose state is given, and whose mutex it
@@ -290,37 +341,4 @@ static __always_inline void end_blame(const struct thread *thread, const struct 
     blame->wait_started_ns = 0;
     END_CHANGE(blame);
     send_wait(thread, tid, started_ns, ended_ns, kind, blame->waiter, blame->first_holder);
-}
-
-static __always_inline void note_slow_drop(u32 tgid, u64 holder, u64 ns)
-{
-    struct settings *common = current_settings();
-
-    if (!common || ns < common->slow_drop_ns)
-        return;
-    struct slow_drop_key key = {
-        .holder = holder ? holder : STACK_UNKNOWN,
-        .tgid = tgid,
-        .generation = common->generation,
-    };
-    struct slow_drop *slow_drop = slow_drops.lookup(&key);
-
-    if (!slow_drop) {
-        struct slow_drop zero = {};
-        if (!is_within_quota(tgid, QUOTA_CULPRITS, MAX_EDGES_OF_PROCESS)) {
-            lose(tgid, LOST_QUOTA);
-            return;
-        }
-        if (!slow_drops.insert(&key, &zero))
-            use_quota(tgid, QUOTA_CULPRITS, 1);
-        slow_drop = slow_drops.lookup(&key);
-        if (!slow_drop) {
-            lose(tgid, LOST_EDGE);
-            return;
-        }
-    }
-    __sync_fetch_and_add(&slow_drop->drop_latency_ns, ns);
-    __sync_fetch_and_add(&slow_drop->requests, 1);
-    if (ns > slow_drop->longest_ns)
-        slow_drop->longest_ns = ns;
 }

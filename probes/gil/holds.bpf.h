@@ -113,7 +113,7 @@ int on_acquire(struct pt_regs *ctx)
     struct window *window = windows.lookup(&slot);
     struct lock *first = locks.lookup(&slot);
 
-    if (!window || !first)
+    if (!window || !first || has_stopped())
         return 0;
     if (!first->cond)
         first->cond = cond; // Python has only just come to life, in its first thread
@@ -173,7 +173,7 @@ int on_release(struct pt_regs *ctx)
     struct window *window = windows.lookup(&slot);
     struct lock *first = locks.lookup(&slot);
 
-    if (!window || !first)
+    if (!window || !first || has_stopped())
         return 0;
     __sync_fetch_and_add(&first->traps, 1);
     struct lock *lock = lock_at(first, window, PT_REGS_PARM1(ctx));

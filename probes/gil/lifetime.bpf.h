@@ -22,6 +22,8 @@ int on_thread_exit(void *ctx)
     u32 tgid = ids >> 32, tid = ids;
     struct target *target = targets.lookup(&tgid);
 
+    if (has_stopped())
+        return 0;
     if (target)
         end_hold(target, tid, 0, now);
     struct thread *thread = threads.lookup(&tid);
@@ -63,6 +65,8 @@ int on_exec(void *ctx)
     u32 tgid = ids >> 32;
     struct target *target = targets.lookup(&tgid);
 
+    if (has_stopped())
+        return 0;
     if (target) {
         struct window *window = windows.lookup(&target->slot);
 

@@ -2,10 +2,31 @@
 //
 // The steps that programs take on those records: counted traps, notices, quotas, the own thread.
 
-// The process of a trap, which is counted: what tracing costs is made of these.
+// For what user space may write at any instant.
+#define READ_ONCE_U64(field) (*(const volatile u64 *)&(field))
+#define READ_ONCE_U32(field) (*(const volatile u32 *)&(field))
+
+static __always_inline struct settings *current_settings(void)
+{
+    u32 zero = 0;
+
+    return settings.lookup(&zero);
+}
+
+// Whether all has been counted that will be. It holds for all programs at one instant, so that what
+// user space reads afterwards agrees with itself; to take the probes out takes a while.
+static __always_inline int has_stopped(void)
+{
+    struct settings *common = current_settings();
+
+    return common && READ_ONCE_U32(common->stopped);
+}
+
+// The process of a trap, which is counted: what tracing costs is made of these. 0: nothing of it is
+// to be counted, between an exec and its notice or at the end.
 static __always_inline struct target *trapped(u32 tgid)
 {
-    struct target *target = targets.lookup(&tgid);
+    struct target *target = has_stopped() ? 0 : targets.lookup(&tgid);
 
     if (target)
         __sync_fetch_and_add(&target->traps, 1);
@@ -64,10 +85,6 @@ static __always_inline void observe(const struct gil_key *gil, u32 quantity, u64
     }
     count_ns(&histogram->sum_ns, histogram->slots, ns);
 }
-
-// For what user space may write at any instant.
-#define READ_ONCE_U64(field) (*(const volatile u64 *)&(field))
-#define READ_ONCE_U32(field) (*(const volatile u32 *)&(field))
 
 // What stands between these two may be copied by user space at any instant; the barriers keep the
 // compiler from moving a store out.

@@ -120,13 +120,14 @@ struct blame {
     u64 search_interpreter; // or continues behind this one if it is the same search
     u32 tgid;
     u32 cause;
-    u32 is_new_holder; // no slice of this wait has been attributed to it yet
-    u32 wants_holder;  // holder_tstate is to be sampled
-    u32 ends_wait;     // and then the wait is over
-    u32 has_searched;  // for `tstate`, just now
-    u32 searches;      // runs of the program that have come before in this search
-    u32 padding;
-    u64 unread; // what stands for both stacks of a wait whose stacks are not read; or 0
+    u32 is_new_holder;  // no slice of this wait has been attributed to it yet
+    u32 wants_holder;   // holder_tstate is to be sampled
+    u32 ends_wait;      // and then the wait is over
+    u32 has_searched;   // for `tstate`, just now
+    u32 searches;       // runs of the program that have come before in this search
+    u32 is_for_request; // holder_tstate is to be sampled for the drop request alone
+    u64 slow_drop_ns;   // that of the drop with which this wait begins, if nobody was sampled; or 0
+    u64 unread;         // what stands for both stacks of a wait whose stacks are not read; or 0
     u64 version_begin;
     // Working space. It must be the thread's own: a program may be interrupted by another thread's.
     u64 addresses[STACK_DEPTH];
@@ -186,7 +187,7 @@ struct slow_drop {
 struct settings {
     u64 slow_drop_ns; // a holder that takes longer to drop it when asked is noted
     u32 generation;   // of edges and slow_drops; what an older one holds can be taken away
-    u32 padding;
+    u32 stopped;      // nothing counts any more
 };
 
 struct thread {

@@ -57,22 +57,53 @@ static __always_inline u32 cause_of_wait(struct pt_regs *ctx, const struct targe
 }
 
 // Whether the holder has changed since it was asked to drop: then the request is answered. The
-// delete succeeds for one thread only, so that each request is counted once.
-static __always_inline void answer_drop_request(struct gil_key *key, u64 switch_number, int dropped,
-                                                u64 now)
+// delete succeeds for one thread only, so that each request is counted once. Returns the latency of
+// a slow drop whose holder nobody has sampled, else 0.
+static __always_inline u64 answer_drop_request(struct gil_key *key, u64 switch_number, int dropped,
+                                               u64 now)
 {
+    struct settings *common = current_settings();
     struct drop_request *pending = drop_requests.lookup(key);
 
     if (!pending || (!dropped && pending->switch_number == switch_number))
-        return;
+        return 0;
     // The request may have come from another CPU after this program had read the clock.
     u64 holder = pending->holder, asked_ns = pending->asked_ns;
     u64 ns = now > asked_ns ? now - asked_ns : 0;
 
-    if (drop_requests.delete(key) == 0) {
-        observe(key, DROP_LATENCY, ns);
-        note_slow_drop(key->tgid, holder, ns);
+    if (drop_requests.delete(key))
+        return 0;
+    observe(key, DROP_LATENCY, ns);
+    if (!common || ns < common->slow_drop_ns)
+        return 0;
+    if (holder == STACK_UNSAMPLED)
+        return ns;
+    note_slow_drop(key->tgid, holder, ns);
+    return 0;
+}
+
+// The same for a thread that was not asked itself: who was is not known any more.
+static __always_inline void see_answer(struct gil_key *key, u64 switch_number, int dropped, u64 now)
+{
+    u64 ns = answer_drop_request(key, switch_number, dropped, now);
+
+    if (!ns)
+        return;
+    note_slow_drop(key->tgid, STACK_UNKNOWN, ns);
+    lose(key->tgid, LOST_STACK_UNKNOWN);
+}
+
+// The same for the thread that was asked. Its stack is read when it waits for the lock itself.
+static __always_inline void note_own_slow_drop(struct blame *blame, u32 tgid, u64 ns)
+{
+    if (!ns)
+        return;
+    if (!blame || blame->unread == STACK_UNKNOWN) {
+        note_slow_drop(tgid, STACK_UNKNOWN, ns);
+        return;
     }
+    blame->slow_drop_ns = ns;
+    blame->waiter = STACK_NONE;
 }
 
 static __always_inline void finish_wait(struct thread *thread, u32 tid, u64 started_ns,
@@ -220,7 +251,7 @@ int on_wait(struct pt_regs *ctx)
     struct target *target = trapped(tgid);
 
     if (!target)
-        return 0; // between an exec and its notice
+        return 0;
     struct gil_key key = {.cond = PT_REGS_PARM1(ctx), .tgid = tgid};
     struct gil_state state = {};
 
@@ -245,7 +276,7 @@ int on_wait(struct pt_regs *ctx)
     if (!gil)
         return 0;
     gil->interval_ns = state.interval_us * 1000;
-    answer_drop_request(&key, state.switch_number, 0, now);
+    see_answer(&key, state.switch_number, 0, now);
     thread->saved_switch_number = state.switch_number;
     thread->interval_ns = gil->interval_ns;
     if (!thread->wait_started_ns)
@@ -269,7 +300,7 @@ int on_libc_wait(struct pt_regs *ctx)
     u64 ids = current_ids();
     struct gil_key key = {.cond = PT_REGS_PARM1(ctx), .tgid = ids >> 32};
 
-    if (gils.lookup(&key) && returns_to_probe(ctx, key.tgid, ids, 0))
+    if (gils.lookup(&key) && !has_stopped() && returns_to_probe(ctx, key.tgid, ids, 0))
         next_program.call(ctx, ON_WAIT);
     trapped(key.tgid);
     return 0;
@@ -285,7 +316,7 @@ int on_wait_return(struct pt_regs *ctx)
     struct gil_state state = {};
 
     if (!target)
-        return 0; // between an exec and its notice
+        return 0;
     struct thread *thread = threads.lookup(&tid);
 
     if (!thread) {
@@ -305,7 +336,7 @@ int on_wait_return(struct pt_regs *ctx)
         state.locked = 0;
     } else {
         // A wait that did not time out was woken by a release, whoever has acquired the GIL since.
-        answer_drop_request(&key, state.switch_number, state.locked == 0 || result == 0, now);
+        see_answer(&key, state.switch_number, state.locked == 0 || result == 0, now);
         if (state.locked == 0)
             note_taker(&key, tid, now);
     }
@@ -332,6 +363,8 @@ int on_wait_return(struct pt_regs *ctx)
             __sync_fetch_and_add(&gil->drop_requests, 1);
         drop_requests.insert(&key, &request); // keeps the first one that is unanswered
     }
+    if (blame && blame->unread == STACK_UNSAMPLED)
+        want_slow_holder(thread, blame, &state, drop_requests.lookup(&key), now);
     if (blame && wants_stack(blame))
         next_program.call(ctx, WALK_STACK);
     return 0;
@@ -348,7 +381,7 @@ int on_forced_drop(struct pt_regs *ctx)
     struct target *target = trapped(tgid);
 
     if (!target)
-        return 0; // between an exec and its notice
+        return 0;
     struct thread *thread = current_thread(tgid, tid);
 
     if (!thread)
@@ -359,14 +392,17 @@ int on_forced_drop(struct pt_regs *ctx)
     struct gil_key key = {.cond = thread->cond, .tgid = tgid};
     struct gil_state state = {};
 
-    answer_drop_request(&key, 0, 1, now);
+    u64 slow_drop_ns = answer_drop_request(&key, 0, 1, now);
+    struct blame *blame = 0;
+
     BEGIN_CHANGE(thread);
     thread->forced_drop_ns = now;
     END_CHANGE(thread);
     // The thread still holds the lock, so `last_holder` is its own state.
     // What the thread stands in is read later, when it keeps nobody waiting.
     if (key.cond && !read_gil(key.cond, &state))
-        begin_blame(target, thread, tid, state.last_holder, now, AFTER_PREEMPTION);
+        blame = begin_blame(target, thread, tid, state.last_holder, now, AFTER_PREEMPTION);
+    note_own_slow_drop(blame, tgid, slow_drop_ns);
     return 0;
 }
 
@@ -379,8 +415,7 @@ int on_forced_take(struct pt_regs *ctx)
     u32 tid = ids;
     struct thread *thread = threads.lookup(&tid);
 
-    trapped(ids >> 32);
-    if (!thread || !thread->forced_drop_ns)
+    if (!trapped(ids >> 32) || !thread || !thread->forced_drop_ns)
         return 0;
     struct blame *blame = blames.lookup(&tid);
 
@@ -404,7 +439,7 @@ int on_yield(struct pt_regs *ctx)
     struct target *target = trapped(key.tgid);
 
     if (!target)
-        return 0; // between an exec and its notice
+        return 0;
     // Some of these sites serve other condition variables too. A thread yields to one that has
     // waited, so a GIL that is not known by now is not one.
     if (!gils.lookup(&key))
@@ -413,7 +448,8 @@ int on_yield(struct pt_regs *ctx)
 
     if (!thread)
         return 0;
-    answer_drop_request(&key, 0, 1, now);
+    u64 slow_drop_ns = answer_drop_request(&key, 0, 1, now);
+
     BEGIN_CHANGE(thread);
     thread->cond = key.cond;
     if (!thread->forced_drop_ns)
@@ -422,6 +458,7 @@ int on_yield(struct pt_regs *ctx)
     if (!thread->forced_drop_ns) {
         struct blame *blame = begin_blame(target, thread, tid, 0, now, AFTER_PREEMPTION);
 
+        note_own_slow_drop(blame, key.tgid, slow_drop_ns);
         if (blame && wants_stack(blame))
             next_program.call(ctx, WALK_STACK);
     }
@@ -434,7 +471,7 @@ int on_libc_yield(struct pt_regs *ctx)
     u64 ids = current_ids();
     struct gil_key key = {.cond = PT_REGS_PARM1(ctx) - GIL_SWITCH_COND_OFFSET, .tgid = ids >> 32};
 
-    if (gils.lookup(&key) && returns_to_probe(ctx, key.tgid, ids, 1))
+    if (gils.lookup(&key) && !has_stopped() && returns_to_probe(ctx, key.tgid, ids, 1))
         next_program.call(ctx, ON_YIELD);
     trapped(key.tgid);
     return 0;
@@ -450,8 +487,7 @@ int on_yield_return(struct pt_regs *ctx)
     struct thread *thread = threads.lookup(&tid);
     struct gil_state state = {};
 
-    trapped(tgid);
-    if (!thread || !(thread->yield_started_ns || thread->forced_drop_ns))
+    if (!trapped(tgid) || !thread || !(thread->yield_started_ns || thread->forced_drop_ns))
         return 0; // another condition variable, or a yield that began before the probe
     struct blame *blame = blames.lookup(&tid);
 

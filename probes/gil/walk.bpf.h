@@ -154,6 +154,14 @@ static __always_inline void take_holder(const struct thread *thread, struct blam
     struct drop_request *pending = drop_requests.lookup(&key);
 
     blame->wants_holder = 0;
+    if (pending && (!pending->holder || pending->holder == STACK_UNSAMPLED) &&
+        pending->switch_number == blame->switch_number)
+        pending->holder = blame->found;
+    if (blame->is_for_request) {
+        // The wait itself stays one whose stacks are not read.
+        blame->is_for_request = 0;
+        return;
+    }
     BEGIN_CHANGE(blame);
     if (blame->holder != blame->found) {
         if (blame->holder)
@@ -164,9 +172,6 @@ static __always_inline void take_holder(const struct thread *thread, struct blam
         blame->is_new_holder = 1;
     }
     END_CHANGE(blame);
-    if (pending && (!pending->holder || pending->holder == STACK_UNSAMPLED) &&
-        pending->switch_number == blame->switch_number)
-        pending->holder = blame->holder;
 }
 
 // Gives the stack that was found to the wait.
@@ -183,6 +188,10 @@ int use_stack(struct pt_regs *ctx)
         blame->waiter = blame->unread ? blame->unread : blame->found;
         if (!thread->stack)
             thread->stack = blame->found;
+        if (blame->slow_drop_ns) {
+            note_slow_drop(tgid, blame->found, blame->slow_drop_ns);
+            blame->slow_drop_ns = 0;
+        }
         if (blame->wants_holder)
             next_program.call(ctx, WALK_STACK);
     } else {

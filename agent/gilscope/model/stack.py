@@ -31,9 +31,6 @@ class StackState(Enum):
     """The thread ran no Python code."""
     UNKNOWN = "unknown"
     """It could not be read, or nobody can tell whose it would have been."""
-    UNSAMPLED = "unsampled"
-    """It was not read: its wait was left out by random sampling, to keep within an overhead
-    budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +38,13 @@ class Stack:
     """What one end of a wait stood in."""
 
     frames: tuple[Frame, ...]
-    """Innermost first; empty for `NO_PYTHON`, `UNKNOWN` and `UNSAMPLED`."""
+    """Innermost first; empty for `NO_PYTHON` and `UNKNOWN`."""
     state: StackState = StackState.WHOLE
 
     @property
     def is_known(self) -> bool:
         """Whether it says where the thread stood."""
-        return self.state not in (StackState.UNKNOWN, StackState.UNSAMPLED)
+        return self.state is not StackState.UNKNOWN
 
 
 UNKNOWN_STACK = Stack((), StackState.UNKNOWN)

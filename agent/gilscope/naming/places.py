@@ -25,9 +25,6 @@ IN_WORDS = {
 
 _LIBRARIES = "(libraries alone)"
 
-_LEFT_OUT = "not sampled"
-"""Stands for one that no recording has: it leaves no wait out."""
-
 _MODULE = "<module>"
 _RUNS_MODULES = "<frozen runpy>"
 """Where `python -m` begins; a module of the standard library like any other up to 3.10."""
@@ -65,7 +62,7 @@ class SiteNames:
         """Return the site at which *stack* ends, or in words why there is none."""
         if stack.frames:
             return self.site(stack.frames[0])
-        return IN_WORDS.get(stack.state, _LEFT_OUT)
+        return IN_WORDS.get(stack.state, IN_WORDS[StackState.UNKNOWN])
 
     def owner(self, frame: Frame | None, stack: Stack) -> str:
         """Return the site of *frame*, which is of the application, or in words why there is none.
@@ -74,7 +71,7 @@ class SiteNames:
         """
         if frame is not None:
             return self.site(frame)
-        return _LIBRARIES if stack.frames else f"({IN_WORDS.get(stack.state, _LEFT_OUT)})"
+        return _LIBRARIES if stack.frames else f"({self.innermost(stack)})"
 
     def _new(self, file: str) -> str:
         name = short_path(file)

@@ -1,6 +1,14 @@
 """Times, sizes and shares as people read them."""
 
-__all__ = ["NS_PER_S", "counted", "megabytes", "percent", "seconds", "short_duration"]
+__all__ = [
+    "NS_PER_S",
+    "counted",
+    "megabytes",
+    "percent",
+    "seconds",
+    "short_duration",
+    "short_number",
+]
 
 NS_PER_S = 1_000_000_000
 _BYTES_PER_MB = 1_000_000
@@ -21,8 +29,13 @@ def short_duration(ns: int) -> str:
         # What would be rounded to 1000 of the smaller unit is 1 of this one.
         if ns >= unit_ns - unit_ns // 2000:
             value = ns / unit_ns
-            return f"{value:.3g} {name}" if value < _THREE_DIGITS else f"{value:.0f} {name}"
+            return f"{short_number(value)} {name}"
     return "0 ns"
+
+
+def short_number(value: float) -> str:
+    """Return *value* to three digits, or as a whole number where it has more: ``1050``."""
+    return f"{value:.3g}" if value < _THREE_DIGITS else f"{value:.0f}"
 
 
 def percent(share: float) -> str:

@@ -19,6 +19,7 @@ from gilscope.top.blocking_table import (
     details,
     frames,
     heading,
+    held_by,
     kept_by,
     pair_ends,
     rows,
@@ -60,6 +61,7 @@ class PairsPane(Vertical):
         self._ends: list[Ends] = []
         self._title = Static(id="title")
         self._kept_by = Static(id="kept-by")
+        self._held_by = Static(id="held-by")
         self._head = Static()
         self._rows = Rows(id="pairs", is_marked=False)
         self._why = Static(id="why")
@@ -68,6 +70,7 @@ class PairsPane(Vertical):
         """Yield the widgets, from top to bottom."""
         yield self._title
         yield self._kept_by
+        yield self._held_by
         yield self._head
         yield self._rows
         yield self._why
@@ -81,9 +84,11 @@ class PairsPane(Vertical):
         elapsed_ns = self._process.elapsed_ns if self._process else 0
         width = self.size.width
         self._title.update(text_of((Span(fit(_title(selected), width), Tone.BOLD),)), layout=False)
-        holders = kept_by(self._process.pairs, self._application, names) if self._process else ""
-        self._kept_by.update(text_of((Span(fit(f"kept by {holders}", width)),)), layout=False)
-        self._kept_by.display = bool(holders)
+        process, application = self._process, self._application
+        keepers = kept_by(process, application, names) if process else ""
+        holders = held_by(process.holder_samples, application, names) if process else ""
+        _show_line(self._kept_by, "kept by", keepers, width)
+        _show_line(self._held_by, "held by", holders, width)
         self._head.update(text_of(heading(width)), layout=False)
         self._why.update(_why(selected), layout=False)
         self._head.display = self._rows.display = bool(self._ends)
@@ -110,6 +115,11 @@ class PairsPane(Vertical):
         width = self.app.size.width - 1
         lines = details(chosen, process.elapsed_ns, names, sources, width)
         self.app.push_screen(TextScreen(*lines))
+
+
+def _show_line(widget: Static, heading: str, words: str, width: int) -> None:
+    widget.update(text_of((Span(fit(f"{heading} {words}", width)),)), layout=False)
+    widget.display = bool(words)
 
 
 def _title(selected: ProcessRates | Refusal | None) -> str:

@@ -1,14 +1,15 @@
-"""The lower pane of the live view: who keeps whom waiting in one process, and where."""
+"""The lower pane of the live view: who keeps whom waiting in one process, who holds, and where."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gilscope.model.application import Application
-from gilscope.model.gil import Edge
+from gilscope.model.gil import Edge, HolderSamples
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Frame, Stack
 from gilscope.naming.places import IN_WORDS, SiteNames
-from gilscope.series.holders import HolderLoss, losses_by_holder
+from gilscope.series.held_by import held_places
+from gilscope.series.holders import losses_by_holder
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent
 from gilscope.top.figures import a_second, seconds, share
@@ -21,6 +22,7 @@ __all__ = [
     "details",
     "frames",
     "heading",
+    "held_by",
     "kept_by",
     "pair_ends",
     "rows",
@@ -75,27 +77,37 @@ def pair_ends(pairs: Iterable[PairRates], names: SiteNames) -> list[Ends]:
     return sorted(every, key=lambda ends: (-ends.lost_ns, -ends.total_ns))
 
 
-def kept_by(pairs: Iterable[PairRates], application: Application, names: SiteNames) -> str:
+def kept_by(process: ProcessRates, application: Application, names: SiteNames) -> str:
     """Return whose code has kept the GIL in the interval, with the shares; empty: nobody's has."""
-    edges = [Edge(pair.kind, pair.waiter, pair.holder, pair.lost) for pair in pairs]
+    edges = [Edge(pair.kind, pair.waiter, pair.holder, pair.lost) for pair in process.pairs]
     losses = losses_by_holder(edges, application)
     lost_ns = sum(loss.lost.ns for loss in losses)
+    about = "≈ " if process.is_estimate else ""
     places = (
-        f"{_percent(loss.lost.ns, lost_ns)} {_place(loss, names)}"
+        f"{about}{percent(loss.lost.ns / lost_ns)} {_place(loss.frame, loss.costliest, names)}"
         for loss in losses[:_MOST_HOLDERS]
         if loss.lost.ns > _LEAST_SHARE * lost_ns
     )
     return "; ".join(places)
 
 
-def _percent(part_ns: int, whole_ns: int) -> str:
-    return percent(part_ns / max(1, whole_ns))
+def held_by(samples: HolderSamples | None, application: Application, names: SiteNames) -> str:
+    """Return whose code has held the GIL, by *samples*, with the shares of the time; or nothing."""
+    if samples is None:
+        return ""
+    places = (
+        f"≈ {percent(each.share)} ±{max(1, round(100 * each.error))} "
+        + _place(each.frame, each.costliest, names)
+        for each in held_places(samples, application)[:_MOST_HOLDERS]
+        if each.share > _LEAST_SHARE
+    )
+    return "; ".join(places)
 
 
-def _place(loss: HolderLoss, names: SiteNames) -> str:
-    place = names.owner(loss.frame, loss.costliest)
-    leaf = loss.costliest.frames[:1]
-    below = f", in {names.site(leaf[0])}" if leaf and leaf[0] != loss.frame else ""
+def _place(frame: Frame | None, costliest: Stack, names: SiteNames) -> str:
+    place = names.owner(frame, costliest)
+    leaf: Sequence[Frame] = costliest.frames[:1]
+    below = f", in {names.site(leaf[0])}" if leaf and leaf[0] != frame else ""
     return printable(place + below)
 
 

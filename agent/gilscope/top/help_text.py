@@ -31,7 +31,11 @@ Upper table: processes, in the time between two snapshots
 An empty cell: not known, or there is none.
 Red: a tenth of a thread or more is lost, most of it in convoys.
 
-Lower table: who keeps whom waiting in the selected process
+Lower part: who keeps whom waiting in the selected process
+  kept by     whose code had the GIL while others waited, of the time lost
+  held by     whose code had it at all since the process is traced, by samples
+              of the holder's stack, give or take so many points
+  ≈           an estimate: by samples, or by the stacks of some of the waits
   lost        in the time between two snapshots; total: since it is traced
   kind        GIL_CONVOY, GIL_BLOCKING_CALL (came back from a blocking call,
               shorter), GIL_PREEMPTION (was preempted), GIL_UNKNOWN

@@ -3,7 +3,15 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gilscope.model.gil import Edge, GilObservation, Process, ProcessTotals, Tally, ThreadTotals
+from gilscope.model.gil import (
+    Edge,
+    GilObservation,
+    HolderSamples,
+    Process,
+    ProcessTotals,
+    Tally,
+    ThreadTotals,
+)
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
 
@@ -70,6 +78,10 @@ class ProcessRates:
     """Of the last minute: cost of tracing by the CPU time that the process used itself."""
     lost_events: int = 0
     """Since the attachment."""
+    is_estimate: bool = False
+    """Whether the pairs are scaled up from those waits whose stacks are read."""
+    holder_samples: HolderSamples | None = None
+    """Since the attachment; None: holders are not sampled."""
     invalid: str = ""
     """Why there are no figures; empty: there are."""
     ended: bool = False
@@ -128,8 +140,14 @@ def _process_rates(before: ProcessTotals | None, seen: GilObservation) -> Proces
         longest_hold_ns=max((gil.holds.holding_ns for gil in now.gils if gil.holds), default=0),
         overhead=None if now.cost is None else now.cost.recent_ratio,
         lost_events=sum(now.lost_events.values()),
+        is_estimate=_is_estimate(now),
+        holder_samples=now.holder_samples,
         ended=seen.ended,
     )
+
+
+def _is_estimate(now: ProcessTotals) -> bool:
+    return now.cost is not None and now.cost.stack_share is not None and now.cost.stack_share < 1
 
 
 def _roles(before: Sequence[ThreadTotals], now: Sequence[ThreadTotals]) -> tuple[RoleRates, ...]:

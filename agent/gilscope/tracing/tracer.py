@@ -94,7 +94,7 @@ class Tracer:
     def observe(self, *, is_final: bool = False) -> list[Observation]:
         """Return what has been counted of every process until now.
 
-        *is_final*: nobody will ask again, so what is in flight is counted as if it ended now.
+        *is_final*: no GIL's waits count any more, and what is in flight counts as if it ended now.
         """
         seen = [Observation(gil=each) for each in self.gils.observe(is_final=is_final)]
         if self.transactions is not None:

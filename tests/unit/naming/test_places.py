@@ -41,7 +41,6 @@ def test_site_of_a_stack() -> None:
     assert "step (jobs.py:9)" == names.innermost(Stack((_STEP, _WORKER)))
     assert "no Python code" == names.innermost(Stack((), StackState.NO_PYTHON))
     assert "unknown" == names.innermost(UNKNOWN_STACK)
-    assert "not sampled" == names.innermost(Stack((), StackState.UNSAMPLED))
 
 
 def test_files_of_one_name_are_told_apart() -> None:

@@ -1,6 +1,6 @@
 """Times and shares for people."""
 
-from gilscope.text.units import counted, megabytes, percent, seconds, short_duration
+from gilscope.text.units import counted, megabytes, percent, seconds, short_duration, short_number
 
 
 def test_durations_have_three_digits_and_a_unit() -> None:
@@ -9,6 +9,15 @@ def test_durations_have_three_digits_and_a_unit() -> None:
     """
     assert ["0 ns", "999 ns", "1 us", "5.24 ms", "17.2 s"] == [
         short_duration(ns) for ns in (0, 999, 1000, 5_242_880, 1 << 34)
+    ]
+
+
+def test_numbers_have_no_exponent() -> None:
+    """
+    Three digits, or as many as a whole number has.
+    """
+    assert ["0.125", "5.24", "999", "1050"] == [
+        short_number(value) for value in (0.125, 5.2428, 999.4, 1050.3)
     ]
 
 

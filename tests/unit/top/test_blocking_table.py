@@ -9,13 +9,14 @@ from gilscope.top.blocking_table import (
     details,
     frames,
     heading,
+    held_by,
     kept_by,
     pair_ends,
     rows,
     when_empty,
 )
 from gilscope.top.rates import rates
-from support.recordings.gil import MATCHING, MS, SERVING, convoy, with_edges
+from support.recordings.gil import MATCHING, MS, SERVING, convoy, with_edges, with_holders
 from support.top.views import BUSY, IDLE, text, texts
 
 
@@ -26,16 +27,29 @@ def test_kept_by_names_the_applications_code() -> None:
     (process,) = rates([], [BUSY])
     library = Application(packages=("match",))
     names = SiteNames()
+    exact = replace(process, is_estimate=False)
 
     assert (
         "76 % crunch (app.py:4); 18 % Pattern.scan <café> (match.py:27)"
-        == kept_by(process.pairs, EVERYBODYS, names).partition("; (")[0]
+        == kept_by(exact, EVERYBODYS, names).partition("; (")[0]
     )
-    assert "18 % Pattern.scan <café> (match.py:27)" in kept_by(process.pairs, library, names)
-    assert kept_by(process.pairs, library, names).startswith(
-        "76 % (libraries alone), in crunch (app.py:4)"
-    )
-    assert "" == kept_by((), EVERYBODYS, names)
+    assert "18 % Pattern.scan <café> (match.py:27)" in kept_by(exact, library, names)
+    assert kept_by(exact, library, names).startswith("76 % (libraries alone), in crunch (app.py:4)")
+    assert kept_by(process, EVERYBODYS, names).startswith("≈ 76 % crunch (app.py:4); ≈ 18 % ")
+    assert "" == kept_by(replace(process, pairs=()), EVERYBODYS, names)
+
+
+def test_held_by_names_whoever_has_the_gil() -> None:
+    """
+    By samples, so with what they may be off; without samples there is nothing to be said.
+    """
+    (process,) = rates([], [with_holders().observation])
+
+    assert (
+        "≈ 50 % ±7 crunch (app.py:4); ≈ 20 % ±6 Pattern.scan <café> (match.py:27); "
+        "≈ 10 % ±4 handle (app.py:13)"
+    ) == held_by(process.holder_samples, EVERYBODYS, SiteNames())
+    assert "" == held_by(None, EVERYBODYS, SiteNames())
 
 
 def test_pairs_at_80_columns() -> None:

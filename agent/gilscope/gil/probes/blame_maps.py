@@ -46,6 +46,12 @@ class BlameTables:
         self._most_entries = min(_MOST_ENTRIES, self._edges.entries // 4)
         self._generation = 0
         self._changed_ns = 0
+        self._stopped = False
+        self._write_settings()
+
+    def stop(self) -> None:
+        """Let no program count anything any more, that of no other table either."""
+        self._stopped = True
         self._write_settings()
 
     def new_stacks(self) -> Iterator[RawStack]:
@@ -73,8 +79,8 @@ class BlameTables:
                     found[tid] = record
         return found
 
-    def read(self, processes: dict[int, RawProcess], counted: Counter[str]) -> None:
-        """Fill in the edges and slow drops of *processes*, whose threads have just been read.
+    def read(self, processes: dict[int, RawProcess], counted: Counter[str], now_ns: int) -> None:
+        """Fill in the edges and slow drops of *processes*, whose threads were read at *now_ns*.
 
         What leaves the tables is handed over in `RawProcess.taken`, once.
         """
@@ -82,7 +88,7 @@ class BlameTables:
         self._read_edges(processes, counted)
         self._read_slow_drops(processes, counted)
         # After those: what is answered meanwhile is in neither this time, and never in both.
-        self._read_unanswered(processes)
+        self._read_unanswered(processes, now_ns)
         after = self.waiting(processes)
         for process in processes.values():
             for tid in process.threads:
@@ -122,8 +128,7 @@ class BlameTables:
                 taken[key["tgid"]] += self._slow_drops.delete(key)
         self._give_back(Quota.CULPRITS, taken)
 
-    def _read_unanswered(self, processes: dict[int, RawProcess]) -> None:
-        now_ns = time.monotonic_ns()
+    def _read_unanswered(self, processes: dict[int, RawProcess], now_ns: int) -> None:
         for key, record in self._drop_requests.items():
             if now_ns - record["asked_ns"] >= self._slow_drop_ns:
                 request = Unanswered(record["holder"], record["asked_ns"])
@@ -151,7 +156,12 @@ class BlameTables:
 
     def _write_settings(self) -> None:
         self._settings.put(
-            {"value": 0}, {"slow_drop_ns": self._slow_drop_ns, "generation": self._generation}
+            {"value": 0},
+            {
+                "slow_drop_ns": self._slow_drop_ns,
+                "generation": self._generation,
+                "stopped": int(self._stopped),
+            },
         )
 
 

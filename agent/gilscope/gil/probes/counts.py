@@ -21,13 +21,20 @@ class CountTables:
         """Read *tables*, those of *blame* along with them."""
         self._tables = tables
         self._blame = blame
+        self._stopped_ns: int | None = None
         self.fill: Mapping[str, int] = {}
         """How many entries each table held when it was last read."""
+
+    def stop(self) -> None:
+        """Let nothing count any more: what is read from now on is as of this instant."""
+        if self._stopped_ns is None:
+            self._blame.stop()
+            self._stopped_ns = time.monotonic_ns()
 
     def read(self, windows: Mapping[int, Window]) -> RawTotals:
         """Return what the maps hold of all processes now; *windows* are by pid."""
         # The clock is read first: a wait that a record shows as in flight was so at this time.
-        now_ns = time.monotonic_ns()
+        now_ns = time.monotonic_ns() if self._stopped_ns is None else self._stopped_ns
         processes: dict[int, RawProcess] = defaultdict(RawProcess)
         counted: Counter[str] = Counter()
         # Before the threads, as `Window.read` wants it.
@@ -38,7 +45,7 @@ class CountTables:
             if whole is not None:
                 processes[whole["tgid"]].threads[key["value"]] = whole
         # Next to the threads, whose waits in flight they complete.
-        self._blame.read(processes, counted)
+        self._blame.read(processes, counted, now_ns)
         for key, record in self._counted_items("gils", counted):
             processes[key["tgid"]].gils[key["cond"]] = record
         for key, record in self._counted_items("histograms", counted):

@@ -1,7 +1,7 @@
 """The GIL probes in the kernel: loads them once, attaches them to processes, reads their maps."""
 
 import time
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -21,13 +21,14 @@ from gilscope.gil.probes.notices import Notice, take_notices
 from gilscope.gil.probes.plan import Plan
 from gilscope.gil.probes.program import NEXT_PROGRAMS, begin_loading
 from gilscope.gil.probes.quotas import Quotas
+from gilscope.gil.probes.slots import SlotPool
 from gilscope.gil.probes.window import Window, WindowKernel
 from gilscope.gil.probes.window_probes import WindowSites
 from gilscope.gil.totals.raw import RawTotals
 from gilscope.runtimes.base import Locks
 from gilscope.runtimes.sites import CallerRule
 
-__all__ = ["SLOW_DROP_NS", "GilProbe", "SlotPool"]
+__all__ = ["SLOW_DROP_NS", "GilProbe"]
 
 
 SLOW_DROP_NS = 10_000_000
@@ -221,6 +222,10 @@ class GilProbe(Probe):
             {"is_yield": int(site.is_yield), "probed": 1},
         )
 
+    def stop(self) -> None:
+        """Let the probes count nothing any more, of any process, before they are taken out."""
+        self._counts.stop()
+
     def read(self, windows: Mapping[int, Window]) -> RawTotals:
         """Return what the maps hold of all processes now; *windows* are by pid."""
         return self._counts.read(windows)
@@ -280,19 +285,3 @@ class GilProbe(Probe):
             {"value": slot}, {"cond": cond, "tgid": pid, "released_ns": released_ns}
         )
         return slot
-
-
-class SlotPool:
-    """Numbers from 0 up to a limit, each for one owner at a time."""
-
-    def __init__(self, count: int) -> None:
-        self._free = deque(range(count))
-
-    def take(self) -> int | None:
-        """Return a number that nobody has, or None where all are given out."""
-        return self._free.popleft() if self._free else None
-
-    def give_back(self, slot: int) -> None:
-        """Let *slot* be taken again, later than all that are free now."""
-        # So a probe that has just been taken out, and fires once more, meets nobody else's record.
-        self._free.append(slot)

@@ -30,6 +30,9 @@ _MOST_PAIRS = 5_000
 _MOST_PLACES = 2 * _MOST_PAIRS
 """Different stacks that are kept; further ones are unknown."""
 
+_LEFT_OUT = -1
+"""Place of the stacks of waits that were left out by random sampling, until they are shared out."""
+
 _Pair = tuple[int, int, int]
 """Number of the kind, places of waiter and holder in the list of stacks."""
 
@@ -57,15 +60,11 @@ class Blame:
         self._unknown = 0
         self._place(UNKNOWN_STACK)
         self._by_id[StackId.NO_PYTHON] = self._place(Stack((), StackState.NO_PYTHON))
-        self._unsampled = self._place(Stack((), StackState.UNSAMPLED))
-        self._by_id[StackId.UNSAMPLED] = self._unsampled
         self._verified: dict[int, int] = {}
         """Identity of the code objects whose names have been read."""
         self._kept: dict[_Pair, RawEdge] = {}
         self._kept_slow_drops: dict[int, RawEdge] = {}
         self._left_out: Apportionment[_Pair] = Apportionment(lambda pair: pair[0])
-        self._left_out_pairs = {self._left_out_of(kind) for kind in range(len(_KINDS))}
-        self._left_out_slow_drops: Apportionment[int] = Apportionment(lambda _place: 0)
         self._edges: dict[_Pair, Edge] = {}
         self._slow_drops: dict[int, SlowDrop] = {}
 
@@ -128,10 +127,11 @@ class Blame:
             for holder, edge in (*waiting.slices, (waiting.holder, last)):
                 number = kind_now.number
                 self._add_if_known(sums, number, waiting.waiter, holder, edge, is_final=is_final)
-        shown = self._left_out.share_out(sums, self._left_out_pairs)
+        left_out = {(kind, _LEFT_OUT, _LEFT_OUT) for kind in range(len(_KINDS))}
+        shown = self._left_out.share_out(sums, left_out)
         if is_final:
-            rest = self._left_out.rest()
-            shown |= {self._left_out_of(kind): edge for kind, edge in rest.items()}
+            for kind, edge in self._left_out.rest().items():
+                self._add(shown, (kind, self._unknown, self._unknown), edge)
         for pair, edge in shown.items():
             self._show(pair, edge)
         return tuple(sorted(self._edges.values(), key=lambda edge: -edge.lost.ns))
@@ -143,19 +143,15 @@ class Blame:
 
         Requests in flight count up to then; unless this is *final*, those whose holder is known.
         """
-        sums = dict(self._kept_slow_drops)
+        shown = dict(self._kept_slow_drops)
         for holder, edge in process.slow_drops.items():
             if is_final or self._is_settled(holder):
                 at = self._place_of(holder)
-                sums[at] = sums[at] + edge if at in sums else edge
-        shown = self._left_out_slow_drops.share_out(sums, {self._unsampled})
-        rest = self._left_out_slow_drops.rest()
-        if is_final and rest:
-            (shown[self._unsampled],) = rest.values()
+                shown[at] = shown[at] + edge if at in shown else edge
         in_flight: dict[int, int] = {}
         for request in process.unanswered:
             if is_final or self._is_settled_holder(request.holder):
-                at = self._place_of(request.holder)
+                at = max(self._unknown, self._place_of(request.holder))
                 ns = max(0, now_ns - request.asked_ns)
                 shown[at] = shown.get(at, RawEdge(0, 0)) + RawEdge(ns, 1, ns)
                 in_flight[at] = max(in_flight.get(at, 0), ns)
@@ -225,10 +221,9 @@ class Blame:
             self._stacks.append(stack)
         return place
 
-    def _left_out_of(self, kind: int) -> _Pair:
-        return kind, self._unsampled, self._unsampled
-
     def _place_of(self, stack_id: int) -> int:
+        if stack_id == StackId.UNSAMPLED:
+            return _LEFT_OUT
         return self._by_id.get(stack_id, self._unknown)
 
     def _add_if_known(  # noqa: PLR0913 - the fields of an edge

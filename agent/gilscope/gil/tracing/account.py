@@ -166,7 +166,7 @@ class GilAccount:
     def observe(self, *, is_final: bool = False) -> list[GilObservation]:
         """Return what has been counted of every process until now.
 
-        *is_final*: nobody will ask again, so what is in flight is counted as if it ended now.
+        *is_final*: nothing counts any more, and what is in flight counts as if it ended now.
         """
         with self._lock:
             # Before the tables, whose time is that of the observation: what is estimated of the
@@ -174,6 +174,8 @@ class GilAccount:
             for traced in self._processes.all():
                 with self._checks.failing_alone(traced):
                     self._processes.look_at_locks(traced)
+            if is_final:
+                self.probe.stop()
             raw = (
                 self._processes.readings.read_whole()
                 if is_final

@@ -52,34 +52,38 @@ def blame_section(
 ) -> Iterator[Markup]:
     """Yield the section as lines of HTML, the process that has lost most lately first."""
     known = [
-        (seen.process, lately[seen.process.pid])
+        (seen.process, lately[seen.process.pid], _about(seen))
         for seen in observations
         if seen.process.pid in lately and not seen.ended
     ]
-    told = [
-        (process, lost) for process, lost in known if lost.pairs or lost.slow_holders or lost.held
-    ]
+    told = [each for each in known if each[1].pairs or each[1].slow_holders or each[1].held]
     told.sort(key=lambda each: -_per_second(each[1].lost_ns, each[1]))
     if not told:
         return
     yield Markup("<h2>Whose code keeps the GIL</h2>")
-    for process, lost in told[:_MOST_PROCESSES]:
-        yield from _process(process, lost)
+    for process, lost, about in told[:_MOST_PROCESSES]:
+        yield from _process(process, lost, about)
     left = len(told) - _MOST_PROCESSES
     if left > 0:
         yield tag("p", f"{left} more that have lost less are left out here.", class_="quiet")
 
 
-def _process(process: Process, lost: Lately) -> Iterator[Markup]:
+def _about(seen: GilObservation) -> str:
+    """Return what marks the figures of a process whose stacks are read for some waits only."""
+    cost = seen.totals.cost
+    return "" if cost is None or cost.stack_share is None or cost.stack_share >= 1 else "≈ "
+
+
+def _process(process: Process, lost: Lately, about: str) -> Iterator[Markup]:
     yield tag("h3", text(process.name), " ", tag("span", process.pid, class_="quiet"))
     if lost.pairs:
         rate = short_duration(_per_second(lost.lost_ns, lost))
         caption = (
             f"Its threads have lost {rate} per second {_period(lost)}. Whose code keeps the GIL:"
         )
-        yield from table("pairs", _PLACE_COLUMNS, _holders(lost), caption, is_named=False)
+        yield from table("pairs", _PLACE_COLUMNS, _holders(lost, about), caption, is_named=False)
         caption = "Who keeps whom waiting:"
-        yield from table("pairs", _PAIR_COLUMNS, _pairs(lost), caption, is_named=False)
+        yield from table("pairs", _PAIR_COLUMNS, _pairs(lost, about), caption, is_named=False)
     else:
         yield tag("p", f"Its threads have lost nothing {_period(lost)}.", class_="quiet")
     if lost.held:
@@ -100,30 +104,31 @@ def _process(process: Process, lost: Lately) -> Iterator[Markup]:
         yield from table("pairs", _HOLDER_COLUMNS, holders, caption, is_named=False)
 
 
-def _holders(lost: Lately) -> Iterator[tuple[str, ...]]:
+def _holders(lost: Lately, about: str) -> Iterator[tuple[str, ...]]:
     for holder in lost.holders:
-        yield (*_loss(holder.lost_ns, lost), text(holder.place), text(holder.inner))
+        yield (*_loss(holder.lost_ns, lost, about), text(holder.place), text(holder.inner))
     left_ns = lost.lost_ns - sum(holder.lost_ns for holder in lost.holders)
     if left_ns > 0:
-        yield (*_loss(left_ns, lost), "all other code", "")
+        yield (*_loss(left_ns, lost, about), "all other code", "")
 
 
 def _held(lost: Lately) -> Iterator[tuple[str, ...]]:
     for held in lost.held:
         error = f"{max(1, round(100 * held.error))} points"
-        yield (percent(held.share), error, text(held.place), text(held.inner))
+        yield (f"≈ {percent(held.share)}", error, text(held.place), text(held.inner))
 
 
-def _pairs(lost: Lately) -> Iterator[tuple[str, ...]]:
+def _pairs(lost: Lately, about: str) -> Iterator[tuple[str, ...]]:
     for pair in lost.pairs:
-        yield (*_loss(pair.lost_ns, lost), pair.kind, text(pair.waiter), text(pair.holder))
+        yield (*_loss(pair.lost_ns, lost, about), pair.kind, text(pair.waiter), text(pair.holder))
     left_ns = lost.lost_ns - sum(pair.lost_ns for pair in lost.pairs)
     if left_ns > 0:
-        yield (*_loss(left_ns, lost), "", "all other pairs", "")
+        yield (*_loss(left_ns, lost, about), "", "all other pairs", "")
 
 
-def _loss(ns: int, lost: Lately) -> tuple[str, str]:
-    return short_duration(_per_second(ns, lost)), percent(ns / max(1, lost.lost_ns))
+def _loss(ns: int, lost: Lately, about: str) -> tuple[str, str]:
+    rate, share = short_duration(_per_second(ns, lost)), percent(ns / max(1, lost.lost_ns))
+    return f"{about}{rate}", f"{about}{share}"
 
 
 def _per_second(ns: int, lost: Lately) -> int:

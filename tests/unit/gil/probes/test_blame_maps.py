@@ -131,7 +131,7 @@ class _Probes:
         processes: dict[int, RawProcess] = defaultdict(RawProcess)
         other_starts = dict.fromkeys(("yield_started_ns", "forced_drop_ns"), 0)
         processes[_PID].threads[_TID] = {"wait_started_ns": _SINCE_NS, **other_starts}
-        self.blame.read(processes, Counter())
+        self.blame.read(processes, Counter(), self.now_ns)
         return processes[_PID]
 
 
@@ -152,7 +152,7 @@ def test_probes_are_told_who_is_slow(probes: _Probes) -> None:
     """
     Before anything is read, the programs know the threshold and where to begin.
     """
-    assert {"slow_drop_ns": 10_000_000, "generation": 0} == probes.settings
+    assert {"slow_drop_ns": 10_000_000, "generation": 0, "stopped": 0} == probes.settings
 
 
 def test_stacks_are_cut_to_their_depth(probes: _Probes) -> None:

@@ -364,8 +364,8 @@ def test_further_stacks_are_unknown(process: _Process, monkeypatch: pytest.Monke
     """
     A program that makes ever new functions takes no more memory; what is known stays known.
     """
-    # Those of unknown, absent and unsampled stacks are there from the start.
-    monkeypatch.setattr(blame_module, "_MOST_PLACES", 3 + 1)
+    # Those of unknown and absent stacks are there from the start.
+    monkeypatch.setattr(blame_module, "_MOST_PLACES", 2 + 1)
     blame = process.blame(_SERVING, _CRUNCHING, _SERVING)
 
     assert [_NAMES[_SERVING], UNKNOWN_STACK] == [

@@ -39,7 +39,7 @@ def held_by_section(recording: Recording, names: SiteNames) -> Iterator[Markup]:
             yield tag(
                 "tr",
                 tag("td", _place(place, recording, names)),
-                tag("td", percent(place.share), class_="n"),
+                tag("td", f"≈ {percent(place.share)}", class_="n"),
                 tag("td", f"{max(1, round(100 * place.error))} points", class_="n"),
             )
     yield Markup("</tbody></table></section>")

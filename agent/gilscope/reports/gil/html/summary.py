@@ -111,7 +111,7 @@ def _held(recording: Recording) -> Iterator[_Figure]:
     holds = _holds(totals)
     value = percent(known[0]) if len(known) == 1 else f"{sum(known):.2f}"
     if not holds:
-        note = "sampled from outside"
+        value, note = f"≈ {value}", "sampled from outside"
     else:
         finished = total(hold.finished for hold in holds)
         mean = duration(finished.sum_ns // max(1, finished.count))

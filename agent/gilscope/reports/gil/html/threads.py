@@ -137,7 +137,7 @@ def interpreters_section(recording: Recording) -> Iterator[Markup]:
         number = gil.gil.interpreter_id
         name = "one that has ended" if number == ENDED_INTERPRETER else str(number)
         held = held_share(gil, totals, recording.duration_ns)
-        about = "" if gil.holds is not None else "about "
+        about = "" if gil.holds is not None else "≈ "
         yield tag(
             "tr",
             tag("td", name),

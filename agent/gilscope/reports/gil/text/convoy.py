@@ -6,7 +6,7 @@ from gilscope.model.gil import Recording
 from gilscope.naming.places import SiteNames
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
-from gilscope.text.units import counted, percent, short_duration
+from gilscope.text.units import counted, percent, short_duration, short_number
 from gilscope.verdict.convoys import Convoy, convoys_of
 from gilscope.verdict.degree import Degree
 
@@ -44,7 +44,7 @@ def queueing_lines(convoy: Convoy, duration_ns: int) -> Iterator[str]:
     """Yield how often, for how long, out of how many cases, and what share of their time."""
     often = convoy.lost.count * 1e9 / max(1, duration_ns)
     yield (
-        f"queued {often:.3g} times a second for at least a switch interval "
+        f"queued {short_number(often)} times a second for at least a switch interval "
         f"({short_duration(convoy.interval_ns)}), {short_duration(convoy.mean_ns)} on average:"
     )
     yield f"{_cost_words(convoy, duration_ns)}, {_base_words(convoy)}."

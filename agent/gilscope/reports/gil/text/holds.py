@@ -38,7 +38,7 @@ def hold_summary(recording: Recording, paint: Paint) -> Iterator[str]:
     if not known:
         return
     holds = _holds(totals)
-    about = "" if holds else "about "
+    about = "" if holds else "≈ "
     if len(known) == 1:
         words = paint.bold(f"The GIL was held {about}{percent(known[0])} of the time")
     else:

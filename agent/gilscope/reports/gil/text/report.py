@@ -161,7 +161,7 @@ def _interpreters(recording: Recording, paint: Paint) -> Iterator[str]:
         number = gil.gil.interpreter_id
         name = "one that has ended" if number == ENDED_INTERPRETER else f"interpreter {number}"
         share = held_share(gil, totals, recording.duration_ns)
-        about = "" if gil.holds is not None else "about "
+        about = "" if gil.holds is not None else "≈ "
         held = "" if share is None else f", held {about}{percent(share)} of the time"
         yield f"  {name}: {seconds(waits.sum_ns)} in {counted(waits.count, 'wait')}{held}"
 

@@ -102,7 +102,7 @@ def test_share_of_held_time_without_holds_is_an_estimate() -> None:
 
     figures = _figures(_page(replace(recording, observation=changed)))
 
-    assert ("85 %", "sampled from outside") == figures["of the time held"]
+    assert ("≈ 85 %", "sampled from outside") == figures["of the time held"]
 
 
 def test_summary_of_several_locks_adds_their_shares() -> None:

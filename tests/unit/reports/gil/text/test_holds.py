@@ -92,7 +92,7 @@ def test_contention_mode_says_that_its_share_is_an_estimate() -> None:
     """
     report = text_report.render(_with(convoy(), _held_ns(1700 * MS)))
 
-    assert ("\nThe GIL was held about 85 % of the time (sampled).\n") in report
+    assert ("\nThe GIL was held ≈ 85 % of the time (sampled).\n") in report
     for absent in ("Who held", "How long the holds", "change hands", "Holds still", "Tracing cost"):
         assert absent not in report
 
@@ -128,10 +128,10 @@ def test_several_locks_are_counted_together_and_listed() -> None:
 
     report = text_report.render(recording)
 
-    assert ("\nAt any moment about 1.25 of 2 GILs were held (sampled).\n") in report
+    assert ("\nAt any moment ≈ 1.25 of 2 GILs were held (sampled).\n") in report
     assert (
-        "\n  interpreter 0: 0.000s in 0 waits, held about 75 % of the time"
-        "\n  interpreter 1: 0.000s in 0 waits, held about 50 % of the time"
+        "\n  interpreter 0: 0.000s in 0 waits, held ≈ 75 % of the time"
+        "\n  interpreter 1: 0.000s in 0 waits, held ≈ 50 % of the time"
         "\n  interpreter 2: 0.000s in 0 waits\n"
     ) in report
 

@@ -1,6 +1,6 @@
 """Places in the probes' arrays: one owner each, and the one given back last is reused last."""
 
-from gilscope.gil.probes.probe import SlotPool
+from gilscope.gil.probes.slots import SlotPool
 
 
 def test_every_slot_has_one_owner() -> None:

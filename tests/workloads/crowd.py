@@ -1,0 +1,45 @@
+"""A hundred threads of three kinds that queue for one GIL for as long as they are left to.
+
+Ninety of them compute for some milliseconds and sleep for one; eight compute and never sleep; two
+keep the GIL for 20 ms in a call into C, so that drop requests are slow to be answered.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+
+from handshake import next_command, ready
+
+BEGIN = threading.Event()
+C = ctypes.PyDLL(None)
+
+
+def serve() -> None:
+    BEGIN.wait()
+    while True:
+        sum(range(20_000))
+        time.sleep(0.001)
+
+
+def compute() -> None:
+    BEGIN.wait()
+    while True:
+        sum(range(20_000))
+
+
+def hold() -> None:
+    BEGIN.wait()
+    while True:
+        C.usleep(20_000)
+        time.sleep(0.05)
+
+
+for function, count in ((serve, 90), (compute, 8), (hold, 2)):
+    for _ in range(count):
+        threading.Thread(target=function, daemon=True).start()
+ready(threads=101)
+BEGIN.set()
+while next_command() is not None:
+    pass
