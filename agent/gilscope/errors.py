@@ -14,6 +14,7 @@ __all__ = [
     "KernelOrBccMissing",
     "LimitReached",
     "MemoryUnanswered",
+    "NoAnswer",
     "NoGil",
     "NoProcesses",
     "NotAnStmLog",
@@ -170,6 +171,14 @@ class MemoryUnanswered(GilscopeError):
         "A page of it comes from a file system, a swap device or a program that hangs: `mount` and "
         "`dmesg` tell which. Try again when that has been fixed."
     )
+
+
+class NoAnswer(GilscopeError):
+    """A running `gilscope serve` cannot be asked, or does not answer as it is asked."""
+
+    exit_code = 15
+    exit_words = "no answer from gilscope serve"
+    remedy = "Its first line says where it serves; `curl URL/healthz` says whether it is alive."
 
 
 def exit_codes() -> Mapping[int, str]:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from gilscope.commands.colours import add_color_option
-from gilscope.commands.recording.renderers import RENDERERS, text
 from gilscope.errors import CannotWrite
 from gilscope.model.session import Session
+from gilscope.reports.renderers import RENDERERS, text
 from gilscope.system.atomic_output import check_writable, write_atomically
 from gilscope.text.printable import printable
 from gilscope.text.units import counted
@@ -22,9 +22,11 @@ __all__ = [
     "UnfitForm",
     "add_format_options",
     "chosen_outputs",
+    "form_of",
     "refuse_unfit",
     "wants_snapshots",
     "wants_timeline",
+    "writable",
     "write_rendered",
     "write_reports",
 ]
@@ -86,7 +88,7 @@ def add_format_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        type=_writable,
+        type=writable,
         metavar="FILE",
         help="write the report of the format without a file to FILE, not to stdout",
     )
@@ -95,7 +97,7 @@ def add_format_options(parser: argparse.ArgumentParser) -> None:
 
 def chosen_outputs(arguments: argparse.Namespace) -> tuple[Output, ...]:
     """Return the reports that *arguments* ask for; raises ValueError if they contradict."""
-    outputs = tuple(arguments.outputs or [Output(_form_of(arguments.output), None)])
+    outputs = tuple(arguments.outputs or [Output(form_of(arguments.output), None)])
     nowhere = [output.form for output in outputs if output.file is None]
     if len(nowhere) > 1:
         raise ValueError(
@@ -113,7 +115,8 @@ def chosen_outputs(arguments: argparse.Namespace) -> tuple[Output, ...]:
     return outputs
 
 
-def _form_of(file: Path | None) -> str:
+def form_of(file: Path | None) -> str:
+    """Return the form that the name of *file* says, else text."""
     name = "" if file is None else file.name.lower()
     ends = [end for end in _FORM_OF_NAME if name.endswith(end)]
     return _FORM_OF_NAME[max(ends, key=len)] if ends else "text"
@@ -200,10 +203,11 @@ def _output(text: str) -> Output:
         raise argparse.ArgumentTypeError(
             f"there is no format {form!r} (choose from {', '.join(FORMATS)})"
         )
-    return Output(form, _writable(file) if has_file else None)
+    return Output(form, writable(file) if has_file else None)
 
 
-def _writable(text: str) -> Path:
+def writable(text: str) -> Path:
+    """Return the file that an argument names; raises ArgumentTypeError if it cannot be written."""
     # Said now, and not when the recording that cannot be repeated is over.
     try:
         check_writable(text)

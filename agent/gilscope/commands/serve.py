@@ -19,8 +19,8 @@ from gilscope.commands.options import (
     chosen_targets,
     has_targets,
 )
-from gilscope.commands.serve_logs import followed, serve_logs
-from gilscope.commands.service import Service, add_log_options, begin_log
+from gilscope.commands.serving.logs import followed, serve_logs
+from gilscope.commands.serving.service import Service, add_log_options, begin_log
 from gilscope.commands.session import attach_named, new_tracer, tracing_session
 from gilscope.discovery.agent_stats import AgentReader
 from gilscope.discovery.scanner import Scanner
@@ -223,7 +223,9 @@ def _serve(
             has_scanned.wait(_FIRST_WAIT_S)
         if not service.stopped.is_set():
             book = BlockingSeries(arguments.pairs, application)
-            server.show(source, health, book, None if logs is None else logs.of_now)
+            server.show(
+                source, health, book, None if logs is None else logs.of_now, Mode(arguments.mode)
+            )
             service.ready(server.url)
         service.stopped.wait()
 

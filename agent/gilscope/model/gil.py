@@ -1,13 +1,13 @@
 """The values that the layers exchange: plain, frozen, and in integer nanoseconds."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.histogram import Histogram
 from gilscope.model.kinds import Cause, Kind
-from gilscope.model.stack import Stack
+from gilscope.model.stack import Frame, Stack
 from gilscope.model.timeline import Timeline
 
 __all__ = [
@@ -216,6 +216,17 @@ class ProcessTotals:
     def wait_ns(self) -> int:
         """Time that its threads have lost waiting, of all kinds."""
         return sum(thread.wait_ns for thread in self.threads)
+
+    def frames(self) -> Iterator[Frame]:
+        """Yield the frames of all stacks, one as often as it occurs."""
+        for edge in self.edges:
+            yield from edge.waiter.frames
+            yield from edge.holder.frames
+        for slow_drop in self.slow_drops:
+            yield from slow_drop.holder.frames
+        if self.holder_samples is not None:
+            for held in self.holder_samples.holders:
+                yield from held.holder.frames
 
 
 @dataclass(frozen=True, slots=True)

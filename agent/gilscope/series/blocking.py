@@ -28,7 +28,7 @@ class BlockingSeries:
         *application* says which frames are not of libraries.
         """
         self.limit = pairs
-        self._application = application
+        self.application = application
         self.turn = threading.RLock()
         self._accounts: dict[int, BlockingAccount] = {}
         self._at_ns = 0
@@ -70,7 +70,7 @@ class BlockingSeries:
         account = self._accounts.get(pid)
         if account is None or account.since_ns != seen.since_ns:
             # A process may have replaced its program, or have another's number.
-            return BlockingAccount(seen, self.limit, self._application)
+            return BlockingAccount(seen, self.limit, self.application)
         return account
 
 

@@ -7,6 +7,7 @@ import os
 import select
 import socket
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from gilscope.web.connections import Connections
 from gilscope.web.guard import OPEN, Busy, Guard, Rules
 from gilscope.web.hosts import is_own_name, listens_on_loopback
 
-__all__ = ["Address", "Answer", "Listener", "Route"]
+__all__ = ["Address", "Answer", "Listener", "Request", "Route"]
 
 _log = logging.getLogger(__name__)
 
@@ -32,8 +33,19 @@ Address = tuple[str, int]
 Answer = tuple[http.HTTPStatus, Mapping[str, str], bytes]
 """With its headers, of which ``Content-Type`` is one."""
 
-Route = Callable[[str], Answer]
-"""Makes the answer for a client that accepts these types."""
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a client wants of a path."""
+
+    accept: str = ""
+    """The types that it accepts."""
+    query: str = ""
+    """What stands behind the question mark."""
+
+
+Route = Callable[[Request], Answer]
+"""Makes the answer to a request."""
 
 
 class Listener:
@@ -166,11 +178,12 @@ class _Handler(BaseHTTPRequestHandler):
         if not admitted:
             self._send(http.HTTPStatus.UNAUTHORIZED, _CHALLENGE, b"name and password, please\n")
             return
-        route = self.server.routes.get(self.path.partition("?")[0])
+        path, _, query = self.path.partition("?")
+        route = self.server.routes.get(path)
         if route is None:
             self._send(http.HTTPStatus.NOT_FOUND, _PLAIN, b"no such page\n")
         else:
-            self._send(*_answered(route, self.headers.get("Accept", "")))
+            self._send(*_answered(route, Request(self.headers.get("Accept", ""), query)))
 
     do_HEAD = do_GET  # noqa: N815 - the base class looks for this name
 
@@ -213,9 +226,9 @@ _LATER = {**_PLAIN, "Retry-After": "1"}
 _CHALLENGE = {**_PLAIN, "WWW-Authenticate": 'Basic realm="gilscope", charset="UTF-8"'}
 
 
-def _answered(route: Route, accept: str) -> Answer:
+def _answered(route: Route, request: Request) -> Answer:
     try:
-        return route(accept)
+        return route(request)
     except Exception:  # noqa: BLE001 - a client gets an answer, whatever happens
         _log.exception("could not answer a request")
         status = http.HTTPStatus.INTERNAL_SERVER_ERROR

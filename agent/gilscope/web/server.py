@@ -10,6 +10,7 @@ from markupsafe import Markup
 from gilscope.exporter.collector import AgentCollector
 from gilscope.exporter.exposition import encode, negotiate
 from gilscope.exporter.source import Logs, Source
+from gilscope.model.kinds import Mode
 from gilscope.series.blocking import BlockingSeries
 from gilscope.series.conflicts import ConflictSeries
 from gilscope.web.guard import OPEN, Guard
@@ -17,6 +18,7 @@ from gilscope.web.listener import Address, Answer, Listener, Route
 from gilscope.web.page import page
 from gilscope.web.page.agent import SelfPortrait
 from gilscope.web.page.blocking import MOST_PAIRS
+from gilscope.web.report import Reporter
 from gilscope.web.source_history import SourceHistory
 
 __all__ = ["Address", "Health", "Pulse", "Server", "parse_address"]
@@ -24,7 +26,7 @@ __all__ = ["Address", "Health", "Pulse", "Server", "parse_address"]
 _STALE_S = 10.0
 _PAGE_STALE_S = 20.0
 _PATIENCE_S = 0.5
-_PATHS = ("/", "/live", "/healthz", "/metrics")
+_PATHS = ("/", "/live", "/healthz", "/metrics", "/report")
 _LAST_PORT = 65535
 _TEXT = {"Content-Type": "text/plain; charset=utf-8"}
 _STARTING: Answer = (
@@ -130,11 +132,12 @@ class Server:
         health: Pulse | Health,
         book: BlockingSeries | None = None,
         logs: Logs | None = None,
+        mode: Mode = Mode.AUTO,
     ) -> None:
         """Serve *source* and *logs* from now on.
 
         *book* says how many pairs of each process, and places of each log, have series of their
-        own.
+        own, *mode* how closely processes are observed.
         """
         watched = SourceHistory(source, logs)
         book = BlockingSeries() if book is None else book
@@ -142,6 +145,9 @@ class Server:
         source = replace(source, observe=watched.observe)
         collector = AgentCollector(source, book, watched.logs, ConflictSeries(book.limit))
         view = _View(source, watched, collector, book, logs is not None, self._page_every_s)
+        reporter = Reporter(
+            watched.gils, watched.past, source.refusals, mode=mode, application=book.application
+        )
         looking = Pulse("keeps the curves of the page", _PAGE_STALE_S)
         self._looking = threading.Thread(
             target=watched.keep_up, args=(book, self._stopped, looking.beat), daemon=True
@@ -151,7 +157,8 @@ class Server:
             "/": lambda _: view.page(),
             "/live": lambda _: view.fragment(),
             "/healthz": lambda _: _health(Health(health, looking)),
-            "/metrics": lambda accept: _metrics(collector, accept),
+            "/metrics": lambda request: _metrics(collector, request.accept),
+            "/report": lambda request: reporter.answer(request.query),
         }
 
     def run(

@@ -10,6 +10,7 @@ from gilscope.model.gil import GilObservation
 from gilscope.model.observation import Observation
 from gilscope.model.transactions import StmObservation
 from gilscope.series.blocking import BlockingSeries
+from gilscope.series.past import Past
 from gilscope.series.recent import Curve, History, Totals
 from gilscope.stm_log.sums import FollowedLog
 from gilscope.text.units import NS_PER_S
@@ -50,6 +51,8 @@ class SourceHistory:
         self._processes: History[_Key] = History()
         self._transactions: History[_Key] = History()
         self._followed: History[str] = History()
+        self.past = Past()
+        """Of the processes with a GIL."""
 
     def observe(self) -> Sequence[Observation]:
         """Return the state of every traced process now."""
@@ -58,10 +61,15 @@ class SourceHistory:
         valid = [each.gil for each in seen if each.gil is not None and not each.gil.invalid]
         at_ns = max((each.totals.at_ns for each in valid), default=time.monotonic_ns())
         self._processes.enter(at_ns, {_key(each): _totals(each) for each in valid})
+        self.past.enter(at_ns, valid)
         live = [each.transactions for each in seen if each.transactions is not None]
         at_ns = max((each.totals.at_ns for each in live), default=time.monotonic_ns())
         self._transactions.enter(at_ns, {_key(each): _stm_totals(each) for each in live})
         return seen
+
+    def gils(self) -> list[GilObservation]:
+        """Return the state of every traced process with a GIL now."""
+        return [each.gil for each in self.observe() if each.gil is not None]
 
     def logs(self) -> Sequence[FollowedLog]:
         """Return what is known of the STM logs; none where none are followed."""

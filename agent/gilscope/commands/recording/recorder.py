@@ -5,7 +5,7 @@ import platform
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Self
 
 from gilscope.commands.options import chosen_application
@@ -14,7 +14,6 @@ from gilscope.commands.progress import Progress
 from gilscope.model.gil import GilObservation, Process, ProcessTotals, Recording, Refusal
 from gilscope.model.observation import Observation
 from gilscope.model.session import Session
-from gilscope.model.stack import Frame
 from gilscope.model.transaction_words import LIBRARY_WORDS
 from gilscope.model.transactions import StmObservation, StmProcess, StmRecording
 from gilscope.process.files.source_files import SourceLines
@@ -183,7 +182,7 @@ def _wait_ns(seen: Observation) -> int:
 
 
 def _sources(traced: _Traced, totals: ProcessTotals) -> Mapping[tuple[str, int], str]:
-    return traced.sources.read(_frames(totals))
+    return traced.sources.read(totals.frames())
 
 
 def _what_is_traced(process: Process | StmProcess) -> str:
@@ -191,14 +190,3 @@ def _what_is_traced(process: Process | StmProcess) -> str:
     if isinstance(process, StmProcess):
         return f"the transactions of {who} ({LIBRARY_WORDS[process.library]})"
     return f"the GIL of {who} (CPython {process.python})"
-
-
-def _frames(totals: ProcessTotals) -> Iterator[Frame]:
-    for edge in totals.edges:
-        yield from edge.waiter.frames
-        yield from edge.holder.frames
-    for slow_drop in totals.slow_drops:
-        yield from slow_drop.holder.frames
-    if totals.holder_samples is not None:
-        for held in totals.holder_samples.holders:
-            yield from held.holder.frames

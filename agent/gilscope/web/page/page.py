@@ -116,6 +116,7 @@ def _header() -> Iterator[Markup]:
     yield Markup("<header><h1>gilscope</h1>")
     yield tag("p", "Version ", text(gilscope.__version__))
     yield Markup('<p>For Prometheus: <a href="metrics">/metrics</a></p>')
+    yield Markup('<p>Of the last 5 minutes: <a href="report">a report</a></p>')
     yield Markup('<p>Health: <a href="healthz">/healthz</a></p>')
     yield Markup('<p>Figures <span id="state">of the moment when the page was loaded</span></p>')
     yield Markup('<button id="pause" type="button" hidden>Pause</button></header>')

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from gilscope.commands.service import Service
+from gilscope.commands.serving.service import Service
 from gilscope.discovery.agent_stats import own_state
 from gilscope.exporter.source import Source
 from gilscope.series.blocking import BlockingSeries

@@ -1,0 +1,62 @@
+"""Remembers some observations of the last minutes, so that a report of these can be made."""
+
+from collections.abc import Mapping, Sequence
+
+from gilscope.model.gil import GilObservation
+from gilscope.text.units import NS_PER_S
+
+__all__ = ["LONGEST_S", "Past"]
+
+LONGEST_S = 600
+"""How far back it goes."""
+_APART_NS = 8 * NS_PER_S
+_MOST_BYTES = 10_000_000
+_THREAD_BYTES, _EDGE_BYTES = 800, 60
+"""About; edges that have not changed are shared with other observations."""
+
+_Key = tuple[int, int]
+"""Pid and when it was attached to: numbers of processes come again."""
+
+
+class Past:
+    """Observations of all processes at several times, the older the further apart if need be."""
+
+    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
+        """Keep about *most_bytes* at the most, and one observation at the least."""
+        self._most_bytes = most_bytes
+        self._times: tuple[tuple[int, Mapping[_Key, GilObservation]], ...] = ()
+
+    def enter(self, at_ns: int, seen: Sequence[GilObservation]) -> None:
+        """Keep what was *seen* at *at_ns*, unless it follows the last one closely."""
+        times = self._times
+        if times and at_ns - times[-1][0] < _APART_NS:
+            return
+        recent = [each for each in times if at_ns - each[0] <= LONGEST_S * NS_PER_S]
+        times = (*recent, (at_ns, {_key(each): each for each in seen if not each.invalid}))
+        while len(times) > 1 and sum(_bytes(kept) for _, kept in times) > self._most_bytes:
+            # From the latest one back, every second one.
+            times = times[::-2][::-1]
+        self._times = times
+
+    def near(self, at_ns: int, seen: GilObservation) -> GilObservation | None:
+        """Return the process of *seen* as it was at about *at_ns*, the nearest that is known.
+
+        None: it was attached to nearer to that, or nothing is known from before.
+        """
+        known = [each[_key(seen)] for _, each in self._times if _key(seen) in each]
+        earlier = [each for each in known if each.totals.at_ns < seen.totals.at_ns]
+        best = min(earlier, key=lambda each: abs(each.totals.at_ns - at_ns), default=None)
+        if best is None or abs(seen.since_ns - at_ns) <= abs(best.totals.at_ns - at_ns):
+            return None
+        return None if seen.since_ns >= at_ns else best
+
+
+def _key(seen: GilObservation) -> _Key:
+    return seen.process.pid, seen.since_ns
+
+
+def _bytes(seen: Mapping[_Key, GilObservation]) -> int:
+    return sum(
+        _THREAD_BYTES * (1 + len(each.totals.threads)) + _EDGE_BYTES * len(each.totals.edges)
+        for each in seen.values()
+    )
