@@ -131,7 +131,7 @@ def test_search_keeps_pairs_with_all_words_in_a_site_or_a_stack(show: Show) -> N
 
     assert ["Pattern.scan <café> (match.py:27)"] == _texts(page, 2)
     assert "1 of 6 pairs, 0.350\u00a0s" == page.evaluate(
-        "document.getElementById('pairs-found').textContent"
+        "document.querySelector('.pairs-found').textContent"
     )
 
 
@@ -148,8 +148,8 @@ def test_search_marks_frames_and_sums_them_up(show: Show) -> None:
         "['waiters', 'holders'].map((id) => document.querySelectorAll(`#${id} .hit`).length)"
     )
     assert [
-        "found in 1.940\u00a0s, 100\u00a0% of the time lost",
         "found in 1.820\u00a0s, 94\u00a0% of the time lost",
+        "found in 1.940\u00a0s, 100\u00a0% of the time lost",
     ] == page.evaluate("[...document.querySelectorAll('.found')].map((it) => it.textContent)")
 
 

@@ -4,6 +4,7 @@ HTML is `Markup` and nothing else is. Where a plain string gets into it, it is e
 """
 
 import json
+import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,7 @@ __all__ = [
     "figure",
     "joined",
     "large_figure",
+    "numbered",
     "shade",
     "share",
     "tag",
@@ -40,6 +42,10 @@ _NO_BREAK_SPACE = "\u00a0"
 _ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
+# What there may be once in a page, and what refers to it.
+_OF_ONE_PAGE = re.compile(r' (id|for|name|aria-controls)="([a-z][a-z-]*)"')
+
+
 def clean(words: str) -> str:
     """Return *words* of a traced process without what cannot be shown, cut to 400 characters."""
     shown = printable(words)
@@ -49,6 +55,12 @@ def clean(words: str) -> str:
 def text(words: str) -> Markup:
     """Return *words* of a traced process as HTML text or the value of an attribute."""
     return escape(clean(words))
+
+
+def numbered(line: Markup, number: int) -> Markup:
+    """Return *line* with *number* in its ids, which the page has without a number already."""
+    # Quotes of others are escaped, so that nothing that they write can look like that.
+    return Markup(_OF_ONE_PAGE.sub(rf' \1="\2-{number}"', str(line)))  # noqa: S704 - see above
 
 
 def tag(name: str, *children: str | int, **attributes: str | int) -> Markup:

@@ -18,6 +18,7 @@ _TRUSTED = {
     "reports/html/markup.py": {
         "asset": "what gilscope ships, whole, in an element of its own",
         "embedded_json": "leaves no bracket in it",
+        "numbered": "changes names in what is markup already",
         "joined": "escapes by itself, being faster than `Markup.join`",
         "tag": "escapes by itself, being faster than `Markup.format`",
     },

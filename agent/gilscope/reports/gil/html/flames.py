@@ -7,8 +7,8 @@ from markupsafe import Markup
 __all__ = ["flames_section"]
 
 _GRAPHS = (
-    ("waiters", "Where the waiters stood"),
-    ("holders", "Where the holders stood meanwhile"),
+    ("holders", "Where the holders stood"),
+    ("waiters", "Where the waiters stood meanwhile"),
 )
 
 
@@ -16,8 +16,8 @@ def flames_section() -> Iterator[Markup]:
     """Yield the headings, the tools and the places of the graphs."""
     yield Markup('<section id="flames"><h2>Flame graphs</h2>')
     yield Markup(
-        "<p>The same time twice: above by the stacks of those who waited, below by the stacks of "
-        "those who held the GIL. Each thread begins at the top; the width is time lost.</p>"
+        "<p>The same time twice: above by the stacks of those who held the GIL, below by the "
+        "stacks of those who waited. Each thread begins at the top; the width is time lost.</p>"
     )
     yield Markup(
         "<noscript><p>The graphs, and the stacks behind each pair, need the page's script, which "

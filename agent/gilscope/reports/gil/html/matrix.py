@@ -73,10 +73,11 @@ def matrix_section(edges: Sequence[Edge], names: SiteNames) -> Iterator[Markup]:
         "The stronger the colour, the more.</p>"
     )
     yield Markup('<div class="switch">')
-    yield Markup('<input type="radio" name="matrix" id="by-role" checked>')
+    yield Markup('<input type="radio" name="matrix" class="by-role" id="by-role" checked>')
     yield Markup('<label for="by-role">by thread role</label>')
     yield Markup(
-        '<input type="radio" name="matrix" id="by-site"><label for="by-site">by site</label>'
+        '<input type="radio" name="matrix" class="by-site" id="by-site">'
+        '<label for="by-site">by site</label>'
     )
     yield from _table("role", matrix_of(edges, role_of))
     yield from _table("site", matrix_of(edges, names.innermost))

@@ -83,7 +83,7 @@ def pairs_section(pairs: Sequence[Pair], whole_ns: int) -> Iterator[Markup]:
     yield Markup(
         '<p class="tools"><label>Find <input type="search" placeholder="function, file or line" '
         'aria-controls="pairs-rows"></label> '
-        '<output id="pairs-found" aria-live="polite"></output></p>'
+        '<output class="pairs-found" aria-live="polite"></output></p>'
     )
     yield Markup('<table class="pairs"><thead><tr>')
     for key, heading, kind in _COLUMNS:

@@ -21,42 +21,66 @@ from gilscope.reports.gil.html.threads import (
 from gilscope.reports.gil.html.whose_code import whose_code_section
 from gilscope.reports.html.document import END, head
 from gilscope.reports.html.durations import durations_section
-from gilscope.reports.html.markup import asset, embedded_json, joined, tag, text, time_lost
+from gilscope.reports.html.markup import (
+    asset,
+    embedded_json,
+    joined,
+    numbered,
+    tag,
+    text,
+    time_lost,
+)
 from gilscope.series.holders import losses_by_holder
 
 __all__ = ["render"]
 
 _STYLE = Path(__file__).parents[2] / "html" / "report.css"
 _SCRIPT = Path(__file__).with_suffix(".js")
-_MOST_OTHERS = 20
+_MOST_PROCESSES = 10
+"""That have a part of their own; more of them would make a page that nobody can open."""
+_MOST_NAMED = 20
 
 
-def render(recording: Recording, *others: Recording) -> Markup:
+def render(*recordings: Recording) -> Markup:
     """Return the page; it loads nothing, and runs no script but its own.
 
-    It is about *recording*, and names the *others*.
+    Each of *recordings* that has lost anything has a part, the first one in any case; the others
+    are named.
     """
     style, script = asset(_STYLE), asset(_SCRIPT)
-    process = recording.observation.process
+    process = recordings[0].observation.process
     title = Markup("GIL report: {}, pid {}").format(text(process.name), process.pid)
-    body = _body(recording, others, script)
+    body = _body(recordings, script)
     return joined((*head(title, style, script), *body, END), "\n")
 
 
-def _body(recording: Recording, others: Sequence[Recording], script: Markup) -> Iterator[Markup]:
+def _body(recordings: Sequence[Recording], script: Markup) -> Iterator[Markup]:
+    first, *others = recordings
+    told = [each for each in others if lost_ns(each.observation.totals)][: _MOST_PROCESSES - 1]
+    yield from heading(first)
+    yield Markup("<main>")
+    yield from _contents(first, told, [each for each in others if each not in told])
+    yield from _part(first)
+    for number, recording in enumerate(told, 2):
+        for line in (*heading(recording), *_part(recording)):
+            yield numbered(line, number)
+    yield Markup("</main>")
+    if not all(each.observation.invalid for each in (first, *told)):
+        yield tag("script", script)
+
+
+def _part(recording: Recording) -> Iterator[Markup]:
     observation = recording.observation
     totals = observation.totals
-    yield from heading(recording)
-    yield Markup("<main>")
-    yield from _others(others)
     if observation.invalid:
-        yield Markup('<p class="bad">Nothing is reported, because {}.</p></main>').format(
+        yield Markup('<p class="bad">Nothing is reported, because {}.</p>').format(
             text(observation.invalid)
         )
         return
     names = SiteNames()
     pairs = pairs_of(totals.edges, names)
     losses = losses_by_holder(totals.edges, recording.application)
+    yield Markup('<article class="process" id="process">')
     yield from summary_section(recording, losses, names)
     yield from whose_code_section(losses, lost_ns(totals), recording.sources, names)
     yield from held_by_section(recording, names)
@@ -68,23 +92,37 @@ def _body(recording: Recording, others: Sequence[Recording], script: Markup) -> 
     yield from durations_section(totals.gils)
     yield from threads_section(recording)
     yield from interpreters_section(recording)
-    yield Markup("</main>")
     data = report_data(totals, recording.sources, pairs, names)
     yield tag("script", embedded_json(data), type="application/json", id="data")
-    yield tag("script", script)
+    yield Markup("</article>")
 
 
-def _others(others: Sequence[Recording]) -> Iterator[Markup]:
-    if others:
-        yield Markup(
-            '<section id="others"><p>This page is about the process that lost the most. Of the '
-            "others, which the text and JSON reports show as well:</p><ul>"
+def _contents(
+    first: Recording, told: Sequence[Recording], rest: Sequence[Recording]
+) -> Iterator[Markup]:
+    if not told and not rest:
+        return
+    yield Markup('<nav id="processes"><p>Processes, those that lost the most first:</p><ul>')
+    for number, recording in enumerate((first, *told), 1):
+        process, totals = recording.observation.process, recording.observation.totals
+        yield Markup('<li><a href="#process{}">{}, pid {}</a>: {} lost waiting</li>').format(
+            "" if number == 1 else f"-{number}",
+            text(process.name),
+            process.pid,
+            time_lost(totals.wait_ns),
         )
-        for other in others[:_MOST_OTHERS]:
-            process, totals = other.observation.process, other.observation.totals
-            yield Markup("<li>{}, pid {}: {} lost waiting</li>").format(
-                text(process.name), process.pid, time_lost(totals.wait_ns)
-            )
-        if len(others) > _MOST_OTHERS:
-            yield tag("li", f"and {len(others) - _MOST_OTHERS} more")
-        yield Markup("</ul></section>")
+    yield Markup("</ul>")
+    if rest:
+        yield tag("p", _rest_words(rest), class_="quiet")
+    yield Markup("</nav>")
+
+
+def _rest_words(rest: Sequence[Recording]) -> Markup:
+    quiet = not any(each.observation.totals.wait_ns for each in rest)
+    processes = [each.observation.process for each in rest[:_MOST_NAMED]]
+    named = Markup(", ").join(
+        Markup("{} ({})").format(text(process.name), process.pid) for process in processes
+    )
+    more = f" and {len(rest) - _MOST_NAMED} more" if len(rest) > _MOST_NAMED else ""
+    words = "Lost nothing" if quiet else "Lost less, and are in the text and JSON reports"
+    return Markup("{}: {}{}.").format(words, named, more)

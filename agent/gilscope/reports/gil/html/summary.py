@@ -57,7 +57,7 @@ def summary_section(
 ) -> Iterator[Markup]:
     """Yield the costliest holder, the sums, and what is not in the sums."""
     totals = recording.observation.totals
-    yield Markup('<section id="summary"><h2>Summary</h2>')
+    yield Markup('<section id="summary" class="summary"><h2>Summary</h2>')
     if not _wait_ns(totals):
         yield Markup('<p class="lead">No thread had to wait for the GIL.</p>')
     yield lead(losses, lost_ns(totals), names)

@@ -219,6 +219,36 @@ def test_sections_come_in_the_order_of_questions() -> None:
     ] == sections
 
 
+def test_each_process_that_lost_anything_has_a_part() -> None:
+    """
+    With ids of its own, so that it works like the first; the others stand in one line.
+    """
+
+    def of(pid: int, recording: Recording) -> Recording:
+        seen = recording.observation
+        process = replace(seen.process, pid=pid, name=f"<{pid}>.py")
+        return replace(recording, observation=replace(seen, process=process))
+
+    quiet = Recording(observation(), mode="contention", duration_ns=1000 * MS)
+    page = parse(
+        html_report.render(of(1, with_edges()), of(2, with_edges()), of(3, quiet), of(4, quiet))
+    )
+    ids = [element.attributes["id"] for element in page.below() if "id" in element.attributes]
+    links = page.one("nav").all("a")
+
+    assert sorted(set(ids)) == sorted(ids)
+    assert ["#process", "#process-2"] == [link.attributes["href"] for link in links]
+    assert [f"<{pid}>.py, pid {pid}" for pid in (1, 2)] == [link.text for link in links]
+    assert "Lost nothing: <3>.py (3), <4>.py (4)." == page.one("nav").all("p")[1].text
+    assert {"process", "process-2"} <= set(ids)
+    first, second = page.all("article")
+    assert first.one("table", class_="pairs").rows == second.one("table", class_="pairs").rows
+    assert {"by-role-2", "by-site-2"} == {
+        label.attributes["for"] for label in second.one("section", id="matrix-2").all("label")
+    }
+    assert 2 == len(page.all("script", type="application/json"))
+
+
 def test_untrusted_recording_has_no_numbers() -> None:
     """
     The reason, and nothing else.
