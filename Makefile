@@ -15,7 +15,7 @@ version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init_
 c_folders := probes probes/common probes/gil probes/python probes/transactions agent/native/keeper agent/native/lock_sampler agent/native/remote_memory agent/native/stm_log tests/support/stm_log tests/faults/programs
 c_files := $(wildcard $(foreach folder,$(c_folders),$(folder)/*.c $(folder)/*.h))
 
-.PHONY: help setup interpreters demo stack test test-faults test-real soak unit check check-manifests format \
+.PHONY: help setup setup-run interpreters demo stack test test-faults test-real soak unit check check-manifests format \
     abi image fuzz bench bench-stm docs clean
 
 help: ## Show this list
@@ -24,10 +24,13 @@ help: ## Show this list
 setup: ## Install what is missing: packages, kernel headers, .venv
 	@deploy/setup/install.sh
 
+setup-run: ## Install what is missing of that to run gilscope, and nothing for its tests
+	@deploy/setup/install.sh run
+
 interpreters: setup ## Fetch the interpreters that the live tests trace
 	@$(tests) $(python) -m support.interpreters.known fetch
 
-demo: setup ## Trace a program with a GIL convoy and show the report
+demo: setup-run ## Trace a program with a GIL convoy and show the report
 	@$(python) deploy/demo.py $(if $(SECONDS),--seconds $(SECONDS))
 
 stack: setup ## Watch that program with Prometheus and Alertmanager until an alert fires

@@ -7,6 +7,7 @@ its echoes, records it, prints the report, and leaves ``gilscope serve`` running
 import argparse
 import contextlib
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -30,6 +31,8 @@ _LOOK_S = 0.2
 _PATIENCE_S = 60.0
 _RECORD_S = 5
 _ECHOES = 200
+_CORES = 2
+"""An echo and a thread that computes, at the same time."""
 
 
 def main() -> int:
@@ -39,6 +42,7 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
     say("First the plain facts: echoes of 8 KiB, without and with two threads that compute.")
+    _check_cores()
     _compare()
     if stopped.is_set():
         return 0
@@ -61,6 +65,18 @@ def _parse_arguments() -> argparse.Namespace:
         "--listen", help=f"where to serve; default: port {_PORT} of the loopback if it is free"
     )
     return parser.parse_args()
+
+
+def _check_cores() -> None:
+    """Say what else may make the echoes slow."""
+    cores = len(os.sched_getaffinity(0))
+    busy = os.getloadavg()[0]
+    if cores < _CORES or busy > cores:
+        print(
+            f"{cores} core(s), of which others have lately kept {busy:.1f} busy: threads wait for "
+            "those too. The echoes show that as well, gilscope's figures do not.",
+            file=sys.stderr,
+        )
 
 
 def _compare() -> None:
@@ -94,7 +110,10 @@ def _serve(pid: int, options: argparse.Namespace, stopped: threading.Event) -> i
         while page(f"http://{listen}/healthz") is None and not stopped.wait(_LOOK_S):
             pass
         if not stopped.is_set():
-            say(f"Open http://{listen}/ in a browser. {ending(options.seconds)}")
+            say(
+                f"Open http://{listen}/ in a browser, or http://{listen}/report for all that is "
+                f"known of the last minutes. {ending(options.seconds)}"
+            )
         stopped.wait(options.seconds)
         agent.terminate()
         code = agent.wait()
