@@ -93,6 +93,8 @@ abi: setup ## Make the headers of the probes again that say what user space is t
 docs: setup ## Make the pages again that are made from code
 	@$(python) -m gilscope.reports.metric_table >docs/metrics.md
 	@$(python) -m dashboards.generator
+	@$(python) docs/man/make.py
+	@$(python) deploy/completions/make.py
 
 clean: ## Remove everything that the other targets made in this checkout
 	@umount --lazy .cache/containers/overlay 2>/dev/null || true

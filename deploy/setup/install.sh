@@ -30,7 +30,7 @@ is_installed() {
 }
 
 to_run='binutils ca-certificates gcc libc6-dev python3 python3-bpfcc python3-dev python3-venv'
-to_test='chromium clang-14 curl fonts-dejavu-core libclang-rt-14-dev openssl systemd'
+to_test='chromium clang-14 curl fonts-dejavu-core go-md2man libclang-rt-14-dev man-db openssl systemd'
 
 install_packages() {
     missing=

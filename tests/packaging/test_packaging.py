@@ -10,6 +10,7 @@ import pytest
 
 from gilscope import __version__
 from gilscope.assets.bundles import kubernetes, provisioning
+from support.docs.pages import DOCS
 from support.paths import AGENT, ROOT
 
 
@@ -55,6 +56,26 @@ def test_the_wheel_ships_the_folder_as_it_is(wheel: zipfile.ZipFile, folder: str
     }
 
     assert _files_below(ROOT / folder) == shipped
+
+
+def test_the_wheel_brings_pages_and_completions(wheel: zipfile.ZipFile) -> None:
+    """
+    Where man and the shells look for them.
+    """
+    prefix = f"gilscope-{__version__}.data/data/share/"
+    brought = {
+        name.removeprefix(prefix): wheel.read(name)
+        for name in wheel.namelist()
+        if name.startswith(prefix)
+    }
+    completions = ROOT / "deploy" / "completions"
+    pages = {f"man/man8/{name}": page for name, page in _files_below(DOCS / "man" / "man8").items()}
+
+    assert brought == pages | {
+        "bash-completion/completions/gilscope": (completions / "gilscope").read_bytes(),
+        "zsh/site-functions/_gilscope": (completions / "_gilscope").read_bytes(),
+        "fish/vendor_completions.d/gilscope.fish": (completions / "gilscope.fish").read_bytes(),
+    }
 
 
 def test_the_wheel_ships_every_module(wheel: zipfile.ZipFile) -> None:

@@ -45,7 +45,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
         "what",
-        choices=_WRITERS,
+        choices=tuple(_WRITERS),
         metavar="WHAT",
         help=f"what to write: {', '.join(_WRITERS)}",
     )
