@@ -1,10 +1,12 @@
 """The values from which figures have a color, each with its reason."""
 
 from dashboards.generator.panels import Step
+from gilscope.verdict.degree import CONVOYS_A_SECOND, SEVERE_THREADS
 
 __all__ = [
     "BUDGET",
     "BUSY",
+    "CONVOYS",
     "KEPT_WAITING",
     "LONG_WAIT",
     "LOST_WORK",
@@ -18,8 +20,13 @@ _WARNING, _BAD = "orange", "red"
 SOME = (Step(1, _WARNING),)
 """Of things that should not be there at all."""
 
-KEPT_WAITING = (Step(0.5, _WARNING), Step(1, _BAD))
-"""From 1 on a whole thread does nothing but wait: one fewer would do the same work."""
+KEPT_WAITING = (Step(SEVERE_THREADS, _WARNING), Step(1, _BAD))
+"""Where the alert has it; from 1 on a whole thread does nothing but wait: one fewer would do the
+same work."""
+
+CONVOYS = (Step(CONVOYS_A_SECOND, _WARNING), Step(10 * CONVOYS_A_SECOND, _BAD))
+"""Where the alert has it; ten times that is all that one thread can suffer: each takes a switch
+interval of 5 ms, and the time between two."""
 
 BUSY = (Step(0.7, _WARNING), Step(0.9, _BAD))
 """Share of the time that a GIL is taken: what is missing to 1 is all that more threads can gain."""

@@ -5,6 +5,7 @@ from dashboards.generator.layout import Line, Section
 from dashboards.generator.limits import (
     BUDGET,
     BUSY,
+    CONVOYS,
     KEPT_WAITING,
     LONG_WAIT,
     MANY_CONVOYS,
@@ -69,6 +70,7 @@ def _figures() -> Line:
         units.Short,
         _SERIES.rate(metrics.GIL_THREAD_WAIT),
         empty=_NOBODY,
+        steps=KEPT_WAITING,
     )
     longest = figure(
         "Longest wait in flight",
@@ -86,6 +88,7 @@ def _figures() -> Line:
         units.CountsPerSecond,
         _SERIES.rate(metrics.GIL_CONVOY_WAITS),
         empty=_NOBODY,
+        steps=CONVOYS,
     )
     overhead = figure(
         "Highest cost of tracing",

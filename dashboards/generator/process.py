@@ -26,6 +26,7 @@ _SERIES = Scope(tuple(VARIABLES))
 _SHOWN = 10
 _NOBODY = "No such process is traced in this time"
 _NO_WAITS = "No thread waited for the GIL in this time"
+_NO_SAMPLES = "No holder has been sampled yet, or stacks are not read"
 _NO_HOLDS = "No window of full mode in this time. Contention mode sees no holds"
 _NO_SLOW_DROPS = "Every holder dropped the GIL within 10 ms"
 
@@ -158,7 +159,15 @@ def _blame() -> tuple[Line, ...]:
         [Curve(_SERIES.rate(metrics.GIL_HOLDER, "holder").top(_SHOWN), "{{holder}}")],
         empty=_NO_WAITS,
     )
-    return (Line(9, (pairs,)), Line(8, (over_time,)))
+    held = curves(
+        "GIL held, by whose code",
+        "Whether anybody waits or not, by samples of the holder's stack. One line that has it all "
+        "the time while no thread waits is what costs the time, or blocks the event loop.",
+        units.PercentUnit,
+        [Curve(_SERIES.rate(metrics.GIL_HELD_BY, "holder").top(_SHOWN), "{{holder}}")],
+        empty=_NO_SAMPLES,
+    )
+    return (Line(9, (pairs,)), Line(8, (over_time, held)))
 
 
 def _causes() -> tuple[Line, ...]:
