@@ -1,6 +1,7 @@
 """The values from which figures have a color, each with its reason."""
 
 from dashboards.generator.panels import Step
+
 from gilscope.verdict.degree import CONVOYS_A_SECOND, SEVERE_THREADS
 
 __all__ = [

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from support.commands.gilscope import eventually
+from support.interpreters.builds import build
 from support.paths import ROOT
 from support.ports import free_port
 from support.real.clients import busy_clients, is_answered
@@ -109,6 +110,15 @@ MORE = (
         _MORE,
     ),
     Program("dask-cluster", "python dask_cluster.py", "dask_cluster.py", _of("simulate"), _MORE),
+    Program(
+        "uwsgi-flask",
+        "uwsgi --master --threads 4 --module flask_prices:app",
+        "flask_prices.py",
+        _of("price"),
+        _MORE,
+        is_server=True,
+    ),
+    Program("own-gils", "python3.14 own_gils.py", "own_gils.py", _of("crunch"), _MORE),
 )
 """In `make test-real`."""
 
@@ -127,12 +137,14 @@ def busy(program: Program, log: Path) -> Iterator[int]:
         **os.environ,
         "GUNICORN_CMD_ARGS": f"--bind 127.0.0.1:{port}",
         "UVICORN_PORT": str(port),
+        "UWSGI_HTTP_SOCKET": f"127.0.0.1:{port}",
+        "UWSGI_DIE_ON_TERM": "1",
         "PATH": f"{folder}:{os.environ['PATH']}",
     }
     with (
         log.open("wb") as output,
         subprocess.Popen(
-            [folder / name, *words],
+            [*_program(name, folder), *words],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,
@@ -153,10 +165,15 @@ def busy(program: Program, log: Path) -> Iterator[int]:
             _end(process, program)
 
 
+def _program(name: str, folder: Path) -> list[str]:
+    """Return what *name* stands for: a program of the environment, or a Python of its own."""
+    return list(build("debian-3.14").argv) if name == "python3.14" else [str(folder / name)]
+
+
 def _end(process: subprocess.Popen[bytes], program: Program) -> None:
     assert process.stdin is not None
     process.stdin.close()
-    if not program.line.startswith("python "):
+    if not program.line.startswith("python"):
         process.send_signal(signal.SIGTERM)
     try:
         process.wait(_END_S)
