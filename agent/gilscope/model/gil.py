@@ -102,6 +102,9 @@ class ThreadTotals:
     """Time inside windows that it held a GIL, a hold in flight included, and the number of holds
     that began in one and have ended; None: the mode does not see holds."""
     is_alive: bool = True
+    acquires_about: int | None = None
+    """How often it acquired the GIL, waiting or not, estimated from windows; None: not known, or
+    `held` has it exactly."""
 
     @property
     def wait_ns(self) -> int:

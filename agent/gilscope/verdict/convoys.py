@@ -28,6 +28,8 @@ class Convoy:
     """How often they had to wait when they came back from a blocking call."""
     acquires: int | None
     """How often they acquired the GIL, waiting or not; None: only waits were seen."""
+    is_estimate: bool
+    """Whether that number is one, from windows."""
     threads: int
     time_share: float
     """How much of the time of all of them that is."""
@@ -88,6 +90,7 @@ def _convoy(
         lost=lost,
         returns=lost.count + short.count,
         acquires=loss.acquires,
+        is_estimate=loss.is_estimate,
         threads=loss.threads,
         time_share=lost.ns / max(1, loss.time_ns),
         interval_ns=interval_ns,

@@ -25,6 +25,8 @@ class RoleLoss:
     """For which they were seen, added up: what they might have lost at most."""
     acquires: int | None
     """How often they acquired the GIL, waiting or not; None: only waits were seen."""
+    is_estimate: bool = False
+    """Whether that number is one, from windows."""
 
     @property
     def whole(self) -> Tally:
@@ -56,9 +58,11 @@ def _loss(role: str, threads: list[tuple[ThreadTotals, int]]) -> RoleLoss:
         for kind, tally in thread.lost.items():
             if _is_any(tally):
                 lost[kind] = lost.get(kind, Tally()) + tally
-        acquires = None if acquires is None or thread.held is None else acquires + thread.held.count
+        own = thread.acquires_about if thread.held is None else thread.held.count
+        acquires = None if acquires is None or own is None else acquires + own
     time_ns = sum(duration_ns for _, duration_ns in threads)
-    return RoleLoss(role, lost, len(threads), time_ns, acquires)
+    is_estimate = any(thread.acquires_about is not None for thread, _ in threads)
+    return RoleLoss(role, lost, len(threads), time_ns, acquires, is_estimate)
 
 
 def _is_any(tally: Tally) -> bool:

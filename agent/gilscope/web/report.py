@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import parse_qs
 
 from gilscope.model.application import EVERYBODYS, Application
-from gilscope.model.gil import GilObservation, Recording, Refusal
+from gilscope.model.gil import GilObservation, Recording, Refusal, ThreadTotals
 from gilscope.model.kinds import Mode
 from gilscope.model.session import Session
 from gilscope.process.files.source_files import SourceLines
@@ -29,6 +29,8 @@ FORMS: Mapping[str, str] = {
 }
 """What a report may be, with the types that it is sent as."""
 DEFAULT_S = 300
+_LEAST_HOLDS = 10
+"""In windows, from which the number of all is estimated."""
 _MOST_READ = 20
 """Processes whose source lines are read."""
 _PLAIN = {"Content-Type": "text/plain; charset=utf-8"}
@@ -110,7 +112,6 @@ class Reporter:
     def _since(self, seen: GilObservation, from_ns: int) -> GilObservation:
         earlier = None if seen.invalid else self._past.near(from_ns, seen)
         shown = seen if earlier is None else observation_since(seen, earlier)
-        # What windows have seen of the holds stands for the rest, so it is no sum of all of them.
         return shown if self._mode is not Mode.AUTO else _without_windows(shown)
 
     def _recording(self, seen: GilObservation, *, reads_sources: bool) -> Recording:
@@ -163,10 +164,25 @@ def _rendered(session: Session, wanted: _Wanted) -> str:
 
 
 def _without_windows(seen: GilObservation) -> GilObservation:
-    totals = replace(
-        seen.totals,
-        observed_ns=None,
-        gils=tuple(replace(gil, holds=None) for gil in seen.totals.gils),
-        threads=tuple(replace(thread, held=None) for thread in seen.totals.threads),
+    """Return *seen* without the holds that windows have seen, which are no sum of all of them.
+
+    How often threads acquired the GIL is estimated from those.
+    """
+    totals = seen.totals
+    covered = (totals.observed_ns or 0) / max(1, totals.at_ns - seen.since_ns)
+    return replace(
+        seen,
+        totals=replace(
+            totals,
+            observed_ns=None,
+            gils=tuple(replace(gil, holds=None) for gil in totals.gils),
+            threads=tuple(_without_holds(thread, covered) for thread in totals.threads),
+        ),
     )
-    return replace(seen, totals=totals)
+
+
+def _without_holds(thread: ThreadTotals, covered: float) -> ThreadTotals:
+    held = thread.held
+    if held is None or covered <= 0 or held.count < _LEAST_HOLDS:
+        return replace(thread, held=None)
+    return replace(thread, held=None, acquires_about=round(held.count / covered))

@@ -114,6 +114,21 @@ def test_windows_are_no_sum_of_all_holds() -> None:
     assert 0 < full["totals"]["holds"]
 
 
+def test_windows_tell_how_often_threads_acquired_it() -> None:
+    """
+    About so many times, of which a convoy is a share.
+    """
+    seen = _seen(_now(), full_mode().observation, ago_s=2)
+    threads = seen.totals.threads
+    (serving,) = [one for one in threads if (one.role or "").startswith("serve")]
+    assert serving.held is not None
+    windows = replace(seen, totals=replace(seen.totals, observed_ns=_S // 5))
+    _, _, body = _reporter(windows).answer("form=text")
+    number = 10 * serving.held.count
+
+    assert f" of ≈ {number} times that it acquired the GIL, ≈ " in body.decode()
+
+
 def test_processes_that_ended_before_are_left_out() -> None:
     """
     As are all others where one was asked for.

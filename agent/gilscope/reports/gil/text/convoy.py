@@ -63,6 +63,8 @@ def _base_words(convoy: Convoy) -> str:
     if convoy.acquires is not None and convoy.acquires >= number:
         share = percent(number / max(1, convoy.acquires))
         times = counted(convoy.acquires, "time")
+        if convoy.is_estimate:
+            return f"in {number} of ≈ {times} that it acquired the GIL, ≈ {share}"
         return f"in {number} of the {times} that it acquired the GIL, {share}"
     times = counted(convoy.returns, "time")
     return f"in {number} of the {times} that it had to wait after a blocking call"

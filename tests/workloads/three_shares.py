@@ -1,0 +1,42 @@
+"""Three threads that have the GIL for shares of the time that differ: about 60, 25 and 10 %.
+
+Known answer: the order, `render`, `index`, `poll`. The shares depend on how they share the GIL.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from handshake import next_command, ready
+
+
+def compute(seconds: float) -> None:
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        sum(range(200))
+
+
+def render() -> None:
+    while True:
+        compute(0.012)
+        time.sleep(0.004)
+
+
+def index() -> None:
+    while True:
+        compute(0.005)
+        time.sleep(0.009)
+
+
+def poll() -> None:
+    while True:
+        compute(0.002)
+        time.sleep(0.013)
+
+
+for function in (render, index, poll):
+    threading.Thread(target=function, daemon=True).start()
+ready()
+while next_command() is not None:
+    pass
