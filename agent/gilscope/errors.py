@@ -12,11 +12,13 @@ __all__ = [
     "GilscopeError",
     "InvalidWebConfig",
     "KernelOrBccMissing",
+    "LimitPassed",
     "LimitReached",
     "MemoryUnanswered",
     "NoAnswer",
     "NoGil",
     "NoProcesses",
+    "NotAReport",
     "NotAnStmLog",
     "NotPermitted",
     "NotPython",
@@ -179,6 +181,22 @@ class NoAnswer(GilscopeError):
     exit_code = 15
     exit_words = "no answer from gilscope serve"
     remedy = "Its first line says where it serves; `curl URL/healthz` says whether it is alive."
+
+
+class LimitPassed(GilscopeError):
+    """What was measured passes a limit that was given with ``--fail-if``."""
+
+    exit_code = 16
+    exit_words = "limit passed"
+    remedy = "The report says whose code it is; gilscope diff compares it with an earlier one."
+
+
+class NotAReport(GilscopeError):
+    """A file cannot be read, or is no report that can be compared."""
+
+    exit_code = 17
+    exit_words = "no report to compare"
+    remedy = "Make one with: gilscope record ... --format json=FILE"
 
 
 def exit_codes() -> Mapping[int, str]:

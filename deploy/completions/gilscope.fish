@@ -50,8 +50,8 @@ function _shtab_gilscope_using
   test "$_shtab_gilscope_cmdpath" = "$argv"
 end
 
-set -g _shtab_gilscope_commands record top serve snapshot stm 'stm report' 'stm follow' doctor export
-set -g _shtab_gilscope_opts_with_value --app --cacert --cert --color --count --duration --events --every --format --interval --key --last --listen --log.format --log.level --match --maxcount --merge --method --mode --output --overhead-budget --pairs --password-file --pid --places --runbooks --semantics --sources --stm-log --user --web.config.file -d -n -o -p
+set -g _shtab_gilscope_commands record top serve snapshot diff stm 'stm report' 'stm follow' doctor export
+set -g _shtab_gilscope_opts_with_value --app --cacert --cert --color --count --duration --events --every --fail-if --format --interval --key --last --listen --log.format --log.level --match --maxcount --merge --method --mode --output --overhead-budget --pairs --password-file --pid --places --runbooks --semantics --sources --stm-log --user --web.config.file -d -n -o -p
 
 complete -c gilscope -e
 complete -c gilscope -f
@@ -73,6 +73,7 @@ complete -c gilscope -n '_shtab_gilscope_using record' -l format -xka "(__fish_c
 complete -c gilscope -n '_shtab_gilscope_using record' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'write the report of the format without a file to FILE, not to stdout'
 complete -c gilscope -n '_shtab_gilscope_using record' -l color -xka "auto always never" -d 'mark up the text with colours: auto (on a terminal, unless the environment has NO_COLOR or TERM=dumb; elsewhere where it has FORCE_COLOR), always or never (default: auto)'
 complete -c gilscope -n '_shtab_gilscope_using record' -l full -d 'print the whole report and not one screen of it; in a file it is whole anyway'
+complete -c gilscope -n '_shtab_gilscope_using record' -l fail-if -x -d 'end with code 16 if LIMIT is passed, such as '"'"'waiting > 0.2'"'"'; may be given several times; of waiting, waiting_per_cpu, convoys, wait_p50, wait_p99, slow_drops, longest_drop'
 complete -c gilscope -n '_shtab_gilscope_using; and test $_shtab_gilscope_npos -eq 0' -a top -d 'Show in the terminal, live, which Python processes wait for the GIL and because of whom.'
 complete -c gilscope -n '_shtab_gilscope_using top' -s h -l help -d 'show this help message and exit'
 complete -c gilscope -n '_shtab_gilscope_using top' -s p -l pid -x -d 'trace process PID and its children; may be given several times'
@@ -113,6 +114,12 @@ complete -c gilscope -n '_shtab_gilscope_using snapshot' -l cert -xka "(__fish_c
 complete -c gilscope -n '_shtab_gilscope_using snapshot' -l key -xka "(__fish_complete_path (commandline -ct))" -d 'whose key is in FILE (default: in the same)'
 complete -c gilscope -n '_shtab_gilscope_using snapshot' -l user -x -d 'who asks'
 complete -c gilscope -n '_shtab_gilscope_using snapshot' -l password-file -xka "(__fish_complete_path (commandline -ct))" -d 'whose first line is the password'
+complete -c gilscope -n '_shtab_gilscope_using; and test $_shtab_gilscope_npos -eq 0' -a diff -d 'Compare two recordings: is it better since the change?.'
+complete -c gilscope -n '_shtab_gilscope_using diff' -s h -l help -d 'show this help message and exit'
+complete -c gilscope -n '_shtab_gilscope_using diff' -l fail-if -x -d 'end with code 16 if LIMIT is passed, such as '"'"'waiting change > 10%'"'"'; may be given several times; of waiting, waiting_per_cpu, convoys, wait_p50, wait_p99, slow_drops, longest_drop, each with `change` behind it as well'
+complete -c gilscope -n '_shtab_gilscope_using diff' -l format -xka "text markdown" -d 'form of the comparison (default: text)'
+complete -c gilscope -n '_shtab_gilscope_using diff' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'write it to FILE, not to stdout'
+complete -c gilscope -n '_shtab_gilscope_using diff' -l app -x -d 'whose code is told first: a folder, as the process names its files, or the import name of a package; may be given several times (default: all that neither comes with Python nor is installed in site-packages)'
 complete -c gilscope -n '_shtab_gilscope_using; and test $_shtab_gilscope_npos -eq 0' -a stm -d 'Say which transactions of PyPy-STM collide, and what that costs.'
 complete -c gilscope -n '_shtab_gilscope_using stm' -s h -l help -d 'show this help message and exit'
 complete -c gilscope -n '_shtab_gilscope_using stm; and test $_shtab_gilscope_npos -eq 0' -a report -d 'report on logs that have been written'

@@ -56,9 +56,9 @@ _RULES = (
     _Rule(r"python3 quotes_(before|after)\.py", r"^\d+$", runs_on=True),
     _Rule(r"python3 quotes_client\.py \d+", r"^half of the answers within ", runs_on=True),
     _Rule(
-        r"python3 - before\.json after\.json(.|\n)*",
-        r"before\.json: [\d.]+ s lost, \d+ convoy waits\n"
-        r"after\.json: 0\.\d+ s lost, \d convoy waits\n",
+        r"gilscope diff before\.json after\.json",
+        r"(?m)^  threads waiting +0\.\d+ +[\d.]+ +-\d+ %$(.|\n)*"
+        r"^  compute_price \(quotes_before\.py\)",
     ),
     _Rule(r"promtool tsdb .*", r"^BLOCK ULID"),
     _Rule(r"curl .*/metrics \| grep .*", r"^gilscope_gil_convoy_waits_total\{.*quotes_after\.py"),

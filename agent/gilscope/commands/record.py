@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from gilscope.commands.colours import wants_colour
+from gilscope.commands.diff import add_limit_option, check_limits
 from gilscope.commands.numbers import seconds_between
 from gilscope.commands.options import (
     add_application_option,
@@ -13,6 +14,7 @@ from gilscope.commands.options import (
     add_mode_option,
     add_stacks_option,
     add_target_options,
+    chosen_application,
     chosen_method,
     has_targets,
 )
@@ -95,6 +97,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print the whole report and not one screen of it; in a file it is whole anyway",
     )
+    add_limit_option(parser, has_before=False)
     parser.add_argument(
         "command", nargs="*", metavar="-- COMMAND", help="a command to start and trace"
     )
@@ -152,7 +155,9 @@ def _record_running(arguments: argparse.Namespace, outputs: Sequence[Output]) ->
                     session = _record(arguments, tracer, recorder, pids, stopped)
                     # Taking the probes out takes a moment; nobody has to wait for it with the
                     # report.
-                    return 0 if _write(arguments, outputs, session) else _UNEXPECTED
+                    succeeded = _write(arguments, outputs, session)
+                    _check(arguments, session)
+                    return 0 if succeeded else _UNEXPECTED
         stopped.end()
     return _UNEXPECTED
 
@@ -177,6 +182,16 @@ def _record(
 def _write(arguments: argparse.Namespace, outputs: Sequence[Output], session: Session) -> bool:
     colour = wants_colour(arguments, sys.stdout)
     return write_reports(outputs, session, colour=colour, whole=arguments.full)
+
+
+def _check(arguments: argparse.Namespace, session: Session) -> None:
+    if arguments.limits:
+        # Not at every start: most recordings have no limits.
+        from gilscope.reports import session_json  # noqa: PLC0415 - see above
+        from gilscope.verdict.figures import figures_of  # noqa: PLC0415 - likewise
+
+        report = session_json.report(session)
+        check_limits(arguments.limits, figures_of(report, chosen_application(arguments)))
 
 
 def _is_python(arguments: argparse.Namespace, pid: int) -> bool:
@@ -222,4 +237,7 @@ def _record_command(arguments: argparse.Namespace, outputs: Sequence[Output]) ->
             succeeded = _write(arguments, outputs, session)
             tracer.close()
         end_command(command, stopped)
-        return wait_for(command, stopped) or (0 if succeeded else _UNEXPECTED)
+        code = wait_for(command, stopped)
+        if not code:
+            _check(arguments, session)
+        return code or (0 if succeeded else _UNEXPECTED)

@@ -171,6 +171,8 @@ class TracingCost:
     traps: int
     stack_share: float | None = None
     """The share of waits whose stacks are read now; None: of none."""
+    used_ns: int | None = None
+    """CPU time that the process has used itself since the attachment; None: not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,6 +166,7 @@ def _cost(now: TracingCost, earlier: TracingCost) -> TracingCost:
     return replace(
         now,
         overhead_ns=max(0, now.overhead_ns - earlier.overhead_ns),
+        used_ns=_less_ns(now.used_ns, earlier.used_ns),
         traps=max(0, now.traps - earlier.traps),
     )
 

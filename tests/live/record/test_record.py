@@ -34,7 +34,7 @@ _KEYS = {
     },
     "totals": {
         *("wait_s", "waits", "forced_switches", "drop_requests", "convoy_waits", "lost_events"),
-        *("held_s", "observed_s", "overhead_s", "samples", "sampled_s"),
+        *("held_s", "observed_s", "overhead_s", "cpu_s", "samples", "sampled_s"),
         *_NOT_MEASURED,
     },
     "histograms": {"wait", "hold", "switch_latency", "drop_latency"},

@@ -110,6 +110,7 @@ MORE = (
         _MORE,
     ),
     Program("dask-cluster", "python dask_cluster.py", "dask_cluster.py", _of("simulate"), _MORE),
+    Program("joblib-sklearn", "python joblib_scaler.py", "joblib_scaler.py", _of("fitted"), _MORE),
     Program(
         "uwsgi-flask",
         "uwsgi --master --threads 4 --module flask_prices:app",

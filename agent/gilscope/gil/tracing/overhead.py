@@ -26,9 +26,11 @@ class CostAccount:
     waiting_traps: int = 0
     walking_ns: int = 0
     _recent: RecentCost = field(init=False)
+    _began_cpu_ns: int = field(init=False)
 
     def __post_init__(self) -> None:
         """Begin with what is known."""
+        self._began_cpu_ns = self.usage.cpu_ns
         self._recent = RecentCost(self.usage)
 
     def update(self, traced: AttachedProcess, probe: GilProbe, sharing: Sharing) -> None:
@@ -76,4 +78,5 @@ class CostAccount:
             overhead_ns=self.usage.cost_ns,
             recent_ratio=self._recent.ratio(self.usage),
             traps=self.window_traps + self.waiting_traps,
+            used_ns=max(0, self.usage.cpu_ns - self._began_cpu_ns - self.usage.cost_ns),
         )

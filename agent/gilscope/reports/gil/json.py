@@ -88,6 +88,7 @@ def _totals(observation: GilObservation) -> dict[str, Any]:
         "samples": None if samples is None else samples.samples,
         "observed_s": _seconds(observation.totals.observed_ns),
         "overhead_s": None if cost is None else _seconds(cost.overhead_ns),
+        "cpu_s": None if cost is None else _seconds(cost.used_ns),
         "forced_switches": sum(thread.forced_switches for thread in threads),
         "drop_requests": sum(thread.drop_requests for thread in threads),
         "convoy_waits": sum(thread.convoy_waits for thread in threads),
