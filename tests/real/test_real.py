@@ -88,7 +88,7 @@ def _lost_s(process: Mapping[str, Any], program: Program) -> float:
 
 
 def _is_its(frames: list[Mapping[str, Any]], program: Program) -> bool:
-    own = [frame for frame in frames if frame["file"].endswith(f"/recipes/{program.file}")]
+    own = [frame for frame in frames if frame["file"].endswith(program.named_file)]
     return bool(own) and own[0]["function"] in program.functions
 
 
@@ -103,7 +103,9 @@ def _rows(
     return [
         (float(row[1]), float(row[2]), f"{row[3]} ({row[4]}:{row[5]})")
         for row in rows
-        if row is not None and row[3] in program.functions and row[4] == program.file
+        if row is not None
+        and row[3] in program.functions
+        and row[4] == Path(program.named_file).name
     ]
 
 

@@ -26,7 +26,7 @@ def fitted(strength):
 def main():
     threading.Thread(target=lambda: (sys.stdin.read(), GOES_ON.set()), daemon=True).start()
     print("ready", flush=True)
-    strengths = [10.0**power for power in range(-4, 4)]
+    strengths = [10.0 ** (power / 100) for power in range(-400, 400)]
     while not GOES_ON.is_set():
         Parallel(n_jobs=4, backend="threading")(delayed(fitted)(each) for each in strengths)
 

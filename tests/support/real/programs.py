@@ -39,6 +39,13 @@ class Program:
     """Whether it works for clients; others work by themselves until their input ends."""
     is_contended: bool = True
     """Whether threads wait for the GIL, or only tasks for a loop."""
+    is_pickled: bool = False
+    """Whether cloudpickle has brought its functions, which leaves their file behind."""
+
+    @property
+    def named_file(self) -> str:
+        """How the interpreter names the file of its functions, in their own folder."""
+        return "<dynamic-code>" if self.is_pickled else f"/recipes/{self.file}"
 
 
 def _of(*functions: str) -> frozenset[str]:
@@ -109,7 +116,14 @@ MORE = (
         _of("crunch"),
         _MORE,
     ),
-    Program("dask-cluster", "python dask_cluster.py", "dask_cluster.py", _of("simulate"), _MORE),
+    Program(
+        "dask-cluster",
+        "python dask_cluster.py",
+        "dask_cluster.py",
+        _of("simulate"),
+        _MORE,
+        is_pickled=True,
+    ),
     Program("joblib-sklearn", "python joblib_scaler.py", "joblib_scaler.py", _of("fitted"), _MORE),
     Program(
         "uwsgi-flask",
