@@ -23,6 +23,8 @@
 // attributed to STACK_UNKNOWN.
 
 #define SAMPLES_PER_INTERVAL 8
+// Entries of a process for holders whose pairs are too many.
+#define HOLDERS_ALONE (MAX_EDGES_OF_PROCESS / 8)
 
 static __always_inline struct blame *current_blame(u32 tgid, u32 tid)
 {
@@ -70,22 +72,32 @@ static __always_inline void charge(u32 tgid, u32 kind, u64 waiter, u64 holder, u
         .generation = common ? common->generation : 0,
     };
     struct edge *edge = edges.lookup(&key);
+    u32 most = MAX_EDGES_OF_PROCESS - HOLDERS_ALONE;
 
-    if (!edge) {
+#pragma clang loop unroll(disable)
+    for (u32 attempt = 0; attempt < 2 && !edge; attempt++) {
         struct edge zero = {};
 
-        if (!is_within_quota(tgid, QUOTA_EDGES, MAX_EDGES_OF_PROCESS)) {
-            lose(tgid, LOST_QUOTA);
-            return;
-        }
-        if (!edges.insert(&key, &zero))
-            use_quota(tgid, QUOTA_EDGES, 1);
-        edge = edges.lookup(&key);
-        if (!edge) {
+        if (is_within_quota(tgid, QUOTA_EDGES, most)) {
+            if (!edges.insert(&key, &zero))
+                use_quota(tgid, QUOTA_EDGES, 1);
+            edge = edges.lookup(&key);
+            if (edge)
+                break;
             lose(tgid, LOST_EDGE);
             return;
         }
+        lose(tgid, LOST_QUOTA);
+        if (key.waiter == STACK_UNKNOWN)
+            return;
+        // Pairs are as many as waiters times holders; holders alone are few, and what can be
+        // changed.
+        key.waiter = STACK_UNKNOWN;
+        most = MAX_EDGES_OF_PROCESS;
+        edge = edges.lookup(&key);
     }
+    if (!edge)
+        return;
     __sync_fetch_and_add(&edge->wait_ns, ns);
     __sync_fetch_and_add(&edge->stretches, stretches);
 }

@@ -265,6 +265,26 @@ def test_entries_are_taken_over_before_the_table_is_full(
     assert _NO_HOLDER >= set(after.totals.lost_events)
 
 
+def test_where_pairs_are_too_many_the_holder_is_known(tmp_path: Path) -> None:
+    """
+    Pairs are as many as waiters times holders; whose code it was is told all the same.
+    """
+    with _tracer(tmp_path, Limits(edges_of_process=16)) as tracer, _rounds() as rounds:
+        tracer.attach(rounds.pid)
+        with looked_after(tracer):
+            rounds.begin(4)
+            rounds.await_end()
+        observation = _final(tracer, rounds.pid)
+    edges = [edge for edge in observation.totals.edges if edge.kind is Kind.CONVOY]
+    named_ns = sum(edge.lost.ns for edge in edges if "crunch" in _names(edge.holder))
+    nameless_ns = sum(edge.lost.ns for edge in edges if not edge.waiter.is_known)
+
+    assert {"quota"} <= set(observation.totals.lost_events) <= {"quota", *_NO_HOLDER}
+    assert 0 < nameless_ns < named_ns
+    assert named_ns >= 0.95 * _lost_by_kind(observation)[Kind.CONVOY]
+    assert _lost_by_kind(observation)[Kind.CONVOY] == _blamed_by_kind(observation)[Kind.CONVOY]
+
+
 def test_full_table_of_edges_is_said_and_the_rest_is_right(tmp_path: Path) -> None:
     """
     With room for four pairs, waits are counted as ever, and what has no place has its reason.

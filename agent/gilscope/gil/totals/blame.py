@@ -26,7 +26,9 @@ _FIRST_READ_ID = 16
 
 _MOST_STACKS = 20_000
 _MOST_PAIRS = 5_000
-"""That are told apart; further ones are attributed to unknown stacks."""
+"""That are told apart; of further ones the holder is, whoever waited for it."""
+_MOST_HOLDERS = 1_000
+"""Of these; further ones are attributed to unknown stacks."""
 _MOST_PLACES = 2 * _MOST_PAIRS
 """Different stacks that are kept; further ones are unknown."""
 
@@ -245,7 +247,10 @@ class Blame:
     def _add(self, sums: dict[_Pair, RawEdge], pair: _Pair, edge: RawEdge) -> None:
         is_new = pair not in sums and pair not in self._edges
         if is_new and max(len(self._edges), len(sums)) >= _MOST_PAIRS:
-            pair = (pair[0], self._unknown, self._unknown)
+            pair = (pair[0], self._unknown, pair[2])
+            is_full = max(len(self._edges), len(sums)) >= _MOST_PAIRS + _MOST_HOLDERS
+            if is_full and pair not in sums and pair not in self._edges:
+                pair = (pair[0], self._unknown, self._unknown)
         sums[pair] = sums[pair] + edge if pair in sums else edge
 
     def _is_settled_holder(self, stack_id: int) -> bool:

@@ -342,13 +342,34 @@ def test_stacks_without_time_make_room(process: _Process, monkeypatch: pytest.Mo
     assert [_NAMES[_SERVING], _NAMES[_REPLYING]] == [edge.waiter for edge in shown]
 
 
-def test_further_pairs_are_put_down_to_unknown_stacks(
+def test_of_further_pairs_the_holder_is_known(
     process: _Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    When there are as many pairs as are kept, the time of others is kept without their names.
+    When there are as many pairs as are kept, it is told whose code it was, and not whom it kept.
     """
     monkeypatch.setattr(blame_module, "_MOST_PAIRS", 1)
+    blame = process.blame()
+    known = {(_CALL, _SERVING, _CRUNCHING): (10, 1)}
+    _shown(blame, _edges(known))
+    more = {(_CALL, _REPLYING, _CRUNCHING): (4, 1), (_CALL, _REPLYING, _SERVING): (5, 1)}
+    shown = _shown(blame, _edges({**known, **more}))
+
+    assert {
+        (_NAMES[_SERVING], _NAMES[_CRUNCHING], Tally(10, 1)),
+        (UNKNOWN_STACK, _NAMES[_CRUNCHING], Tally(4, 1)),
+        (UNKNOWN_STACK, _NAMES[_SERVING], Tally(5, 1)),
+    } == {(edge.waiter, edge.holder, edge.lost) for edge in shown}
+
+
+def test_further_holders_are_put_down_to_unknown_stacks(
+    process: _Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    When there are as many of those as are kept too, the time is kept without any name.
+    """
+    monkeypatch.setattr(blame_module, "_MOST_PAIRS", 1)
+    monkeypatch.setattr(blame_module, "_MOST_HOLDERS", 0)
     blame = process.blame()
     known = {(_CALL, _SERVING, _CRUNCHING): (10, 1)}
     _shown(blame, _edges(known))
