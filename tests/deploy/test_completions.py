@@ -1,39 +1,28 @@
 """What completes words of the command line in a shell."""
 
-import importlib.util
 import subprocess
-from types import ModuleType
 
 import pytest
 
 from gilscope.cli import COMMANDS
 from support.paths import ROOT
+from support.scripts import script
 
 _FOLDER = ROOT / "deploy" / "completions"
 
-
-def _make() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("completions", _FOLDER / "make.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-_MAKE = _make()
+_MAKE = script(_FOLDER / "make.py")
 
 
 def _completed(*words: str) -> list[str]:
     """Return what bash offers for the last one of *words*."""
-    script = f"""
+    lines = f"""
         . {_FOLDER / "gilscope"}
         COMP_WORDS=("$@")
         COMP_CWORD=$(($# - 1))
         _shtab_gilscope
         printf '%s\\n' "${{COMPREPLY[@]}}"
     """
-    command = ["bash", "-c", script, "bash", "gilscope", *words]
+    command = ["bash", "-c", lines, "bash", "gilscope", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "" == done.stderr
     return sorted(done.stdout.split())

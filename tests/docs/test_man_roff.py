@@ -1,25 +1,14 @@
 """The pages that `man` opens are those of the Markdown, and it opens them."""
 
-import importlib.util
 import subprocess
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from support.docs.pages import DOCS
+from support.scripts import script
 
-
-def _make() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("man_pages", DOCS / "man" / "make.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-_MAKE = _make()
+_MAKE = script(DOCS / "man" / "make.py")
 _PAGES: tuple[Path, ...] = _MAKE.PAGES
 
 
