@@ -37,8 +37,9 @@ more."""
 _UNSAMPLED = 3
 """``enum stack_id``: of a wait that was not sampled."""
 _DEPTHS = 24
+_MANY_DEPTHS = 80
 # Each round waits once in every depth of a recursion, behind a thread that never waits itself.
-_ROUNDS = f"""\
+_ROUNDS = """\
 import sys, threading, time
 on = True
 def crunch():
@@ -55,7 +56,7 @@ for line in sys.stdin:
     thread = threading.Thread(target=crunch)
     thread.start()
     for _ in range(int(line)):
-        for depth in range({_DEPTHS}):
+        for depth in range(int(sys.argv[1])):
             nest(depth)
     on = False
     thread.join()
@@ -84,9 +85,12 @@ class _Rounds:
 
 
 @contextmanager
-def _rounds() -> Iterator[_Rounds]:
+def _rounds(depths: int = _DEPTHS) -> Iterator[_Rounds]:
     with subprocess.Popen(
-        [_PYTHON, "-c", _ROUNDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [_PYTHON, "-c", _ROUNDS, str(depths)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout is not None
         process.stdout.readline()
@@ -178,7 +182,7 @@ def test_all_waiting_time_has_somebody_to_blame(features: Features | None, tmp_p
     with _tracer(tmp_path, limits, features) as tracer, _rounds() as rounds:
         tracer.attach(rounds.pid)
         with looked_after(tracer):
-            rounds.begin(2)
+            rounds.begin(4)
             rounds.await_end()
         observation = _final(tracer, rounds.pid)
 
@@ -269,7 +273,9 @@ def test_where_pairs_are_too_many_the_holder_is_known(tmp_path: Path) -> None:
     """
     Pairs are as many as waiters times holders; whose code it was is told all the same.
     """
-    with _tracer(tmp_path, Limits(edges_of_process=16)) as tracer, _rounds() as rounds:
+    # More waiters than pairs, and fewer instructions of the holder than the eighth for these.
+    limits = Limits(edges_of_process=64)
+    with _tracer(tmp_path, limits) as tracer, _rounds(_MANY_DEPTHS) as rounds:
         tracer.attach(rounds.pid)
         with looked_after(tracer):
             rounds.begin(4)
@@ -319,7 +325,7 @@ def test_full_ring_of_stacks_is_made_up_for(tmp_path: Path) -> None:
         rounds.begin(1)
         rounds.await_end()
         with looked_after(tracer):
-            rounds.begin(2)
+            rounds.begin(4)
             rounds.await_end()
         observation = _final(tracer, rounds.pid)
     # Where somebody waits only once, as in a thread's first instant, nothing is met again.
