@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NoReturn, Protocol
 
 import gilscope
-from gilscope.commands import diff, doctor, export, record, serve, snapshot, stm, top
+from gilscope.commands import diff, doctor, dump, export, record, serve, snapshot, stm, top
 from gilscope.doctor.explain import explained
 from gilscope.errors import GilscopeError, NotPython, exit_codes
 from gilscope.system import ending
@@ -52,6 +52,7 @@ COMMANDS: dict[str, Command] = {
     "top": top,
     "serve": serve,
     "snapshot": snapshot,
+    "dump": dump,
     "diff": diff,
     "stm": stm,
     "doctor": doctor,

@@ -50,7 +50,7 @@ function _shtab_gilscope_using
   test "$_shtab_gilscope_cmdpath" = "$argv"
 end
 
-set -g _shtab_gilscope_commands record top serve snapshot diff stm 'stm report' 'stm follow' doctor export
+set -g _shtab_gilscope_commands record top serve snapshot dump diff stm 'stm report' 'stm follow' doctor export
 set -g _shtab_gilscope_opts_with_value --app --cacert --cert --color --count --duration --events --every --fail-if --format --interval --key --last --listen --log.format --log.level --match --maxcount --merge --method --mode --output --overhead-budget --pairs --password-file --pid --places --runbooks --semantics --sources --stm-log --user --web.config.file -d -n -o -p
 
 complete -c gilscope -e
@@ -114,6 +114,12 @@ complete -c gilscope -n '_shtab_gilscope_using snapshot' -l cert -xka "(__fish_c
 complete -c gilscope -n '_shtab_gilscope_using snapshot' -l key -xka "(__fish_complete_path (commandline -ct))" -d 'whose key is in FILE (default: in the same)'
 complete -c gilscope -n '_shtab_gilscope_using snapshot' -l user -x -d 'who asks'
 complete -c gilscope -n '_shtab_gilscope_using snapshot' -l password-file -xka "(__fish_complete_path (commandline -ct))" -d 'whose first line is the password'
+complete -c gilscope -n '_shtab_gilscope_using; and test $_shtab_gilscope_npos -eq 0' -a dump -d 'Show once what all threads of a process do, who holds the GIL and who waits for it.'
+complete -c gilscope -n '_shtab_gilscope_using dump' -s h -l help -d 'show this help message and exit'
+complete -c gilscope -n '_shtab_gilscope_using dump' -s p -l pid -x -d 'of this process'
+complete -c gilscope -n '_shtab_gilscope_using dump' -l format -xka "text json" -d 'form of the dump (default: what the name of -o ends in, else text)'
+complete -c gilscope -n '_shtab_gilscope_using dump' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'write it to FILE, not to stdout'
+complete -c gilscope -n '_shtab_gilscope_using dump' -l color -xka "auto always never" -d 'mark up the text with colours: auto (on a terminal, unless the environment has NO_COLOR or TERM=dumb; elsewhere where it has FORCE_COLOR), always or never (default: auto)'
 complete -c gilscope -n '_shtab_gilscope_using; and test $_shtab_gilscope_npos -eq 0' -a diff -d 'Compare two recordings: is it better since the change?.'
 complete -c gilscope -n '_shtab_gilscope_using diff' -s h -l help -d 'show this help message and exit'
 complete -c gilscope -n '_shtab_gilscope_using diff' -l fail-if -x -d 'end with code 16 if LIMIT is passed, such as '"'"'waiting change > 10%'"'"'; may be given several times; of waiting, waiting_per_cpu, convoys, wait_p50, wait_p99, slow_drops, longest_drop, each with `change` behind it as well'
@@ -147,7 +153,7 @@ complete -c gilscope -n '_shtab_gilscope_using doctor' -s p -l pid -x -d 'also c
 complete -c gilscope -n '_shtab_gilscope_using doctor' -l all -d 'also list every Python on this host, a line each'
 complete -c gilscope -n '_shtab_gilscope_using doctor' -l format -xka "text json" -d 'form of the report'
 complete -c gilscope -n '_shtab_gilscope_using doctor' -l color -xka "auto always never" -d 'mark up the text with colours: auto (on a terminal, unless the environment has NO_COLOR or TERM=dumb; elsewhere where it has FORCE_COLOR), always or never (default: auto)'
-complete -c gilscope -n '_shtab_gilscope_using; and test $_shtab_gilscope_npos -eq 0' -a export -d 'Write the dashboards, rules, metric table and JSON Schema of this version to files.'
+complete -c gilscope -n '_shtab_gilscope_using; and test $_shtab_gilscope_npos -eq 0' -a export -d 'Write the dashboards, rules, metric table and JSON Schemas of this version to files.'
 complete -c gilscope -n '_shtab_gilscope_using export' -s h -l help -d 'show this help message and exit'
 complete -c gilscope -n '_shtab_gilscope_using export' -l force -d 'overwrite files that have another content'
 complete -c gilscope -n '_shtab_gilscope_using export' -l runbooks -x -d 'put URL/ in front of the paths of runbooks in alerts, of rules and kubernetes'

@@ -60,6 +60,7 @@ _RULES = (
         r"(?m)^  threads waiting +0\.\d+ +[\d.]+ +-\d+ %$(.|\n)*"
         r"^  compute_price \(quotes_before\.py\)",
     ),
+    _Rule(r"gilscope dump -p \d+", r"(holds|hold) the GIL"),
     _Rule(r"promtool tsdb .*", r"^BLOCK ULID"),
     _Rule(r"curl .*/metrics \| grep .*", r"^gilscope_gil_convoy_waits_total\{.*quotes_after\.py"),
     _Rule(r"curl --fail .* http://127\.0\.0\.1:9091/.*", r"^"),

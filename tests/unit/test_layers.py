@@ -15,7 +15,7 @@ _FLOORS = (
     ("bpf", "budget", "exporter", "runtimes", "verdict"),
     ("gil", "reports", "top", "transactions"),
     ("doctor", "tracing", "web"),
-    ("discovery",),
+    ("discovery", "dump"),
     ("commands",),
     ("cli",),
     ("__main__",),

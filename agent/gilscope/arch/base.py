@@ -101,6 +101,8 @@ class Architecture:
     """What people call those."""
     system_calls: Mapping[str, int]
     """The kernel's number of each system call that Python has no function for, by its name."""
+    call_names: Mapping[int, str]
+    """The name of each system call that a program may be in, by the kernel's number."""
     pthread: PthreadLayout
     registers: Registers
     slot_relocations: Collection[int]

@@ -45,8 +45,11 @@ def kubernetes() -> Mapping[str, str]:
 
 
 def schema() -> Mapping[str, str]:
-    """Return the JSON Schema of recordings."""
-    return _texts(asset("reports/gil"), "*.schema.json")
+    """Return the JSON Schemas of recordings and of dumps."""
+    folders = (asset("reports/gil"), asset("reports/dump"))
+    return {
+        name: text for folder in folders for name, text in _texts(folder, "*.schema.json").items()
+    }
 
 
 def _texts(folder: Path, pattern: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ from gilscope.text.printable import printable
 
 __all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
 
-SUMMARY = "write the dashboards, rules, metric table and JSON Schema of this version to files"
+SUMMARY = "write the dashboards, rules, metric table and JSON Schemas of this version to files"
 
 EXAMPLES = """\
 examples:
@@ -25,7 +25,7 @@ examples:
   gilscope export dashboards gilscope-dashboards --force
   gilscope export kubernetes manifests && kubectl apply -f manifests
   gilscope export metrics
-  gilscope export schema                     # of record --format json
+  gilscope export schema                     # of record and dump --format json
 """
 
 _WRITERS: Mapping[str, Callable[[], Mapping[str, str]]] = {

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from gilscope.commands.colours import add_color_option, wants_colour
+from gilscope.commands.following.stm_follow import add_follow, report_of_files
 from gilscope.commands.progress import Progress
-from gilscope.commands.stm_follow import add_follow, report_of_files
 from gilscope.errors import NotAnStmLog
 from gilscope.model.stm_log import LogFile, StmReport
 from gilscope.reports.stm_log import original

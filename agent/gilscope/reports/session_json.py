@@ -1,11 +1,11 @@
 """The machine-readable report of a session, version 2; see ``record.schema.json``."""
 
-import json
 from typing import Any
 
 from gilscope.model.gil import Refusal
 from gilscope.model.session import Session
 from gilscope.reports.gil import json as of_gil
+from gilscope.reports.json_lines import rendered
 from gilscope.reports.transactions import json as of_transactions
 from gilscope.text.units import NS_PER_S
 
@@ -14,7 +14,7 @@ __all__ = ["render", "report"]
 
 def render(session: Session) -> str:
     """Return the report as JSON: a line for each key, and one for each item of its lists."""
-    return f"{_lines(report(session), 2)}\n"
+    return rendered(report(session), _PARTS)
 
 
 def report(session: Session) -> dict[str, Any]:
@@ -44,17 +44,3 @@ def _refusal(refusal: Refusal) -> dict[str, Any]:
 
 _PARTS = {"processes", "transactions"}
 """Lists of what has keys and lists of its own."""
-
-
-def _lines(report: dict[str, Any], indent: int) -> str:
-    margin = " " * indent
-    lines = (f"{margin}{json.dumps(key)}: {_value(key, report[key], indent)}" for key in report)
-    return "{\n" + ",\n".join(lines) + f"\n{margin[2:]}}}"
-
-
-def _value(key: str, value: Any, indent: int) -> str:  # noqa: ANN401 - any value of JSON
-    if not isinstance(value, list) or not value:
-        return json.dumps(value)
-    margin = " " * (indent + 2)
-    items = (_lines(item, indent + 4) if key in _PARTS else json.dumps(item) for item in value)
-    return "[\n" + ",\n".join(f"{margin}{item}" for item in items) + f"\n{margin[2:]}]"

@@ -6,10 +6,11 @@ wait, where they have the lock, where they release it. An `Instance` is what tha
 memory of one process: its locks, its threads and its code, which change while it runs.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from gilscope.model.gil import Gil, Record
+from gilscope.model.moment.seen import LockNow, ThreadStack
 from gilscope.model.stack import Frame, Stack
 from gilscope.process.files.mapped_file import MappedFile
 from gilscope.process.memory import ProcessMemory
@@ -18,7 +19,7 @@ from gilscope.process.view import ProcessView
 from gilscope.runtimes.site_cache import SiteCache
 from gilscope.runtimes.sites import Sites
 
-__all__ = ["Build", "Code", "Holders", "Instance", "Locks", "Runtime", "Threads"]
+__all__ = ["Build", "Code", "Holders", "Instance", "Locks", "Runtime", "Standing", "Threads"]
 
 
 class Locks(Protocol):
@@ -39,6 +40,23 @@ class Holders(Protocol):
 
         Raises OSError where the process is not read any more.
         """
+
+
+class Standing(Protocol):
+    """Finds out, from outside, where all threads stand. One thread may use it.
+
+    All of it raises OSError where the process is not read any more, and TornRead where what it has
+    in memory makes no sense.
+    """
+
+    def stacks(self, most: int) -> Sequence[ThreadStack]:
+        """Return where threads stand in each interpreter, of *most* at the most."""
+
+    def locks(self) -> Sequence[LockNow]:
+        """Return every lock and who holds it now."""
+
+    def tids_by_own_id(self) -> Mapping[int, int]:
+        """Return the threads, as the agent sees tids, by what the process itself calls them."""
 
 
 class Threads(Protocol):
@@ -102,6 +120,10 @@ class Instance(Protocol):
     @property
     def threads(self) -> Threads:
         """Its threads."""
+
+    @property
+    def standing(self) -> Standing:
+        """Where all of them stand at a moment."""
 
     @property
     def has_own_gils(self) -> bool:

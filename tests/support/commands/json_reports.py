@@ -9,9 +9,17 @@ import pytest
 
 from support.paths import AGENT
 
-__all__ = ["assert_consistent", "assert_fits_schema", "frames_of", "only_process", "state_of"]
+__all__ = [
+    "assert_consistent",
+    "assert_dump_fits_schema",
+    "assert_fits_schema",
+    "frames_of",
+    "only_process",
+    "state_of",
+]
 
 
+_DUMP_SCHEMA = json.loads((AGENT / "gilscope/reports/dump/dump.schema.json").read_text())
 _SCHEMA = json.loads((AGENT / "gilscope/reports/gil/record.schema.json").read_text())
 
 
@@ -37,6 +45,11 @@ def state_of(report: Mapping[str, Any], stack: int) -> str:
 def assert_fits_schema(report: Mapping[str, Any]) -> None:
     """Assert that a report is what the published schema says, with no key beside it."""
     jsonschema.Draft202012Validator(_closed(_SCHEMA)).validate(report)
+
+
+def assert_dump_fits_schema(report: Mapping[str, Any]) -> None:
+    """Assert the same of a dump."""
+    jsonschema.Draft202012Validator(_closed(_DUMP_SCHEMA)).validate(report)
 
 
 def _closed(schema: Any) -> Any:

@@ -5,6 +5,7 @@ from typing import Final
 from gilscope.arch.base import Architecture, PthreadLayout, Registers
 from gilscope.arch.x86_64 import search
 from gilscope.arch.x86_64.branches import LOOKAHEAD, distance_to_jump
+from gilscope.arch.x86_64.call_names import CALL_NAMES
 from gilscope.arch.x86_64.dummy import DUMMY
 from gilscope.arch.x86_64.emulation import STRAIGHT_LINE, distance_to_emulated, is_emulated
 from gilscope.arch.x86_64.length import LONGEST_INSTRUCTION, instruction_length
@@ -17,6 +18,7 @@ X86_64: Final = Architecture(
     elf_machine=62,  # EM_X86_64
     elf_name="x86-64",
     system_calls=SYSTEM_CALLS,
+    call_names=CALL_NAMES,
     # sysdeps/x86/nptl/bits/pthreadtypes-arch.h; struct pthread (nptl/descr.h) is a thread control
     # block whose third word points to itself (sysdeps/x86_64/nptl/tls.h), then the kernel's number.
     # The same since glibc 2.4.

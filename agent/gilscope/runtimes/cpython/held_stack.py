@@ -1,16 +1,13 @@
 """Reads, from outside and without stopping it, where the thread is that holds a GIL."""
 
 import struct
-from dataclasses import replace
 
-from gilscope.model.stack import UNKNOWN_FRAME, Stack, StackState
+from gilscope.model.stack import Stack, StackState
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
 from gilscope.process.remote_read import TornRead, read_bytes
-from gilscope.process.snapshot import Snapshot
-from gilscope.runtimes.cpython.code.code_objects import CodeReader
-from gilscope.runtimes.cpython.code.frames import innermost_places
 from gilscope.runtimes.cpython.runtime import Runtime
+from gilscope.runtimes.cpython.stack_walk import StackWalk
 
 __all__ = ["HolderReader"]
 
@@ -19,22 +16,20 @@ _DEEPEST = 128
 _TRIES = 8
 """A generator is entered and left within a microsecond: the next try finds it inside."""
 _TORN = Stack((), StackState.TORN)
-_NO_PYTHON = Stack((), StackState.NO_PYTHON)
 
 
 class HolderReader:
     """The holders of one process' locks. Has names of code of its own: one thread may use it.
 
-    The holder runs on meanwhile. Frames lie close together and are read a page at a time, so that
-    a stack is of about one instant; a chain that does not end where a thread begins, or leads to
-    what is no code object, is read again and, in the end, reported as torn.
+    The holder runs on meanwhile. What could not be read as a whole is read again and, in the end,
+    reported as torn.
     """
 
     def __init__(self, memory: ProcessMemory, runtime: Runtime, reads: Reads) -> None:
         self._memory = memory
         self._runtime = runtime
         self._reads = reads
-        self._code = CodeReader(runtime)
+        self._walk = StackWalk(memory, runtime, _DEEPEST)
 
     def stack(self, cond: int) -> Stack | None:
         """Return the stack of the thread that holds the lock at *cond*; None: nobody does.
@@ -49,7 +44,7 @@ class HolderReader:
                 holder = self._holder(cond)
                 if holder is None:
                     return None
-                stack = self._walk(holder)
+                stack = self._walk.stack(holder)
                 if self._holder(cond) == holder:
                     return stack
             except TornRead:
@@ -62,13 +57,3 @@ class HolderReader:
         content = read_bytes(self._memory, cond + gil.last_holder, gil.locked + 4 - gil.last_holder)
         tstate, locked = struct.unpack_from(f"<Q{gil.locked - gil.last_holder - 8}xi", content)
         return int(tstate) if locked == 1 else None
-
-    def _walk(self, tstate: int) -> Stack:
-        runtime = replace(self._runtime, memory=Snapshot(self._memory))
-        places, is_whole = innermost_places(runtime, tstate, _DEEPEST)
-        if not places:
-            return _NO_PYTHON
-        frames = self._code.current_frames(places)
-        if UNKNOWN_FRAME in frames:
-            raise TornRead("a frame without code")
-        return Stack(frames, StackState.WHOLE if is_whole else StackState.CUT)

@@ -8,6 +8,7 @@ from gilscope.runtimes.cpython.code.unwind_info import frame_walk
 from gilscope.runtimes.cpython.gil_state import LockMemory
 from gilscope.runtimes.cpython.held_stack import HolderReader
 from gilscope.runtimes.cpython.runtime import Runtime, read_gils, read_threads
+from gilscope.runtimes.cpython.standing import StandingReader
 from gilscope.runtimes.cpython.thread_roles import RoleReader
 from gilscope.runtimes.cpython.threads import ThreadFinder
 
@@ -25,6 +26,7 @@ class CPythonInstance:
         self.locks = LockMemory(memory, runtime.layout.gil_struct, threads, reads)
         self.holders = HolderReader(memory, runtime, reads)
         self.threads = RoleReader(pid, runtime, threads)
+        self.standing = StandingReader(memory, runtime, threads, reads)
 
     @property
     def has_own_gils(self) -> bool:

@@ -16,12 +16,16 @@ class ThreadFinder:
 
     def by_tid(self) -> dict[int, PythonThread]:
         """Return the Python threads by tid, as the agent sees tids; raises TornRead or OSError."""
-        own_ids = self._tids_by_own_id()
-        found: dict[int, PythonThread] = {}
+        return dict(self.all_by_tid())
+
+    def all_by_tid(self) -> list[tuple[int, PythonThread]]:
+        """Return the same, but a thread that runs code of several interpreters for each of them."""
+        own_ids = self.tids_by_own_id()
+        found: list[tuple[int, PythonThread]] = []
         for thread in read_threads(self._runtime):
             own_id = kernel_thread_id(self._runtime, thread)
             if own_id is not None and own_id in own_ids:
-                found[own_ids[own_id]] = thread
+                found.append((own_ids[own_id], thread))
         return found
 
     def tid_of(self, tstate: int) -> int | None:
@@ -32,7 +36,8 @@ class ThreadFinder:
             return None
         return next((tid for tid, thread in threads.items() if thread.tstate == tstate), None)
 
-    def _tids_by_own_id(self) -> dict[int, int]:
+    def tids_by_own_id(self) -> dict[int, int]:
+        """Return the threads by their numbers in their own pid namespace; raises OSError."""
         # The interpreter knows its threads by the ids of its own pid namespace.
         tids = procfs.list_tids(self._pid)
         if len(procfs.read_status(self._pid).namespace_pids) == 1:
