@@ -167,7 +167,15 @@ def _blame() -> tuple[Line, ...]:
         [Curve(_SERIES.rate(metrics.GIL_HELD_BY, "holder").top(_SHOWN), "{{holder}}")],
         empty=_NO_SAMPLES,
     )
-    return (Line(9, (pairs,)), Line(8, (over_time, held)))
+    why = curves(
+        "Why holders keep the GIL",
+        "What the holder does while others wait, by samples of it: Python code, garbage "
+        "collection, a call into C that lasts (native), a system call with the GIL held, no CPU.",
+        units.Short,
+        [Curve(_SERIES.rate(metrics.GIL_HOLDER, "state"), "{{state}}")],
+        empty=_NO_WAITS,
+    )
+    return (Line(9, (pairs,)), Line(8, (over_time, why, held)))
 
 
 def _causes() -> tuple[Line, ...]:

@@ -60,6 +60,7 @@ struct gil {
     u64 sampled_tstate;
     u64 sampled_switch_number;
     u64 sampled_stack;
+    u64 waiting; // threads that wait for it now, but for those that have only just been preempted
 };
 
 // A drop request that has not been answered yet. Whoever deletes it has answered it.

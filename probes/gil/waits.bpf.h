@@ -129,6 +129,8 @@ static __always_inline void finish_wait(struct thread *thread, u32 tid, u64 star
     thread->waits[kind]++;
     thread->last_wait_started_ns = started_ns;
     thread->last_wait_ended_ns = ended_ns;
+    if (thread->wait_started_ns)
+        __sync_fetch_and_add(&gil->waiting, -1);
     thread->forced_drop_ns = 0;
     thread->yield_started_ns = 0;
     thread->wait_started_ns = 0;
@@ -279,11 +281,12 @@ int on_wait(struct pt_regs *ctx)
     see_answer(&key, state.switch_number, 0, now);
     thread->saved_switch_number = state.switch_number;
     thread->interval_ns = gil->interval_ns;
-    if (!thread->wait_started_ns)
+    if (!thread->wait_started_ns) {
         // A thread that was preempted has needed the GIL since it gave it away.
         begin_wait(thread, key.cond, thread->forced_drop_ns ? thread->forced_drop_ns : now,
                    thread->forced_drop_ns ? AFTER_PREEMPTION : cause_of_wait(ctx, target));
-    else if (thread->cause == AFTER_UNKNOWN)
+        __sync_fetch_and_add(&gil->waiting, 1);
+    } else if (thread->cause == AFTER_UNKNOWN)
         // The next tick of a wait that was first met in the middle.
         thread->cause = cause_of_wait(ctx, target);
     struct blame *blame = blame_holder(target, thread, tid, &state, now);

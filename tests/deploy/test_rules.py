@@ -10,6 +10,7 @@ import yaml
 from gilscope.gil.abi import Loss
 from gilscope.model.histogram import BOUNDS_NS
 from gilscope.model.kinds import Kind
+from gilscope.model.moment.hold_state import State
 from support.paths import AGENT, ROOT
 from support.prometheus.rules import (
     RULES,
@@ -31,6 +32,7 @@ _VALUES = {
     "kind": {kind.value for kind in Kind} | set(re.findall(r'"STM_(\w+)"', _EVENTS)),
     "le": {repr(ns / 1e9) for ns in BOUNDS_NS},
     "reason": {loss.value for loss in Loss},
+    "state": {state.value for state in State},
     "window": {"full", "all"},
 }
 """What labels with values of ours can be."""

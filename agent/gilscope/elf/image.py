@@ -210,6 +210,18 @@ class ElfImage:
             return debug_file._functions_named(pattern)
         return self._functions_named(pattern)
 
+    def function_at(self, vaddr: int) -> Symbol | None:
+        """Return the function around an address, None where no symbol tells one.
+
+        By the table of all symbols where the file has it, else by the one of those it exports.
+        """
+        for table in (self._symbol_table(".symtab"), self.dynamic_symbol_table):
+            self.budget.spend(len(table))
+            found = table.function_at(vaddr)
+            if found is not None:
+                return found
+        return None
+
     def _functions_named(self, pattern: re.Pattern[str]) -> tuple[Symbol, ...]:
         return functions_named(self._symbol_table(".symtab"), pattern, self.budget)
 

@@ -146,6 +146,13 @@ class SymbolTable:
             if symbol is not None:
                 yield symbol
 
+    def function_at(self, vaddr: int) -> Symbol | None:
+        """Return the function that the file defines around an address; raises ElfError."""
+        for name, info, section_index, start, size in _SYMBOL.iter_unpack(self._table):
+            if start <= vaddr < start + size and info & _KIND in _FUNCTIONS and section_index:
+                return Symbol(self._string(name), start, size, is_function=True)
+        return None
+
     def name(self, index: int) -> str:
         """Return the name of one entry; raises ElfError."""
         return self._string(_SYMBOL.unpack_from(self._table, index * _SYMBOL.size)[0])

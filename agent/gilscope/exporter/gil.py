@@ -88,6 +88,8 @@ def _add_process(families: _Families, labels: Labels, observation: GilObservatio
     if totals.observed_ns is not None:
         observed.add_ns((*labels, _FULL), totals.observed_ns)
     observed.add_ns((*labels, _ALL), max(0, totals.at_ns - observation.since_ns))
+    if totals.throttled_ns is not None:
+        families[metrics.TARGET_THROTTLED].add_ns(labels, totals.throttled_ns)
     if totals.cost is not None:
         _add_cost(families, labels, totals.cost)
     for reason, count in totals.lost_events.items():

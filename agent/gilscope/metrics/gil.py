@@ -30,6 +30,7 @@ __all__ = [
     "PROBE_VALID",
     "TARGET_OVERHEAD",
     "TARGET_OVERHEAD_RATIO",
+    "TARGET_THROTTLED",
     "TARGET_TRAPS",
 ]
 
@@ -142,12 +143,16 @@ GIL_HOLDER = of_process(
     "Time that threads were kept waiting for the GIL, by where the holder's innermost frame of the "
     "application stood (application is true), or its innermost frame where none is of the "
     "application. The costliest holders have series of their own, which begin at 0 when one gets "
-    "them; what else was lost is under other.",
+    "them; what else was lost is under other. state says what the holder did meanwhile: python, "
+    "gc, native (in a call into C that lasts), syscall (asleep in one), no_cpu (runnable, and "
+    "not running), page_fault or unknown. What was lost is measured, and shared out among the "
+    "states by samples of the holder.",
     "Names the code to change: what is lost in a framework or a library is told by the line of "
     "the application that called it. All series of a process add up to what its threads have lost.",
     "holder",
     "application",
     "kind",
+    "state",
 )
 GIL_HELD_BY = of_process(
     "gilscope_gil_held_by_seconds_total",
@@ -237,6 +242,13 @@ TARGET_OVERHEAD = of_process(
     "counter",
     "Estimated CPU time that tracing has cost this process: its traps times what a trap costs.",
     "Its rate is the part of a core that tracing takes from the process.",
+)
+TARGET_THROTTLED = of_process(
+    "gilscope_target_throttled_seconds_total",
+    "counter",
+    "Time for which the CPU limit of its cgroup has kept this process from running, since it is "
+    "traced; left out where no limit can be seen.",
+    "Where holders keep the GIL in the state no_cpu, this says whether a CPU limit is the reason.",
 )
 TARGET_TRAPS = of_process(
     "gilscope_target_traps_total",

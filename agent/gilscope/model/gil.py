@@ -7,6 +7,7 @@ from typing import Any
 from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.histogram import Histogram
 from gilscope.model.kinds import Cause, Kind
+from gilscope.model.moment.hold_state import UNKNOWN_HOLD, HoldState
 from gilscope.model.stack import Frame, Stack
 from gilscope.model.timeline import Timeline
 
@@ -17,6 +18,7 @@ __all__ = [
     "GilObservation",
     "GilTotals",
     "HeldBy",
+    "HeldUp",
     "HoldTotals",
     "HolderSamples",
     "Process",
@@ -177,11 +179,26 @@ class TracingCost:
 
 @dataclass(frozen=True, slots=True)
 class HeldBy:
-    """A place where the GIL was held, whether anybody waited or not."""
+    """A place where the GIL was held, in one state, whether anybody waited or not."""
 
     holder: Stack
     held_ns: int
     """By samples: each stands for the time since the one before."""
+    state: HoldState = UNKNOWN_HOLD
+    waited_ns: int = 0
+    """The time that threads waited meanwhile, by samples too."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldUp:
+    """The time that threads were kept waiting by one place in one state."""
+
+    holder: Stack
+    kind: Kind
+    state: HoldState
+    ns: int
+    """Of one holder and kind these add up to what was lost; by samples they are shared out among
+    the states."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +209,8 @@ class HolderSamples:
     sampled_ns: int
     """The time that they stand for."""
     holders: tuple[HeldBy, ...]
-    """The one that held it longest first; where there are several GILs, of all of them."""
+    """The one that held it longest first; where there are several GILs, of all of them. A place
+    is there once for each state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +234,11 @@ class ProcessTotals:
     cost: TracingCost | None = None
     holder_samples: HolderSamples | None = None
     """None: stacks are not read."""
+    held_up: tuple[HeldUp, ...] = ()
+    """The edges by holder and kind, and by why the holder kept the GIL."""
+    throttled_ns: int | None = None
+    """For how long the CPU limit of a cgroup has kept the process from running since the
+    attachment; None: not known."""
 
     @property
     def wait_ns(self) -> int:

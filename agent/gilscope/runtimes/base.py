@@ -7,6 +7,7 @@ memory of one process: its locks, its threads and its code, which change while i
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from gilscope.model.gil import Gil, Record
@@ -19,7 +20,17 @@ from gilscope.process.view import ProcessView
 from gilscope.runtimes.site_cache import SiteCache
 from gilscope.runtimes.sites import Sites
 
-__all__ = ["Build", "Code", "Holders", "Instance", "Locks", "Runtime", "Standing", "Threads"]
+__all__ = [
+    "Build",
+    "Code",
+    "HolderSample",
+    "Holders",
+    "Instance",
+    "Locks",
+    "Runtime",
+    "Standing",
+    "Threads",
+]
 
 
 class Locks(Protocol):
@@ -32,13 +43,38 @@ class Locks(Protocol):
         """Return the thread that holds the lock, or held it last; None if it cannot be told."""
 
 
-class Holders(Protocol):
-    """Finds out, from outside, where the threads are that hold locks."""
+@dataclass(frozen=True, slots=True)
+class HolderSample:
+    """The thread that holds a lock, at one instant."""
 
-    def stack(self, cond: int) -> Stack | None:
-        """Return the stack of the thread that holds the lock; None: nobody does.
+    stack: Stack
+    tid: int | None
+    """As the agent sees it; None: it cannot be told."""
+    thread: int
+    """What the runtime knows it by: an address."""
+    switch_number: int
+    """How often the lock has gone from one thread to another."""
+    position: int
+    """The same number: the same instructions of the same functions."""
+    is_collecting: bool
+    """Whether it collects garbage."""
+    generation: int | None = None
+    """Of what it collects; None: that cannot be told."""
+
+
+class Holders(Protocol):
+    """Finds out, from outside, what the threads do that hold locks."""
+
+    def sample(self, cond: int) -> HolderSample | None:
+        """Return what the thread does that holds the lock; None: nobody holds it.
 
         Raises OSError where the process is not read any more.
+        """
+
+    def is_held_by(self, cond: int, sample: HolderSample) -> bool:
+        """Return whether the thread of *sample* holds the lock now, and no other did in between.
+
+        Raises OSError likewise.
         """
 
 

@@ -1,7 +1,7 @@
 """Keeps, for one traced process, what is known by name of who kept whom waiting."""
 
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,14 +10,17 @@ from gilscope.model.gil import (
     Edge,
     GilObservation,
     HeldBy,
+    HeldUp,
     HolderSamples,
     ProcessTotals,
     SlowDrop,
     Tally,
 )
 from gilscope.model.kinds import Kind
+from gilscope.model.moment.hold_state import HoldState, State
 from gilscope.model.stack import Stack
 from gilscope.naming.application import application_frame
+from gilscope.naming.hold_states import telling_states
 from gilscope.naming.places import SiteNames
 from gilscope.series.held_by import HeldPlace, held_places
 from gilscope.series.lately import Held, Lately, RecentHolder, RecentPair, SlowHolder
@@ -43,7 +46,8 @@ class BlameSeries:
     pairs: tuple[Shown, ...]
     """By waiter, holder and kind."""
     holders: tuple[Shown, ...]
-    """By the holder's place, in the application if it has one there; whether it has; and kind."""
+    """By the holder's place, in the application if it has one there; whether it has; kind; and
+    state."""
     slow_holders: tuple[Shown, ...]
     """By holder."""
     held_by: tuple[Shown, ...]
@@ -64,7 +68,8 @@ class BlockingAccount:
         knows = seen.process.knows_causes
         kinds = [kind.value for kind in Kind if (kind is Kind.UNKNOWN) != knows]
         self._pairs = Ledger((kind,) for kind in kinds)
-        self._holders = Ledger((whose, kind) for whose in (_TRUE, _FALSE) for kind in kinds)
+        python = State.PYTHON.value
+        self._holders = Ledger((whose, kind, python) for whose in (_TRUE, _FALSE) for kind in kinds)
         self._slow = Ledger([()])
         self._held = Ledger((whose,) for whose in (_TRUE, _FALSE))
         self._pair_slots = TopSeries(self._pairs, limit, width=2)
@@ -75,7 +80,7 @@ class BlockingAccount:
         self._limit = limit
         self._recent = RecentLosses(seen.since_ns)
         self._recent_holders = RecentLosses(seen.since_ns)
-        self._totals = replace(seen.totals, edges=(), slow_drops=())
+        self._totals = replace(seen.totals, edges=(), slow_drops=(), held_up=())
 
     def enter(self, totals: ProcessTotals) -> None:
         """Take over *totals*, which are not older than what was entered before."""
@@ -93,10 +98,11 @@ class BlockingAccount:
                 edges,
                 self._pair,
             )
+        if totals.held_up is not before.held_up:
             self._holders.update(
-                [(id(edge.holder), id(edge.kind)) for edge in edges],
-                [edge.lost for edge in edges],
-                edges,
+                [(id(each.holder), id(each.kind), each.state.state) for each in totals.held_up],
+                [Tally(each.ns) for each in totals.held_up],
+                totals.held_up,
                 self._whose,
             )
         if set(map(id, slow_drops)) != set(map(id, before.slow_drops)):
@@ -175,16 +181,22 @@ class BlockingAccount:
     def _held_place(self, place: HeldPlace) -> Held:
         leaf = self._name(place.costliest)
         name = leaf if place.frame is None else label(self._names.site(place.frame))
-        return Held(name, "" if leaf == name else leaf, place.share, place.error)
+        inner = "" if leaf == name else leaf
+        return Held(name, inner, place.share, place.error, place.states)
 
     def _lately_holders(self, at_ns: int, most: int) -> tuple[RecentHolder, ...]:
         lines = self._holders.lines
         by_place: Counter[str] = Counter()
+        states: dict[str, list[tuple[HoldState, int]]] = defaultdict(list)
         for line, ns in zip(lines, self._recent_holders.lost_ns(at_ns, lines), strict=True):
             by_place[line.place.names[0]] += ns
+            states[line.place.names[0]].append((HoldState(State(line.kind[-1])), ns))
         costliest = [(place, ns) for place, ns in by_place.most_common(most) if ns > 0]
         inner = self._inner() if costliest else {}
-        return tuple(RecentHolder(place, inner.get(place, ""), ns) for place, ns in costliest)
+        return tuple(
+            RecentHolder(place, inner.get(place, ""), ns, telling_states(states[place]))
+            for place, ns in costliest
+        )
 
     def _inner(self) -> dict[str, str]:
         """Return where holders stood most below each place of the application."""
@@ -218,11 +230,12 @@ class BlockingAccount:
     def _pair(self, edge: Edge) -> tuple[Labels, Labels]:
         return (self._name(edge.waiter), self._name(edge.holder)), (edge.kind.value,)
 
-    def _whose(self, edge: Edge) -> tuple[Labels, Labels]:
-        own = self._own(edge.holder)
+    def _whose(self, held_up: HeldUp) -> tuple[Labels, Labels]:
+        own = self._own(held_up.holder)
+        how = held_up.kind.value, held_up.state.state.value
         if own is None:
-            return (self._name(edge.holder),), (_FALSE, edge.kind.value)
-        return (own,), (_TRUE, edge.kind.value)
+            return (self._name(held_up.holder),), (_FALSE, *how)
+        return (own,), (_TRUE, *how)
 
     def _held_by(self, held: HeldBy) -> tuple[Labels, Labels]:
         own = self._own(held.holder)

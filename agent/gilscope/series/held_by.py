@@ -9,6 +9,7 @@ from gilscope.model.application import Application
 from gilscope.model.gil import HeldBy, HolderSamples
 from gilscope.model.stack import Frame, Stack
 from gilscope.naming.application import application_frame
+from gilscope.naming.hold_states import TellingState, telling_states
 from gilscope.series.holders import code_of
 
 __all__ = ["HeldPlace", "held_places", "share_error"]
@@ -30,6 +31,8 @@ class HeldPlace:
     """Of the time."""
     error: float
     """By how much the share may be off, in 19 of 20 cases."""
+    states: tuple[TellingState, ...] = ()
+    """What the holder did meanwhile."""
 
 
 def held_places(samples: HolderSamples, application: Application) -> tuple[HeldPlace, ...]:
@@ -62,4 +65,5 @@ def _place(group: list[tuple[HeldBy, Frame | None]], samples: HolderSamples) -> 
         costliest=max(by_stack, key=by_stack.__getitem__),
         share=share,
         error=share_error(share, samples.samples),
+        states=telling_states((held.state, held.held_ns) for held, _ in group),
     )

@@ -1,14 +1,16 @@
 """Sums up by whose code the GIL was held while others waited for it."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 from gilscope.model.application import Application
-from gilscope.model.gil import Edge, Tally
+from gilscope.model.gil import Edge, HeldUp, Tally
 from gilscope.model.kinds import Kind
+from gilscope.model.moment.hold_state import HoldState
 from gilscope.model.stack import Frame, Stack
 from gilscope.naming.application import application_frame
+from gilscope.naming.hold_states import TellingState, telling_states
 
 __all__ = ["HolderLoss", "code_of", "losses_by_holder"]
 
@@ -29,19 +31,24 @@ class HolderLoss:
     is_one_kind: bool
     """Whether they all are of that."""
     lost: Tally
+    states: tuple[TellingState, ...] = ()
+    """Why the holder kept the GIL, by samples; empty: not known."""
 
 
-def losses_by_holder(edges: Iterable[Edge], application: Application) -> tuple[HolderLoss, ...]:
+def losses_by_holder(
+    edges: Iterable[Edge], application: Application, held_up: Iterable[HeldUp] = ()
+) -> tuple[HolderLoss, ...]:
     """Return what was lost by the holder's function of *application*, the most time first.
 
-    Where no frame is of the application, that is one entry for libraries alone, and one for each
-    reason why a stack has no frames.
+    *held_up* is the same by states. Where no frame is of the application, that is one entry for
+    libraries alone, and one for each reason why a stack has no frames.
     """
     groups: dict[Hashable, list[tuple[Edge, Frame | None]]] = {}
     for edge in edges:
         frame = application_frame(edge.holder, application)
         groups.setdefault(code_of(edge.holder, frame), []).append((edge, frame))
-    losses = [_loss(group) for group in groups.values()]
+    states = _states_by_code(held_up, application)
+    losses = [_loss(group, states.get(code, ())) for code, group in groups.items()]
     return tuple(sorted(losses, key=lambda loss: -loss.lost.ns))
 
 
@@ -55,7 +62,17 @@ def code_of(stack: Stack, frame: Frame | None) -> Hashable:
     return None if stack.frames else stack.state
 
 
-def _loss(group: list[tuple[Edge, Frame | None]]) -> HolderLoss:
+def _states_by_code(
+    held_up: Iterable[HeldUp], application: Application
+) -> dict[Hashable, tuple[TellingState, ...]]:
+    by_code: dict[Hashable, list[tuple[HoldState, int]]] = defaultdict(list)
+    for each in held_up:
+        code = code_of(each.holder, application_frame(each.holder, application))
+        by_code[code].append((each.state, each.ns))
+    return {code: telling_states(parts) for code, parts in by_code.items()}
+
+
+def _loss(group: list[tuple[Edge, Frame | None]], states: tuple[TellingState, ...]) -> HolderLoss:
     by_line: Counter[Frame | None] = Counter()
     by_stack: Counter[Stack] = Counter()
     by_kind: Counter[Kind] = Counter()
@@ -70,6 +87,7 @@ def _loss(group: list[tuple[Edge, Frame | None]]) -> HolderLoss:
         kind=max(by_kind, key=by_kind.__getitem__),
         is_one_kind=len(by_kind) == 1,
         lost=sum((edge.lost for edge, _ in group), start=Tally()),
+        states=states,
     )
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from gilscope.model.gil import Tally
+from gilscope.naming.hold_states import TellingState
 
 __all__ = ["Held", "Lately", "RecentHolder", "RecentPair", "SlowHolder"]
 
@@ -16,6 +17,8 @@ class RecentHolder:
     inner: str
     """Where the holder itself stood most, below that place; empty: at the place itself."""
     lost_ns: int
+    states: tuple[TellingState, ...] = ()
+    """Why it kept the GIL meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class Held:
     """Of the time."""
     error: float
     """By how much that may be off, in 19 of 20 cases."""
+    states: tuple[TellingState, ...] = ()
+    """What it did meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)

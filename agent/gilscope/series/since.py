@@ -10,6 +10,7 @@ from gilscope.model.gil import (
     GilObservation,
     GilTotals,
     HeldBy,
+    HeldUp,
     HolderSamples,
     HoldTotals,
     ProcessTotals,
@@ -19,7 +20,7 @@ from gilscope.model.gil import (
     TracingCost,
 )
 from gilscope.model.kinds import Kind
-from gilscope.model.stack import Stack
+from gilscope.model.stack import UNKNOWN_STACK, Stack
 
 __all__ = ["observation_since"]
 
@@ -51,8 +52,10 @@ def _totals_since(now: ProcessTotals, earlier: ProcessTotals) -> ProcessTotals:
         edges=tuple(_edges(now.edges, earlier.edges)),
         slow_drops=tuple(_slow_drops(now.slow_drops, earlier.slow_drops)),
         observed_ns=_less_ns(now.observed_ns, earlier.observed_ns),
+        throttled_ns=_of_both(_gap, now.throttled_ns, earlier.throttled_ns),
         cost=_of_both(_cost, now.cost, earlier.cost),
         holder_samples=_of_both(_samples, now.holder_samples, earlier.holder_samples),
+        held_up=tuple(_held_up(now.held_up, earlier.held_up)),
     )
 
 
@@ -153,13 +156,34 @@ def _slow_drop(now: SlowDrop, earlier: SlowDrop) -> SlowDrop:
 
 
 def _samples(now: HolderSamples, earlier: HolderSamples) -> HolderSamples:
-    before = {held.holder: held.held_ns for held in earlier.holders}
-    found = (HeldBy(held.holder, held.held_ns - before.get(held.holder, 0)) for held in now.holders)
+    before = {(held.holder, held.state): held for held in earlier.holders}
+    nothing = HeldBy(UNKNOWN_STACK, 0)
+    found = (
+        _held_since(held, before.get((held.holder, held.state), nothing)) for held in now.holders
+    )
     return HolderSamples(
         now.samples - earlier.samples,
         now.sampled_ns - earlier.sampled_ns,
         tuple(sorted((held for held in found if held.held_ns > 0), key=lambda each: -each.held_ns)),
     )
+
+
+def _held_since(now: HeldBy, earlier: HeldBy) -> HeldBy:
+    # What has turned out to be in another state since has gone from this one.
+    return replace(
+        now,
+        held_ns=now.held_ns - earlier.held_ns,
+        waited_ns=max(0, now.waited_ns - earlier.waited_ns),
+    )
+
+
+def _held_up(now: Iterable[HeldUp], earlier: Iterable[HeldUp]) -> Iterator[HeldUp]:
+    before = {(each.holder, each.kind, each.state): each.ns for each in earlier}
+    found = (
+        replace(each, ns=each.ns - before.get((each.holder, each.kind, each.state), 0))
+        for each in now
+    )
+    yield from sorted((each for each in found if each.ns > 0), key=lambda each: -each.ns)
 
 
 def _cost(now: TracingCost, earlier: TracingCost) -> TracingCost:
@@ -175,6 +199,10 @@ def _of_both(
     less: Callable[[_Value, _Value], _Value], now: _Value | None, earlier: _Value | None
 ) -> _Value | None:
     return now if now is None or earlier is None else less(now, earlier)
+
+
+def _gap(now_ns: int, earlier_ns: int) -> int:
+    return max(0, now_ns - earlier_ns)
 
 
 def _less(now: Tally, earlier: Tally) -> Tally:

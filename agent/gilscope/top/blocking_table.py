@@ -7,6 +7,7 @@ from gilscope.model.application import Application
 from gilscope.model.gil import Edge, HolderSamples
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Frame, Stack
+from gilscope.naming.hold_states import TellingState, why_words
 from gilscope.naming.places import IN_WORDS, SiteNames
 from gilscope.series.held_by import held_places
 from gilscope.series.holders import losses_by_holder
@@ -80,11 +81,12 @@ def pair_ends(pairs: Iterable[PairRates], names: SiteNames) -> list[Ends]:
 def kept_by(process: ProcessRates, application: Application, names: SiteNames) -> str:
     """Return whose code has kept the GIL in the interval, with the shares; empty: nobody's has."""
     edges = [Edge(pair.kind, pair.waiter, pair.holder, pair.lost) for pair in process.pairs]
-    losses = losses_by_holder(edges, application)
+    losses = losses_by_holder(edges, application, process.held_up)
     lost_ns = sum(loss.lost.ns for loss in losses)
     about = "≈ " if process.is_estimate else ""
     places = (
         f"{about}{percent(loss.lost.ns / lost_ns)} {_place(loss.frame, loss.costliest, names)}"
+        + _why(loss.states)
         for loss in losses[:_MOST_HOLDERS]
         if loss.lost.ns > _LEAST_SHARE * lost_ns
     )
@@ -98,10 +100,16 @@ def held_by(samples: HolderSamples | None, application: Application, names: Site
     places = (
         f"≈ {percent(each.share)} ±{max(1, round(100 * each.error))} "
         + _place(each.frame, each.costliest, names)
+        + _why(each.states)
         for each in held_places(samples, application)[:_MOST_HOLDERS]
         if each.share > _LEAST_SHARE
     )
     return "; ".join(places)
+
+
+def _why(states: Iterable[TellingState]) -> str:
+    why = why_words(states)
+    return f" ({printable(why)})" if why else ""
 
 
 def _place(frame: Frame | None, costliest: Stack, names: SiteNames) -> str:

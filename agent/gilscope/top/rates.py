@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gilscope.model.gil import (
     Edge,
     GilObservation,
+    HeldUp,
     HolderSamples,
     Process,
     ProcessTotals,
@@ -82,6 +83,8 @@ class ProcessRates:
     """Whether the pairs are scaled up from those waits whose stacks are read."""
     holder_samples: HolderSamples | None = None
     """Since the attachment; None: holders are not sampled."""
+    held_up: tuple[HeldUp, ...] = ()
+    """What was lost, by why the holder kept the GIL; since the attachment."""
     invalid: str = ""
     """Why there are no figures; empty: there are."""
     ended: bool = False
@@ -142,6 +145,7 @@ def _process_rates(before: ProcessTotals | None, seen: GilObservation) -> Proces
         lost_events=sum(now.lost_events.values()),
         is_estimate=_is_estimate(now),
         holder_samples=now.holder_samples,
+        held_up=now.held_up,
         ended=seen.ended,
     )
 

@@ -1,10 +1,9 @@
 """Finds the threads that queue for a whole switch interval each time they come back."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gilscope.model.application import Application
-from gilscope.model.gil import Edge, Recording, Tally
+from gilscope.model.gil import ProcessTotals, Recording, Tally
 from gilscope.model.kinds import Kind
 from gilscope.series.holders import HolderLoss, losses_by_holder
 from gilscope.verdict.degree import CONVOYS_A_SECOND, MILD_THREADS, SEVERE_THREADS, Degree
@@ -51,7 +50,7 @@ def convoys_of(recording: Recording) -> tuple[Convoy, ...]:
     """Return the convoys of *recording*, the costliest first; none that nobody would notice."""
     totals = recording.observation.totals
     interval_ns = max((gil.interval_ns for gil in totals.gils), default=0)
-    behind = _behind(totals.edges, recording.application)
+    behind = _behind(totals, recording.application)
     convoys = []
     losses = role_losses([recording])
     for loss in losses:
@@ -99,5 +98,7 @@ def _convoy(
     )
 
 
-def _behind(edges: Iterable[Edge], application: Application) -> tuple[HolderLoss, ...]:
-    return losses_by_holder((edge for edge in edges if edge.kind is Kind.CONVOY), application)
+def _behind(totals: ProcessTotals, application: Application) -> tuple[HolderLoss, ...]:
+    edges = (edge for edge in totals.edges if edge.kind is Kind.CONVOY)
+    held_up = (each for each in totals.held_up if each.kind is Kind.CONVOY)
+    return losses_by_holder(edges, application, held_up)

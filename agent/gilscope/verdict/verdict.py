@@ -27,7 +27,7 @@ def verdict_of(recording: Recording) -> Verdict:
     totals = recording.observation.totals
     duration_ns = recording.duration_ns
     waiting = totals.wait_ns / max(1, duration_ns)
-    hog = hog_of(totals.slow_drops, recording.application, duration_ns)
+    hog = hog_of(totals, recording.application, duration_ns)
     if hog is not None:
         return Verdict(Degree.SEVERE, waiting, hog, None)
     convoy = next(iter(convoys_of(recording)), None)

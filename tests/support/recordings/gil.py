@@ -1,6 +1,7 @@
 """Recordings made by hand, for the tests of reports and collectors."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from gilscope.model.gil import (
@@ -9,6 +10,7 @@ from gilscope.model.gil import (
     GilObservation,
     GilTotals,
     HeldBy,
+    HeldUp,
     HolderSamples,
     HoldTotals,
     Process,
@@ -21,6 +23,7 @@ from gilscope.model.gil import (
 )
 from gilscope.model.histogram import EMPTY, Histogram
 from gilscope.model.kinds import Cause, Kind
+from gilscope.model.moment.hold_state import HoldState, State
 from gilscope.model.session import Session
 from gilscope.model.stack import Frame, Stack, StackState
 from gilscope.model.timeline import Span, Timeline
@@ -35,6 +38,7 @@ __all__ = [
     "convoy",
     "full_mode",
     "gil",
+    "held_up_of",
     "histogram",
     "observation",
     "session_of",
@@ -138,6 +142,17 @@ MATCHING = stack(
 )
 
 
+def held_up_of(
+    edges: Iterable[Edge],
+    state: HoldState = HoldState(State.PYTHON),  # noqa: B008 - frozen
+) -> tuple[HeldUp, ...]:
+    """Return what *edges* come to by holder and kind, where every holder is in one *state*."""
+    lost_ns: Counter[tuple[Stack, Kind]] = Counter()
+    for edge in edges:
+        lost_ns[edge.holder, edge.kind] += edge.lost.ns
+    return tuple(HeldUp(holder, kind, state, ns) for (holder, kind), ns in lost_ns.items())
+
+
 def with_edges() -> Recording:
     """Return `convoy` with both ends of every wait, a slow_drop, and a few source lines.
 
@@ -160,7 +175,7 @@ def with_edges() -> Recording:
         SlowDrop(MATCHING, Tally(260 * MS, 12), longest_ns=41 * MS),
         SlowDrop(no_python, Tally(30 * MS, 1), longest_ns=30 * MS),
     )
-    totals = replace(seen.totals, edges=edges, slow_drops=slow_drops)
+    totals = replace(seen.totals, edges=edges, slow_drops=slow_drops, held_up=held_up_of(edges))
     sources = {
         ("/srv/app.py", 13): "os.read(fd, 1)",
         ("/srv/app.py", 4): "total += sum(range(20000))",
@@ -204,6 +219,7 @@ def full_mode() -> Recording:
         threads=threads,
         gils=(lock,),
         observed_ns=2000 * MS,
+        throttled_ns=0,
         cost=TracingCost(2_400_000, recent_ratio=0.0013, traps=1420, stack_share=0.25),
     )
     return replace(recording, observation=replace(seen, totals=totals), mode="full")

@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from gilscope.model.application import Application
-from gilscope.model.gil import Edge, GilObservation, SlowDrop, Tally
+from gilscope.model.gil import Edge, GilObservation, HeldUp, SlowDrop, Tally
 from gilscope.model.kinds import Kind
+from gilscope.model.moment.hold_state import HoldState, State
 from gilscope.model.stack import UNKNOWN_STACK, Stack
 from gilscope.series.blocking import BlockingSeries
 from gilscope.series.lately import RecentHolder, RecentPair, SlowHolder
@@ -17,6 +18,7 @@ from support.recordings.gil import (
     MS,
     PROCESS,
     SERVING,
+    held_up_of,
     observation,
     stack,
     with_edges,
@@ -36,7 +38,14 @@ def _seen(
     at_ns: int, edges: Iterable[Edge] = (), slow_drops: Iterable[SlowDrop] = (), *, pid: int = 4711
 ) -> GilObservation:
     seen = observation()
-    totals = replace(seen.totals, at_ns=at_ns, edges=tuple(edges), slow_drops=tuple(slow_drops))
+    found = tuple(edges)
+    totals = replace(
+        seen.totals,
+        at_ns=at_ns,
+        edges=found,
+        slow_drops=tuple(slow_drops),
+        held_up=held_up_of(found),
+    )
     return replace(seen, process=replace(PROCESS, pid=pid), totals=totals)
 
 
@@ -108,15 +117,31 @@ def test_holders_are_told_by_the_application() -> None:
 
     # What was lost before they had series of their own is under other.
     assert {
-        (("view (app.py:24)", "true", "GIL_CONVOY"), 70 * MS, 3),
-        (("view (app.py:24)", "true", "GIL_PREEMPTION"), 10 * MS, 1),
-        (("dumps (json/__init__.py:9)", "false", "GIL_CONVOY"), 20 * MS, 1),
-    } == {each for each in ruled if each[0][0] != "other"}
+        (("view (app.py:24)", "true", "GIL_CONVOY", "python"), 70 * MS),
+        (("view (app.py:24)", "true", "GIL_PREEMPTION", "python"), 10 * MS),
+        (("dumps (json/__init__.py:9)", "false", "GIL_CONVOY", "python"), 20 * MS),
+    } == {each[:2] for each in ruled if each[0][0] != "other"}
     assert 200 * MS == sum(ns for _, ns, _ in ruled)
     assert {
-        (("dumps (json/__init__.py:9)", "true", "GIL_CONVOY"), 90 * MS, 4),
-        (("view (app.py:24)", "false", "GIL_PREEMPTION"), 10 * MS, 1),
-    } == {each for each in chosen if each[0][0] != "other"}
+        (("dumps (json/__init__.py:9)", "true", "GIL_CONVOY", "python"), 90 * MS),
+        (("view (app.py:24)", "false", "GIL_PREEMPTION", "python"), 10 * MS),
+    } == {each[:2] for each in chosen if each[0][0] != "other"}
+
+
+def test_states_of_a_holder_have_series_of_their_own() -> None:
+    """
+    All of them are what was lost to it.
+    """
+    book = BlockingSeries()
+    state = HoldState(State.GC, "generation 2")
+    first = _seen(1, [_CONVOY])
+    book.series([first])
+    held_up = (*first.totals.held_up, HeldUp(CRUNCHING, Kind.CONVOY, state, 30 * MS))
+    totals = replace(first.totals, at_ns=2, held_up=held_up)
+    holders = book.series([replace(first, totals=totals)])[4711].holders
+
+    assert (_CRUNCH, "true", "GIL_CONVOY", "gc") in {labels for labels, _, _ in holders}
+    assert 70 * MS == sum(ns for _, ns, _ in holders)
 
 
 def test_slow_drops_have_their_own_slots() -> None:
@@ -253,8 +278,8 @@ def test_lately_is_what_was_lost_since_a_minute_ago() -> None:
         RecentPair(_CRUNCH, _HANDLE, "GIL_PREEMPTION", 200 * MS),
     ) == lately.pairs
     assert (
-        RecentHolder(_CRUNCH, "", 600 * MS),
-        RecentHolder(_HANDLE, "", 200 * MS),
+        RecentHolder(_CRUNCH, "", 600 * MS, ((State.PYTHON, "", 600 * MS),)),
+        RecentHolder(_HANDLE, "", 200 * MS, ((State.PYTHON, "", 200 * MS),)),
     ) == lately.holders
     assert (SlowHolder(_SCAN, Tally(260 * MS, 12), 41 * MS),) == lately.slow_holders
 

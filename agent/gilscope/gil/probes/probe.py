@@ -83,6 +83,8 @@ class GilProbe(Probe):
         self._attachments = 0
         self._entries: dict[tuple[int, str], Entry] = {}
         """Where the traps of a process are read, which is done often."""
+        self._waiting: dict[tuple[int, int], Entry] = {}
+        """The same for the threads that wait for a lock, by process and lock."""
         for number, program in enumerate(NEXT_PROGRAMS):
             # In place before any program that jumps there is attached.
             self._table("next_program").put(
@@ -179,6 +181,8 @@ class GilProbe(Probe):
             return
         for field in ("traps", "walking_ns"):
             self._entries.pop((pid, field), None)
+        for key in [key for key in list(self._waiting) if key[0] == pid]:
+            self._waiting.pop(key, None)
         self._quotas.forget(pid)
         self._slots.give_back(self._slot_of.pop(pid))
         for slot in self._other_slots.pop(pid, ()):
@@ -250,6 +254,17 @@ class GilProbe(Probe):
     def walking_ns(self, pid: int) -> int:
         """Return the time for which these probes have read stacks in *pid* so far."""
         return self._of_target(pid, "walking_ns")
+
+    def waiting(self, pid: int, cond: int) -> int:
+        """Return how many threads of *pid* wait for the lock at *cond*, whose waits count.
+
+        One thread may ask for it.
+        """
+        entry = self._waiting.get((pid, cond))
+        if entry is None:
+            key = {"cond": cond, "tgid": pid}
+            entry = self._waiting[pid, cond] = self._table("gils").entry(key, "waiting")
+        return entry.read() or 0
 
     def _of_target(self, pid: int, field: str) -> int:
         if (pid, field) not in self._entries:

@@ -12,9 +12,11 @@ from gilscope.errors import GilCodeNotFound, GilscopeError, MemoryUnanswered, No
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.target import Target, inspect
 from gilscope.gil.totals.blame import Blame
+from gilscope.gil.totals.held_up import HeldUpSums
 from gilscope.gil.tracing.held_time import HeldTime
 from gilscope.gil.tracing.hold_windows import HoldWindows, ObservationPlan
-from gilscope.gil.tracing.holder_sampler import HolderSampler
+from gilscope.gil.tracing.holders.sampler import HolderSampler, HolderSource
+from gilscope.gil.tracing.holders.states import StateReader
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.gil.tracing.reader import Readings
 from gilscope.gil.tracing.wakeups import Wakeups
@@ -25,6 +27,7 @@ from gilscope.process.memory import ProcessMemory
 from gilscope.process.memory_reader import ReadUnanswered
 from gilscope.process.pidfd import open_pidfd
 from gilscope.process.reads import ProcessReads
+from gilscope.process.threads.throttling import throttled_ns
 from gilscope.process.view import ProcessView, view_of
 from gilscope.process.watch import ProcessWatch
 from gilscope.runtimes.base import Instance
@@ -211,8 +214,10 @@ class Attachments:
                 runtime=runtime,
                 reads=reads,
                 blame=self._blame(runtime),
+                held_up=HeldUpSums(self._application),
                 pidfd=pidfd,
                 since_ns=time.monotonic_ns(),
+                throttled_before_ns=throttled_ns(pid),
             )
             traced.refresh_gils()
             undo.callback(self._take_out, traced)
@@ -239,13 +244,15 @@ class Attachments:
 
     def _sample_holders(self, traced: AttachedProcess) -> None:
         if traced.blame is not None:
-            self._holders.add(
-                traced.pid,
-                traced.runtime.holders,
-                # As of each sample: locks come and go.
+            holders, pid = traced.runtime.holders, traced.pid
+            source = HolderSource(
+                holders,
+                StateReader(pid, holders, traced.target.build.file.image().architecture.call_names),
                 lambda: list(traced.gils),
+                lambda cond: self._probe.waiting(pid, cond),
                 traced.blame.kept,
             )
+            self._holders.add(pid, source)
 
     def _place_probes(self, traced: AttachedProcess) -> None:
         try:

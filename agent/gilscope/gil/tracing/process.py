@@ -11,6 +11,7 @@ from gilscope.gil.probes.window import Window
 from gilscope.gil.target import Hookpoint, Target
 from gilscope.gil.totals.blame import Blame
 from gilscope.gil.totals.dead_threads import DeadThreads
+from gilscope.gil.totals.held_up import HeldUpSums
 from gilscope.gil.totals.process_totals import (
     blamed_ns,
     has_exited,
@@ -33,6 +34,7 @@ from gilscope.model.stack import UNKNOWN_STACK, Stack
 from gilscope.process.attachment import Attachment
 from gilscope.process.breakpoints import first_missing
 from gilscope.process.remote_read import LimitExceeded, TornRead
+from gilscope.process.threads.throttling import throttled_ns
 from gilscope.runtimes.base import Instance
 
 __all__ = ["AttachedProcess"]
@@ -61,6 +63,7 @@ class AttachedProcess(Attachment):
     runtime: Instance
     blame: Blame | None = None
     """None: stacks are not read."""
+    held_up: HeldUpSums = field(default_factory=HeldUpSums)
     gils: dict[int, Gil] = field(default_factory=dict)
     """By address of ``cond``."""
     dead_threads: DeadThreads = field(default_factory=DeadThreads)
@@ -69,6 +72,9 @@ class AttachedProcess(Attachment):
     sampled_held_ns: dict[int, int] = field(default_factory=dict)
     """Held time outside of windows, estimated, by address of ``cond``."""
     holder_samples: HolderSamples | None = None
+    throttled_before_ns: int | None = None
+    """Time for which its cgroup had been throttled before it was attached."""
+    throttled_ns: int | None = None
     window_breakpoints: tuple[int, ...] = ()
     """Where those of windows are, while one is open."""
     renewals: int = 0
@@ -217,9 +223,11 @@ class AttachedProcess(Attachment):
             if self.blame is None:
                 totals = replace(totals, has_stacks=False)
             else:
+                edges = self.blame.edges(process, now_ns, is_final=is_final)
                 totals = replace(
                     totals,
-                    edges=self.blame.edges(process, now_ns, is_final=is_final),
+                    edges=edges,
+                    held_up=self.held_up.enter(edges, self.holder_samples),
                     slow_drops=self.blame.slow_drops(process, now_ns, is_final=is_final),
                     holder_samples=self.holder_samples,
                 )
@@ -248,9 +256,16 @@ class AttachedProcess(Attachment):
             totals,
             gils=tuple(self._with_held_time(gil) for gil in totals.gils),
             threads=(*totals.threads, *self.dead_threads),
+            throttled_ns=self._throttled_ns(),
             observed_ns=None if self.window is None else self.window.observed_ns(now_ns),
             cost=cost,
         )
+
+    def _throttled_ns(self) -> int | None:
+        now_ns = None if self.ended else throttled_ns(self.pid)
+        if now_ns is not None and self.throttled_before_ns is not None:
+            self.throttled_ns = max(0, now_ns - self.throttled_before_ns)
+        return self.throttled_ns
 
     def _may_be_missed(self, loss: Loss, count: int, process: RawProcess) -> bool:
         # The kernel leaves a program out, once in millions of times, when an interrupted one is

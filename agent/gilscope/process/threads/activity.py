@@ -10,6 +10,7 @@ __all__ = [
     "parse_stat",
     "read_activity",
     "read_descriptor",
+    "read_schedule",
 ]
 
 _PROC = Path("/proc")
@@ -79,6 +80,11 @@ def read_activity(pid: int, tid: int, *, proc: Path = _PROC) -> ThreadActivity:
     call_text = _optional(folder / "syscall")
     name, state = parse_stat((folder / "stat").read_text(errors="replace"))
     return ThreadActivity(name, state, parse_call(call_text), schedule)
+
+
+def read_schedule(pid: int, tid: int, *, proc: Path = _PROC) -> tuple[int, int, int] | None:
+    """Return the `schedule` of thread *tid* of *pid* now; raises OSError where it has gone."""
+    return parse_schedule(_optional(proc / str(pid) / "task" / str(tid) / "schedstat"))
 
 
 def read_descriptor(pid: int, number: int, *, proc: Path = _PROC) -> str | None:

@@ -8,6 +8,7 @@ from gilscope.model.gil import (
     Edge,
     GilObservation,
     GilTotals,
+    HeldUp,
     HolderSamples,
     HoldTotals,
     Process,
@@ -34,6 +35,7 @@ def report(recording: Recording) -> dict[str, Any]:
     edges = [_edge(edge, stacks) for edge in totals.edges] if has_stacks else None
     slow_drops = [_slow_drop(one, stacks) for one in totals.slow_drops] if has_stacks else None
     held_by = _held_by(totals.holder_samples, stacks) if has_stacks else None
+    held_up = [_held_up(one, stacks) for one in totals.held_up] if has_stacks else None
     return {
         "duration_s": recording.duration_ns / NS_PER_S,
         "process": {
@@ -60,6 +62,7 @@ def report(recording: Recording) -> dict[str, Any]:
         "edges": edges,
         "slow_drops": slow_drops,
         "held_by": held_by,
+        "held_up": held_up,
         "stacks": stacks.stacks(),
         "frames": stacks.frames(),
     }
@@ -88,6 +91,7 @@ def _totals(observation: GilObservation) -> dict[str, Any]:
         "samples": None if samples is None else samples.samples,
         "observed_s": _seconds(observation.totals.observed_ns),
         "overhead_s": None if cost is None else _seconds(cost.overhead_ns),
+        "throttled_s": _seconds(observation.totals.throttled_ns),
         "cpu_s": None if cost is None else _seconds(cost.used_ns),
         "forced_switches": sum(thread.forced_switches for thread in threads),
         "drop_requests": sum(thread.drop_requests for thread in threads),
@@ -167,9 +171,24 @@ def _slow_drop(slow_drop: SlowDrop, stacks: StackTable) -> dict[str, Any]:
 def _held_by(samples: HolderSamples | None, stacks: StackTable) -> list[dict[str, Any]]:
     holders = () if samples is None else samples.holders
     return [
-        {"holder": stacks.number(held.holder), "held_s": held.held_ns / NS_PER_S}
+        {
+            "holder": stacks.number(held.holder),
+            "state": held.state.state.value,
+            "detail": held.state.detail or None,
+            "held_s": held.held_ns / NS_PER_S,
+        }
         for held in holders
     ]
+
+
+def _held_up(held_up: HeldUp, stacks: StackTable) -> dict[str, Any]:
+    return {
+        "holder": stacks.number(held_up.holder),
+        "kind": held_up.kind.value,
+        "state": held_up.state.state.value,
+        "detail": held_up.state.detail or None,
+        "wait_s": held_up.ns / NS_PER_S,
+    }
 
 
 def _holds(gils: Iterable[GilTotals]) -> list[HoldTotals]:

@@ -26,6 +26,7 @@ _SIZES = {
     "code": (34, 39, 47),
     "bytes": (64, 74, 86),
     "str": (67, 77, 89),
+    "gc": (71, 81, 94),
 }
 _MEMBERS = (
     # name, structure, bytes wide and aligned, position in each minor
@@ -34,6 +35,7 @@ _MEMBERS = (
     ("interpreter_next", "interpreter", 8, (8, 8, 8)),
     ("threads_head", "interpreter", 8, (9, 9, 9)),
     ("gil_pointer", "interpreter", 8, (14, 15, 15)),
+    ("gc", "interpreter", 8, (10, 11, 11)),
     ("own_gil", "interpreter", 8, (15, 16, 16)),
     ("own_gil_locked", "interpreter", 4, (17, 18, 18)),
     ("own_gil_holder", "interpreter", 8, (18, 19, 19)),
@@ -56,6 +58,7 @@ _MEMBERS = (
     ("str_state", "str", 4, (68, 78, 90)),
     ("str_length", "str", 8, (69, 79, 91)),
     ("str_ascii", "str", 8, (70, 80, 92)),
+    ("gc_collecting", "gc", 4, (72, 82, 95)),
 )
 
 

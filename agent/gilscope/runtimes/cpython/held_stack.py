@@ -1,13 +1,15 @@
-"""Reads, from outside and without stopping it, where the thread is that holds a GIL."""
+"""Reads, from outside and without stopping it, what the thread does that holds a GIL."""
 
 import struct
 
 from gilscope.model.stack import Stack, StackState
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
-from gilscope.process.remote_read import TornRead, read_bytes
+from gilscope.process.remote_read import TornRead, read_bytes, read_int, read_pointer
+from gilscope.runtimes.base import HolderSample
 from gilscope.runtimes.cpython.runtime import Runtime
 from gilscope.runtimes.cpython.stack_walk import StackWalk
+from gilscope.runtimes.cpython.threads import ThreadFinder
 
 __all__ = ["HolderReader"]
 
@@ -16,6 +18,7 @@ _DEEPEST = 128
 _TRIES = 8
 """A generator is entered and left within a microsecond: the next try finds it inside."""
 _TORN = Stack((), StackState.TORN)
+_MOST_THREADS = 4096
 
 
 class HolderReader:
@@ -25,35 +28,91 @@ class HolderReader:
     reported as torn.
     """
 
-    def __init__(self, memory: ProcessMemory, runtime: Runtime, reads: Reads) -> None:
+    def __init__(
+        self, memory: ProcessMemory, runtime: Runtime, threads: ThreadFinder, reads: Reads
+    ) -> None:
         self._memory = memory
         self._runtime = runtime
+        self._threads = threads
         self._reads = reads
         self._walk = StackWalk(memory, runtime, _DEEPEST)
+        self._tids: dict[int, tuple[int, int | None]] = {}
+        """By thread state: what the interpreter knows the thread by, and its tid."""
 
-    def stack(self, cond: int) -> Stack | None:
-        """Return the stack of the thread that holds the lock at *cond*; None: nobody does.
+    def sample(self, cond: int) -> HolderSample | None:
+        """Return what holds the lock at *cond*; None: nobody does.
 
         Raises OSError where the process is not read any more.
         """
-        return self._reads(lambda: self._stack(cond))
+        return self._reads(lambda: self._sample(cond))
 
-    def _stack(self, cond: int) -> Stack | None:
+    def is_held_by(self, cond: int, sample: HolderSample) -> bool:
+        """Return whether the thread of *sample* holds the lock now; raises OSError likewise."""
+        return self._reads(lambda: self._holder(cond)) == (sample.thread, sample.switch_number)
+
+    def _sample(self, cond: int) -> HolderSample | None:
         for _ in range(_TRIES):
             try:
                 holder = self._holder(cond)
                 if holder is None:
                     return None
-                stack = self._walk.stack(holder)
+                sample = self._standing(*holder)
                 if self._holder(cond) == holder:
-                    return stack
+                    return sample
             except TornRead:
                 continue
-        return _TORN
+        return HolderSample(_TORN, None, 0, 0, 0, is_collecting=False)
 
-    def _holder(self, cond: int) -> int | None:
-        """Return the thread state of the holder, None where nobody holds the lock."""
+    def _holder(self, cond: int) -> tuple[int, int] | None:
+        """Return the thread state of the holder and how often holders have changed, or None."""
         gil = self._runtime.layout.gil_struct
-        content = read_bytes(self._memory, cond + gil.last_holder, gil.locked + 4 - gil.last_holder)
-        tstate, locked = struct.unpack_from(f"<Q{gil.locked - gil.last_holder - 8}xi", content)
-        return int(tstate) if locked == 1 else None
+        first = gil.last_holder
+        size = gil.switch_number + 8 - first
+        content = read_bytes(self._memory, cond + first, size)
+        (tstate,) = struct.unpack_from("<Q", content)
+        (locked,) = struct.unpack_from("<i", content, gil.locked - first)
+        (switch_number,) = struct.unpack_from("<Q", content, gil.switch_number - first)
+        return (tstate, switch_number) if locked == 1 else None
+
+    def _standing(self, tstate: int, switch_number: int) -> HolderSample:
+        stack, position = self._walk.stack_and_position(tstate)
+        is_collecting, generation = self._collection(tstate)
+        return HolderSample(
+            stack,
+            self._tid(tstate),
+            tstate,
+            switch_number,
+            position,
+            is_collecting=is_collecting,
+            generation=generation,
+        )
+
+    def _collection(self, tstate: int) -> tuple[bool, int | None]:
+        """Return whether the thread's interpreter collects garbage, and which generation."""
+        layout = self._runtime.layout
+        owner = self._runtime.address
+        if not layout.gc_in_runtime:
+            owner = read_pointer(self._memory, tstate + layout.tstate_interpreter)
+        collecting = owner + layout.gc_collecting
+        if not read_int(self._memory, collecting, 4):
+            return False, None
+        if not layout.gc_counts:
+            return True, None
+        # A collection adds one to the count of the next older generation and sets its own and
+        # those of younger ones to 0, before it begins (gc_collect_main in 3.8 to 3.13).
+        counts = [read_int(self._memory, collecting + offset, 4) for offset in layout.gc_counts]
+        older = (number for number, count in enumerate(counts) if count)
+        return True, next(older, len(counts))
+
+    def _tid(self, tstate: int) -> int | None:
+        """Return the id of the thread as the agent sees it, None if it cannot be told."""
+        known = read_int(self._memory, tstate + self._runtime.layout.thread_id, 8)
+        # A thread state's memory may become another's.
+        if self._tids.get(tstate, (0, None))[0] != known:
+            if len(self._tids) >= _MOST_THREADS:
+                self._tids.clear()
+            self._tids[tstate] = (known, self._threads.tid_of(tstate))
+        tid = self._tids[tstate][1]
+        if tid is None:
+            del self._tids[tstate]
+        return tid

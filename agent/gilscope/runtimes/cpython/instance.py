@@ -24,7 +24,7 @@ class CPythonInstance:
         self._runtime = runtime
         threads = ThreadFinder(pid, runtime)
         self.locks = LockMemory(memory, runtime.layout.gil_struct, threads, reads)
-        self.holders = HolderReader(memory, runtime, reads)
+        self.holders = HolderReader(memory, runtime, threads, reads)
         self.threads = RoleReader(pid, runtime, threads)
         self.standing = StandingReader(memory, runtime, threads, reads)
 

@@ -94,6 +94,13 @@ class Layout:
     """In a str: the characters, if all of them are ASCII."""
     str_wide: int
     """In a str: the characters otherwise."""
+    gc_collecting: int
+    """In the interpreter, or in the runtime: 4 bytes, not 0 while garbage is collected."""
+    gc_in_runtime: bool = False
+    """Whether that is in the runtime."""
+    gc_counts: tuple[int, ...] = ()
+    """From there to the counts of the second and the third generation, 4 bytes each; empty: not
+    known."""
     gil_struct: GilStruct = GLIBC_X86_64
     """Around `cond` of a GIL."""
     pthread: PthreadLayout = X86_64.pthread
@@ -105,6 +112,7 @@ class Layout:
 # of each version with them. x86-64 only.
 #
 # What made the difference is named by the pull request of python/cpython, which is one commit.
+_GENERATION_COUNTS = (-132, -108)  # struct _gc_runtime_state: generations[1..2].count - collecting
 _CPYTHON_3_8 = Layout(
     interpreters_head=32,  # _PyRuntimeState.interpreters.head
     interpreter_next=0,  # struct _is.next
@@ -137,8 +145,17 @@ _CPYTHON_3_8 = Layout(
     str_state=32,  # PyASCIIObject.state
     str_ascii=48,  # sizeof(PyASCIIObject)
     str_wide=72,  # sizeof(PyCompactUnicodeObject)
+    gc_collecting=544,  # _PyRuntimeState.gc.collecting
+    gc_in_runtime=True,
+    gc_counts=_GENERATION_COUNTS,
 )
-_CPYTHON_3_9 = replace(_CPYTHON_3_8, interpreter_id=24, gil_in_runtime=352)
+_CPYTHON_3_9 = replace(
+    _CPYTHON_3_8,
+    interpreter_id=24,
+    gil_in_runtime=352,
+    gc_collecting=816,  # PyInterpreterState.gc.collecting
+    gc_in_runtime=False,
+)
 # In v3.10: GH-23113 ("bpo-42246: Partial implementation of PEP 626."), lines are ranges of code.
 _CPYTHON_3_10 = replace(
     _CPYTHON_3_9,
@@ -173,6 +190,7 @@ _CPYTHON_3_11 = replace(
     code_line_table=136,  # PyCodeObject.co_linetable
     line_table_form=LineTableForm.LOCATIONS,
     code_bytecode=184,  # PyCodeObject.co_code_adaptive
+    gc_collecting=848,
 )
 # From 3.12 on every stack ends in a frame that C code has put there.
 _ENTRY_OWNERS = (3, 4)
@@ -197,6 +215,7 @@ _CPYTHON_3_12 = replace(
     code_bytecode=192,
     str_ascii=40,
     str_wide=56,
+    gc_collecting=312,
 )
 _BY_MINOR: Mapping[tuple[int, int], Layout] = {
     (3, 8): _CPYTHON_3_8,
@@ -205,6 +224,9 @@ _BY_MINOR: Mapping[tuple[int, int], Layout] = {
     (3, 11): _CPYTHON_3_11,
     (3, 12): _CPYTHON_3_12,
 }
+
+
+_COLLECTING_3_13 = 200
 
 
 def layout_for(interpreter: Interpreter) -> Layout:
@@ -259,4 +281,7 @@ def _self_described(member: Mapping[str, int]) -> Layout:
         str_ascii=member["str_ascii"],
         # PyCompactUnicodeObject adds utf8_length and a pointer to PyASCIIObject (unicodeobject.h).
         str_wide=member["str_ascii"] + 16,
+        gc_collecting=member["gc"] + member["gc_collecting"],
+        # The structure of 3.13 is that of 3.8; since v3.14 generations are kept otherwise.
+        gc_counts=_GENERATION_COUNTS if member["gc_collecting"] == _COLLECTING_3_13 else (),
     )

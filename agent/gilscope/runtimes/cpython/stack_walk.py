@@ -35,11 +35,16 @@ class StackWalk:
         Raises TornRead for a chain that does not end where a thread begins, or leads to what is no
         code object: another try may succeed.
         """
+        return self.stack_and_position(tstate)[0]
+
+    def stack_and_position(self, tstate: int) -> tuple[Stack, int]:
+        """Return the same, and a number that is the same for the same instructions."""
         runtime = replace(self._runtime, memory=Snapshot(self._memory))
         places, is_whole = innermost_places(runtime, tstate, self._deepest)
         if not places:
-            return _NO_PYTHON
+            return _NO_PYTHON, 0
         frames = self._code.current_frames(places)
         if UNKNOWN_FRAME in frames:
             raise TornRead("a frame without code")
-        return Stack(frames, StackState.WHOLE if is_whole else StackState.CUT)
+        state = StackState.WHOLE if is_whole else StackState.CUT
+        return Stack(frames, state), hash(tuple(places))

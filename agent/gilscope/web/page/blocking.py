@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from markupsafe import Markup
 
 from gilscope.model.gil import GilObservation, Process
+from gilscope.naming.hold_states import why_words
 from gilscope.reports.html.markup import tag, text
 from gilscope.series.lately import Lately
 from gilscope.text.units import NS_PER_S, percent, short_duration
@@ -24,12 +25,14 @@ _PLACE_COLUMNS = (
     ("of the loss", "n t"),
     ("code that keeps the GIL", "s"),
     ("in", "s"),
+    ("why", "t"),
 )
 _HELD_COLUMNS = (
     ("held", "n t"),
     ("give or take", "n t"),
     ("code that holds the GIL", "s"),
     ("in", "s"),
+    ("doing", "t"),
 )
 _PAIR_COLUMNS = (
     ("lost per second", "n t"),
@@ -106,16 +109,18 @@ def _process(process: Process, lost: Lately, about: str) -> Iterator[Markup]:
 
 def _holders(lost: Lately, about: str) -> Iterator[tuple[str, ...]]:
     for holder in lost.holders:
-        yield (*_loss(holder.lost_ns, lost, about), text(holder.place), text(holder.inner))
+        why = text(why_words(holder.states))
+        yield (*_loss(holder.lost_ns, lost, about), text(holder.place), text(holder.inner), why)
     left_ns = lost.lost_ns - sum(holder.lost_ns for holder in lost.holders)
     if left_ns > 0:
-        yield (*_loss(left_ns, lost, about), "all other code", "")
+        yield (*_loss(left_ns, lost, about), "all other code", "", "")
 
 
 def _held(lost: Lately) -> Iterator[tuple[str, ...]]:
     for held in lost.held:
         error = f"{max(1, round(100 * held.error))} points"
-        yield (f"≈ {percent(held.share)}", error, text(held.place), text(held.inner))
+        doing = text(why_words(held.states))
+        yield (f"≈ {percent(held.share)}", error, text(held.place), text(held.inner), doing)
 
 
 def _pairs(lost: Lately, about: str) -> Iterator[tuple[str, ...]]:

@@ -46,6 +46,9 @@ _TABLE = """
     str_state            32   32   32   32   32   32   32   32
     str_ascii            48   48   48   48   40   40   40   40
     str_wide             72   72   72   72   56   56   56   56
+    gc_collecting        544  816  816  848  312  7600 7600 7512
+    gc_in_runtime        yes  no   no   no   no   no   no   no
+    gc_counts            -132+-108 -132+-108 -132+-108 -132+-108 -132+-108 -132+-108 . .
 """
 # The same in all of them.
 _GIL_STRUCT = "48+88+-32+-24+-16+-8"
@@ -59,7 +62,7 @@ def _cell(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, LineTableForm):
         return value.name[:3]
-    return "+".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return "+".join(map(str, value)) or "." if isinstance(value, tuple) else str(value)
 
 
 @pytest.mark.parametrize("version", _VERSIONS)

@@ -4,13 +4,16 @@ import re
 from dataclasses import replace
 
 from gilscope.model.gil import Tally
+from gilscope.model.moment.hold_state import State
 from gilscope.series.lately import Held, Lately, RecentHolder, RecentPair, SlowHolder
 from gilscope.web.page import page
 from support.recordings.gil import MS, PROCESS, convoy, observation
 
 _S = 1000 * MS
 _PAIR = RecentPair("handle (app.py:13)", "crunch (app.py:4)", "GIL_CONVOY", 30 * _S)
-_HOLDER = RecentHolder("price (shop.py:7)", "crunch (app.py:4)", 36 * _S)
+_COLLECTING = ((State.GC, "", 3), (State.PYTHON, "", 1))
+_READING = ((State.SYSCALL, "read on fd 3", 1),)
+_HOLDER = RecentHolder("price (shop.py:7)", "crunch (app.py:4)", 36 * _S, _COLLECTING)
 _SLOW = SlowHolder("scan (match.py:27)", Tally(2600 * MS, 12), longest_ns=410 * MS)
 _LATELY = Lately(
     period_ns=60 * _S,
@@ -64,15 +67,16 @@ def test_code_comes_first() -> None:
         ("of the loss", "90 %"),
         ("code that keeps the GIL", "price (shop.py:7)"),
         ("in", "crunch (app.py:4)"),
+        ("why", "≈ 75 % garbage collection, 25 % Python code"),
     ] == holder
-    assert ["66.7 ms", "10 %", "all other code", ""] == [cell for _, cell in others]
+    assert ["66.7 ms", "10 %", "all other code", "", ""] == [cell for _, cell in others]
 
 
 def test_who_holds_it_is_told_without_waits_too() -> None:
     """
     A busy thread, or a blocked event loop, that nobody waits for.
     """
-    held = Held("handle (app.py:13)", "dumps (json/__init__.py:231)", 0.912, 0.043)
+    held = Held("handle (app.py:13)", "dumps (json/__init__.py:231)", 0.912, 0.043, _READING)
     html = _page(replace(_LATELY, lost_ns=0, holders=(), pairs=(), slow_holders=(), held=(held,)))
 
     assert [
@@ -80,6 +84,7 @@ def test_who_holds_it_is_told_without_waits_too() -> None:
         ("give or take", "4 points"),
         ("code that holds the GIL", "handle (app.py:13)"),
         ("in", "dumps (json/__init__.py:231)"),
+        ("doing", "≈ 100 % a system call (read on fd 3)"),
     ] == _rows(html)[-1]
 
 

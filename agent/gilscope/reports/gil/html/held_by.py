@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from markupsafe import Markup
 
 from gilscope.model.gil import Recording
+from gilscope.naming.hold_states import why_words
 from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.text.held_by import no_contention_lines
 from gilscope.reports.html.markup import EMPTY, tag, text
@@ -51,6 +52,8 @@ def _place(place: HeldPlace, recording: Recording, names: SiteNames) -> Markup:
     site = tag("span", owner, class_="quiet" if frame is None else "site holder")
     line = None if frame is None else recording.sources.get((frame.file, frame.line or 0))
     source = EMPTY if line is None else tag("code", text(line), class_="source")
+    why = why_words(place.states)
+    state = tag("span", text(why), class_="state") if why else EMPTY
     if not leaf or leaf[0] == frame:
-        return site + source
-    return site + source + tag("span", "in ", text(names.site(leaf[0])), class_="outer")
+        return site + source + state
+    return site + source + state + tag("span", "in ", text(names.site(leaf[0])), class_="outer")

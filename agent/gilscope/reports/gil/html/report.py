@@ -79,7 +79,7 @@ def _part(recording: Recording) -> Iterator[Markup]:
         return
     names = SiteNames()
     pairs = pairs_of(totals.edges, names)
-    losses = losses_by_holder(totals.edges, recording.application)
+    losses = losses_by_holder(totals.edges, recording.application, totals.held_up)
     yield Markup('<article class="process" id="process">')
     yield from summary_section(recording, losses, names)
     yield from whose_code_section(losses, lost_ns(totals), recording.sources, names)

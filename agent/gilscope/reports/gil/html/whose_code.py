@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from markupsafe import Markup
 
+from gilscope.naming.hold_states import why_words
 from gilscope.naming.places import IN_WORDS, SiteNames
 from gilscope.reports.gil.words import KIND_NAMES
 from gilscope.reports.html.markup import EMPTY, share, tag, text, time_lost
@@ -80,4 +81,6 @@ def _place(loss: HolderLoss, sources: Mapping[tuple[str, int], str], names: Site
     below = (
         EMPTY if leaf == frame else tag("span", "in ", text(names.site(leaf)), more, class_="outer")
     )
-    return place + code + below
+    why = why_words(loss.states)
+    state = tag("span", text(why), class_="state") if why else EMPTY
+    return place + code + state + below

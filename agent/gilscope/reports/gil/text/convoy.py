@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from gilscope.model.gil import Recording
+from gilscope.naming.hold_states import advice
 from gilscope.naming.places import SiteNames
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
@@ -10,12 +11,7 @@ from gilscope.text.units import counted, percent, short_duration, short_number
 from gilscope.verdict.convoys import Convoy, convoys_of
 from gilscope.verdict.degree import Degree
 
-__all__ = ["ADVICE", "behind_words", "convoy_lines", "queueing_lines"]
-
-ADVICE = (
-    "What helps: compute in another process, or in code that releases the GIL;",
-    "a shorter sys.setswitchinterval() buys shorter waits with more switches.",
-)
+__all__ = ["behind_words", "convoy_advice", "convoy_lines", "queueing_lines"]
 
 _LEAST_SHARE = 0.2
 """Of the time in which they queued: what is less is no answer."""
@@ -37,7 +33,12 @@ def convoy_lines(recording: Recording, paint: Paint) -> Iterator[str]:
         if behind:
             yield f"  Behind {behind}."
     if convoys:
-        yield from (f"  {line}" for line in ADVICE)
+        yield from (f"  {line}" for line in convoy_advice(convoys[0]))
+
+
+def convoy_advice(convoy: Convoy) -> tuple[str, ...]:
+    """Return what helps, in lines: against why the GIL is kept by whoever they queue behind."""
+    return advice(convoy.behind[0].states if convoy.behind else ())
 
 
 def queueing_lines(convoy: Convoy, duration_ns: int) -> Iterator[str]:

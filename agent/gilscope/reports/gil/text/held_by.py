@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from gilscope.model.gil import Recording
 from gilscope.naming.event_loops import event_loop
+from gilscope.naming.hold_states import why_words
 from gilscope.naming.places import SiteNames
 from gilscope.series.held_by import HeldPlace, held_places
 from gilscope.text.ansi import Paint
@@ -59,6 +60,9 @@ def _place_lines(
     frame = place.frame
     if frame is not None and (frame.file, frame.line) in recording.sources:
         yield f"{_INDENT}  {printable(recording.sources[frame.file, frame.line or 0])}"
+    why = why_words(place.states)
+    if why:
+        yield f"{_INDENT}{printable(why)}"
     inner = place.costliest.frames[:1]
     if inner and inner[0] != frame:
         yield paint.dim(f"{_INDENT}in {printable(names.site(inner[0]))}")

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from gilscope.model.gil import Recording
+from gilscope.model.gil import ProcessTotals, Recording
+from gilscope.naming.hold_states import advice, why_words
 from gilscope.naming.places import SiteNames
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
@@ -18,7 +19,7 @@ def hog_lines(recording: Recording, paint: Paint) -> Iterator[str]:
     Threads that queue behind it would look like a convoy, whose cure is another one.
     """
     totals = recording.observation.totals
-    hog = hog_of(totals.slow_drops, recording.application, recording.duration_ns)
+    hog = hog_of(totals, recording.application, recording.duration_ns)
     if hog is None:
         return
     number = counted(hog.drop_latency.count, "time")
@@ -29,9 +30,21 @@ def hog_lines(recording: Recording, paint: Paint) -> Iterator[str]:
         f"{short_duration(hog.longest_ns)} at the longest and {share} of the time"
         f"{_still(hog)}."
     )
-    yield "  It is C code that does not release the GIL, or its thread had no CPU. What helps:"
-    yield "  smaller pieces of work, C code that releases, another process, a CPU for it; a shorter"
-    yield "  sys.setswitchinterval() does not: the request is not heard."
+    why = why_words(hog.states)
+    if not why:
+        yield "  It is C code that does not release the GIL, or its thread had no CPU. What helps:"
+        yield "  smaller pieces of work, C code that releases, another process, a CPU for it; a"
+        yield "  shorter sys.setswitchinterval() does not: the request is not heard."
+        return
+    yield f"  Why: {printable(why)}{_throttled(totals)}."
+    yield from (f"  {line}" for line in advice(hog.states))
+    yield "  A shorter sys.setswitchinterval() does not: the request is not heard."
+
+
+def _throttled(totals: ProcessTotals) -> str:
+    if not totals.throttled_ns:
+        return ""
+    return f"; its cgroup was throttled for {short_duration(totals.throttled_ns)}"
 
 
 def _place(hog: Hog) -> str:

@@ -6,8 +6,9 @@ from itertools import chain
 from gilscope.model.gil import Recording, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.session import Session
+from gilscope.naming.hold_states import advice, why_words
 from gilscope.naming.places import SiteNames
-from gilscope.reports.gil.text.convoy import ADVICE, behind_words, queueing_lines
+from gilscope.reports.gil.text.convoy import behind_words, convoy_advice, queueing_lines
 from gilscope.reports.gil.text.held_by import held_by_lines, no_contention_lines
 from gilscope.reports.gil.text.hog import hog_lines
 from gilscope.reports.gil.text.holds import cost_line, hold_summary
@@ -109,7 +110,7 @@ def _verdict_lines(
         behind = behind_words(verdict.convoy)
         if behind:
             yield f"Behind {behind}."
-        yield from ADVICE
+        yield from convoy_advice(verdict.convoy)
         return
     if verdict.degree is Degree.NONE:
         waited = f"{seconds(lost_ns)} lost waiting" if lost_ns else "no thread had to wait"
@@ -124,7 +125,9 @@ def _verdict_lines(
     yield from hold_summary(recording, Paint(on=False))
     if _is_mostly_preemption(recording):
         yield "Threads that compute take turns: together they are as fast as one of them."
-    yield from ADVICE
+    totals = recording.observation.totals
+    losses = losses_by_holder(totals.edges, recording.application, totals.held_up)
+    yield from advice(losses[0].states if losses else ())
 
 
 def _is_mostly_preemption(recording: Recording) -> bool:
@@ -153,7 +156,8 @@ def _loss_lines(
     recordings: Sequence[Recording], lost_ns: int, rows: int, paint: Paint
 ) -> Iterator[str]:
     edges = chain.from_iterable(each.observation.totals.edges for each in recordings)
-    losses = losses_by_holder(edges, recordings[0].application)
+    held_up = chain.from_iterable(each.observation.totals.held_up for each in recordings)
+    losses = losses_by_holder(edges, recordings[0].application, held_up)
     noted_ns = max(lost_ns, sum(loss.lost.ns for loss in losses))
     if losses:
         waits = sum(t.waits for each in recordings for t in each.observation.totals.threads)
@@ -190,6 +194,9 @@ def _place_lines(
             f"{percent(loss.lost.ns / lost_ns):>7} {seconds(loss.lost.ns):>9}  "
             f"{paint.bold(printable(names.owner(frame, loss.costliest)))}"
         )
+        why = why_words(loss.states)
+        if why:
+            yield f"{'':>19}{printable(why)}"
         source = "" if frame is None else sources.get((frame.file, frame.line or 0), "")
         inner = loss.costliest.frames[:1]
         below = f"in {printable(names.site(inner[0]))}" if inner and inner[0] != frame else ""

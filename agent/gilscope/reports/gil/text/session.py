@@ -77,7 +77,8 @@ def _rows(losing: Sequence[Recording], lost_ns: int) -> Iterator[str]:
 
 def _whose_code(losing: Sequence[Recording], lost_ns: int, paint: Paint) -> Iterator[str]:
     edges = chain.from_iterable(each.observation.totals.edges for each in losing)
-    losses = losses_by_holder(edges, losing[0].application)
+    held_up = chain.from_iterable(each.observation.totals.held_up for each in losing)
+    losses = losses_by_holder(edges, losing[0].application, held_up)
     if len(losing) > 1 and losses:
         yield ""
         yield paint.bold("Whose code kept the GIL, in all of them")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from gilscope.model.gil import Recording
+from gilscope.naming.hold_states import why_words
 from gilscope.naming.places import SiteNames
 from gilscope.series.holders import HolderLoss, losses_by_holder
 from gilscope.text.ansi import Paint
@@ -25,7 +26,7 @@ def whose_code_lines(recording: Recording, paint: Paint) -> Iterator[str]:
     Nothing where that was not observed.
     """
     totals = recording.observation.totals
-    losses = losses_by_holder(totals.edges, recording.application)
+    losses = losses_by_holder(totals.edges, recording.application, totals.held_up)
     if not losses:
         return
     noted_ns = sum(loss.lost.ns for loss in losses)
@@ -59,6 +60,9 @@ def _loss_lines(
     frame = loss.frame
     if frame is not None and (frame.file, frame.line) in sources:
         yield f"{_INDENT}  {printable(sources[frame.file, frame.line or 0])}"
+    why = why_words(loss.states)
+    if why:
+        yield f"{_INDENT}{printable(why)}"
     inner = loss.costliest.frames[:1]
     if inner and inner[0] != frame:
         more = f" and {loss.leaves - 1} other functions" if loss.leaves > 1 else ""

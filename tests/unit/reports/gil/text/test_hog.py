@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
-from gilscope.model.gil import Recording, SlowDrop, Tally
+from gilscope.model.gil import Edge, Recording, SlowDrop, Tally
+from gilscope.model.kinds import Kind
+from gilscope.model.moment.hold_state import HoldState, State
 from gilscope.model.stack import StackState
 from gilscope.reports.gil.text import report as text_report
 from gilscope.reports.gil.text.hog import hog_lines
 from gilscope.text.ansi import Paint
-from support.recordings.gil import MS, convoy, stack
+from support.recordings.gil import MS, SERVING, convoy, held_up_of, stack
 
 _PARSE = ("parse", "/srv/app.py", 4, 7)
 _SCAN = ("scan", "/usr/lib/python3.11/json/scanner.py", 2, 3)
@@ -72,3 +74,25 @@ def test_hog_takes_the_place_of_the_convoy_behind_it() -> None:
         for word in ("\nConvoy: ", "\nHog: ")
         if word in text_report.render(_with(slow_drop))
     )
+
+
+def test_why_it_keeps_it_decides_on_what_helps() -> None:
+    """
+    With the cgroup's own figure beside it, where that has been throttled.
+    """
+    holder = stack(_PARSE)
+    recording = _with(SlowDrop(holder, Tally(500 * MS, 1), 500 * MS))
+    edges = (Edge(Kind.CONVOY, SERVING, holder, Tally(500 * MS, 1)),)
+    held_up = held_up_of(edges, HoldState(State.NO_CPU))
+    totals = replace(
+        recording.observation.totals, edges=edges, held_up=held_up, throttled_ns=400 * MS
+    )
+    seen = replace(recording.observation, totals=totals)
+    lines = list(hog_lines(replace(recording, observation=seen), Paint(on=False)))
+
+    assert [
+        "  Why: ≈ 100 % no CPU; its cgroup was throttled for 400 ms.",
+        "  What helps: a higher CPU limit or none, fewer threads that compute beside it, no lower",
+        "  priority for the thread that holds the GIL.",
+        "  A shorter sys.setswitchinterval() does not: the request is not heard.",
+    ] == lines[2:]

@@ -1,12 +1,15 @@
 """Samples of the holders, of a process that is made up."""
 
 import threading
+from collections.abc import Callable, Sequence
 from random import Random
 
 import pytest
 
-from gilscope.gil.tracing.holder_sampler import HolderSampler
-from gilscope.model.stack import Stack
+from gilscope.gil.tracing.holders.sampler import HolderSampler, HolderSource
+from gilscope.gil.tracing.holders.states import StateReader
+from gilscope.model.moment.hold_state import UNKNOWN_HOLD
+from gilscope.runtimes.base import HolderSample
 from support.commands.gilscope import eventually
 from support.recordings.gil import CRUNCHING, SERVING
 
@@ -20,7 +23,7 @@ class _Holders:
         self.is_short = threading.Event()
         self.missed = 0
 
-    def stack(self, cond: int) -> Stack | None:
+    def sample(self, cond: int) -> HolderSample | None:
         """Return who holds it."""
         if self.fails.is_set():
             raise OSError("it has ended")
@@ -30,7 +33,17 @@ class _Holders:
         self.asked += 1
         if cond == 2:
             return None
-        return CRUNCHING if self.asked % 4 == 1 else SERVING
+        stack = CRUNCHING if self.asked % 4 == 1 else SERVING
+        return HolderSample(stack, None, 0, self.asked, 0, is_collecting=False)
+
+    def is_held_by(self, cond: int, sample: HolderSample) -> bool:
+        """Return whether it is still held by the same thread, which is never asked here."""
+        raise AssertionError((cond, sample))
+
+    def source(self, conds: Callable[[], Sequence[int]]) -> HolderSource:
+        """Return what is asked of a process with these locks, for each of which two wait."""
+        states = StateReader(7, self, {})
+        return HolderSource(self, states, conds, lambda _: 2, lambda stack: stack)
 
 
 def test_held_time_is_a_part_of_the_time_and_stays() -> None:
@@ -40,7 +53,7 @@ def test_held_time_is_a_part_of_the_time_and_stays() -> None:
     holders = _Holders()
     sampler = HolderSampler(Random(1), cpu_share=1.0)  # noqa: S311 - of no secret
     try:
-        sampler.add(7, holders, lambda: [1, 2], lambda stack: stack)
+        sampler.add(7, holders.source(lambda: [1, 2]))
         eventually(lambda: holders.asked >= 12)
         holders.fails.set()
         figures = sampler.figures(7)
@@ -51,6 +64,8 @@ def test_held_time_is_a_part_of_the_time_and_stays() -> None:
     assert figures.samples >= 5
     assert {CRUNCHING, SERVING} == {held.holder for held in figures.holders}
     assert figures.sampled_ns == sum(held.held_ns for held in figures.holders)
+    assert 2 * figures.sampled_ns == sum(held.waited_ns for held in figures.holders)
+    assert {UNKNOWN_HOLD} == {held.state for held in figures.holders}
     assert sampler.cpu_ns > 0
 
 
@@ -62,7 +77,7 @@ def test_shortage_is_told_once_and_may_pass(caplog: pytest.LogCaptureFixture) ->
     holders.is_short.set()
     sampler = HolderSampler(Random(1), cpu_share=1.0)  # noqa: S311 - of no secret
     try:
-        sampler.add(7, holders, lambda: [1], lambda stack: stack)
+        sampler.add(7, holders.source(lambda: [1]))
         eventually(lambda: holders.missed >= 3)
         holders.is_short.clear()
         eventually(lambda: holders.asked >= 3)
@@ -80,7 +95,7 @@ def test_failure_ends_the_samples_of_that_process(caplog: pytest.LogCaptureFixtu
     """
     sampler = HolderSampler(Random(1), cpu_share=1.0)  # noqa: S311 - of no secret
     try:
-        sampler.add(7, _Holders(), lambda: [1 // 0], lambda stack: stack)
+        sampler.add(7, _Holders().source(lambda: [1 // 0]))
         eventually(lambda: caplog.records)
     finally:
         sampler.close()
@@ -96,7 +111,7 @@ def test_what_is_dropped_is_forgotten() -> None:
     """
     sampler = HolderSampler(Random(1), cpu_share=1.0)  # noqa: S311 - of no secret
     try:
-        sampler.add(7, _Holders(), lambda: [1], lambda stack: stack)
+        sampler.add(7, _Holders().source(lambda: [1]))
         sampler.drop(7)
 
         assert sampler.figures(7) is None

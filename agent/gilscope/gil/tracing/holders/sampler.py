@@ -11,20 +11,23 @@ process does, so they are jittered. After n samples a share p is off by at most
 1.96 sqrt(p (1 - p) / n) in 19 of 20 cases, a little more for gaps that vary.
 """
 
+import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from gilscope.gil.tracing.holders.states import Part, StateReader
 from gilscope.model.gil import HeldBy, HolderSamples
+from gilscope.model.moment.hold_state import HoldState
 from gilscope.model.stack import Stack, StackState
 from gilscope.runtimes.base import Holders
 from gilscope.system.scheduling import wake_promptly
 from gilscope.system.shortage import explained_shortage
 
-__all__ = ["HolderSampler"]
+__all__ = ["HolderSampler", "HolderSource"]
 
 _log = logging.getLogger(__name__)
 
@@ -42,17 +45,35 @@ _UNKNOWN = Stack((), StackState.UNKNOWN)
 _PATIENCE_S = 2.0
 
 
+_Held = dict[tuple[Stack, HoldState], tuple[int, int]]
+"""Time held, and time that others waited meanwhile, ns."""
+
+
+@dataclass(frozen=True, slots=True)
+class HolderSource:
+    """What is asked of one process."""
+
+    holders: Holders
+    states: StateReader
+    conds: Callable[[], Sequence[int]]
+    """Its locks, as of each sample: they come and go."""
+    waiting: Callable[[int], int]
+    """How many threads wait for a lock."""
+    shortened: Callable[[Stack], Stack]
+    """How a stack is kept."""
+
+
 @dataclass(slots=True)
 class _Process:
     """One process and what samples of it have come to."""
 
-    holders: Holders
-    conds: Callable[[], Sequence[int]]
-    shortened: Callable[[Stack], Stack]
+    source: HolderSource
     last_ns: int
     samples: int = 0
     sampled_ns: int = 0
-    held_ns: dict[Stack, int] = field(default_factory=dict)
+    held: _Held = field(default_factory=dict)
+    pending: list[HeldBy] = field(default_factory=list)
+    """What may turn out to be in another state."""
 
 
 class HolderSampler:
@@ -72,16 +93,10 @@ class HolderSampler:
         self.cpu_ns = 0
         """CPU time that it has used."""
 
-    def add(
-        self,
-        pid: int,
-        holders: Holders,
-        conds: Callable[[], Sequence[int]],
-        shortened: Callable[[Stack], Stack],
-    ) -> None:
-        """Sample the locks *conds* of *pid* from now on; stacks are kept as *shortened*."""
+    def add(self, pid: int, source: HolderSource) -> None:
+        """Sample the locks of *pid* from now on."""
         with self._lock:
-            self._processes[pid] = _Process(holders, conds, shortened, time.monotonic_ns())
+            self._processes[pid] = _Process(source, time.monotonic_ns())
         self._has_any.set()
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="holder-sampler", daemon=True)
@@ -100,8 +115,14 @@ class HolderSampler:
             process = self._processes.get(pid)
             if process is None:
                 return None
-            held = [HeldBy(stack, ns) for stack, ns in process.held_ns.items()]
+            sums = dict(process.held)
+            for part in process.pending:
+                _credit(sums, part)
             samples, sampled_ns = process.samples, process.sampled_ns
+        held = [
+            HeldBy(stack, held_ns, state, waited_ns)
+            for (stack, state), (held_ns, waited_ns) in sums.items()
+        ]
         held.sort(key=lambda each: -each.held_ns)
         return HolderSamples(samples, sampled_ns, tuple(held))
 
@@ -144,27 +165,45 @@ class HolderSampler:
         return self._random.sample(processes, _MOST_AT_ONCE)
 
     def _sample(self, pid: int, process: _Process) -> None:
+        gap_ns = time.monotonic_ns() - process.last_ns
         try:
-            stacks = [process.holders.stack(cond) for cond in process.conds()]
+            found = [_parts(process.source, cond, gap_ns) for cond in process.source.conds()]
         except OSError:
             # It has ended, or its memory does not answer: what is known of it stays.
             return
         except Exception as error:  # noqa: BLE001 - whatever fails, the agent continues
             self._give_up(pid, error)
             return
-        now_ns = time.monotonic_ns()
         with self._lock:
-            gap_ns, process.last_ns = now_ns - process.last_ns, now_ns
-            if not stacks or gap_ns > _LONGEST_GAP_NS:
+            process.last_ns += gap_ns
+            if not found or gap_ns > _LONGEST_GAP_NS:
                 return
             process.samples += 1
             process.sampled_ns += gap_ns
-            for stack in stacks:
-                if stack is not None:
-                    _credit(process, process.shortened(stack), gap_ns)
+            for part in itertools.chain.from_iterable(found):
+                _credit(process.held, part)
+            pending = map(process.source.states.pending, process.source.conds())
+            process.pending = _held_by(process.source, filter(None, pending))
 
 
-def _credit(process: _Process, stack: Stack, ns: int) -> None:
-    if stack not in process.held_ns and len(process.held_ns) >= _MOST_STACKS:
-        stack = _UNKNOWN
-    process.held_ns[stack] = process.held_ns.get(stack, 0) + ns
+def _parts(source: HolderSource, cond: int, gap_ns: int) -> list[HeldBy]:
+    """Return what holders of *cond* did in the last *gap_ns*; raises OSError."""
+    sample = source.holders.sample(cond)
+    if sample is None:
+        return _held_by(source, source.states.forget(cond))
+    return _held_by(source, source.states.parts(cond, sample, gap_ns, source.waiting(cond)))
+
+
+def _held_by(source: HolderSource, parts: Iterable[Part]) -> list[HeldBy]:
+    return [
+        HeldBy(source.shortened(each.sample.stack), each.ns, each.state, each.ns * each.waiting)
+        for each in parts
+    ]
+
+
+def _credit(held: _Held, part: HeldBy) -> None:
+    place = (part.holder, part.state)
+    if place not in held and len(held) >= _MOST_STACKS:
+        place = (_UNKNOWN, HoldState(part.state.state))
+    held_ns, waited_ns = held.get(place, (0, 0))
+    held[place] = (held_ns + part.held_ns, waited_ns + part.waited_ns)

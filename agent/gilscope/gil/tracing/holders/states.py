@@ -1,0 +1,247 @@
+"""Tells why a thread keeps the GIL: what it does while it holds it.
+
+All of it is read from outside, in the sampler's thread: the thread's own files in /proc, the
+interpreter's flag for garbage collection, and, where the thread has not moved from one sample to
+the next, a few of its instructions.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from gilscope.gil.tracing.holders.gap import Gap, Seen, gap_between
+from gilscope.model.moment.hold_state import UNKNOWN_HOLD, HoldState, State
+from gilscope.model.moment.seen import SystemCall
+from gilscope.naming.system_calls import call_words, descriptor_of
+from gilscope.process.files.code_places import CodePlace, CodePlaces
+from gilscope.process.threads.activity import (
+    ThreadActivity,
+    read_activity,
+    read_descriptor,
+    read_schedule,
+)
+from gilscope.process.threads.instruction_samples import ran_ns, sampled_instructions
+from gilscope.runtimes.base import Holders, HolderSample
+
+__all__ = ["Part", "StateReader"]
+
+_PYTHON = HoldState(State.PYTHON)
+_NO_CPU = HoldState(State.NO_CPU)
+_NATIVE = HoldState(State.NATIVE)
+_IS_RUNNING_S = 0.0002
+_SAMPLED_S = 0.001
+_NATIVE_AGAIN_S = 0.1
+"""For so long what was found of a call into C is taken to be true, if it is still in flight."""
+_EVALUATES = {"_PyEval_EvalFrameDefault", "_PyEval_EvalFrame", "PyEval_EvalFrameEx"}
+"""The functions that run Python code."""
+_C_LIBRARIES = ("libc.", "libc-", "ld-", "libm.", "libpthread", "linux-vdso", "[vdso]", "ld-musl")
+_UNINTERRUPTIBLE = "D"
+_STOPPED = {"T", "t"}
+_SLEEPING = {"S", "D"}
+_MOST_POSITIONS = 1024
+_LEAST_PART = 2
+"""Of a gap: where the kernel tells of less than a half on a CPU, the thread is examined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Time that a lock was held, and in which state."""
+
+    sample: HolderSample
+    state: HoldState
+    ns: int
+    waiting: int
+    """How many threads waited meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """The last sample of a lock."""
+
+    sample: HolderSample
+    seen: Seen
+
+
+class StateReader:
+    """The states of the holders of one process. One thread may use it."""
+
+    def __init__(self, pid: int, holders: Holders, call_names: Mapping[int, str]) -> None:
+        """Read those of *pid*, whose system calls are numbered as in *call_names*."""
+        self._pid = pid
+        self._holders = holders
+        self._call_names = call_names
+        self._code = CodePlaces(pid)
+        self._before: dict[int, _Before] = {}
+        """By address of the lock."""
+        self._pending: dict[int, Part | None] = {}
+        self._native: tuple[tuple[int, int, int], HoldState] | None = None
+        self._native_until_s = 0.0
+        self._native_at: dict[int, HoldState] = {}
+        """By position, for calls of which no instruction could be had."""
+        self._may_sample = True
+
+    def parts(self, cond: int, sample: HolderSample, gap_ns: int, waiting: int) -> list[Part]:
+        """Return what the holder of *cond* did in the last *gap_ns*.
+
+        *waiting* threads wait for it. What it has done since its hold was first sampled is open
+        until the next sample: see `pending`. Raises OSError where the process has gone.
+        """
+        pending, self._pending[cond] = self._pending.get(cond), None
+        found = self._seen(cond, sample)
+        before = self._before.pop(cond, None)
+        if found is None:
+            states = {_collection(sample) or UNKNOWN_HOLD: gap_ns}
+            return [*_settled(pending), *_parts(sample, states, waiting)]
+        seen, asleep_in = found
+        self._before[cond] = _Before(sample, seen)
+        if before is None or not _is_same_hold(before.sample, sample):
+            state = asleep_in or _collection(sample)
+            if state is None and self._is_off_cpu(cond, sample):
+                state = _NO_CPU
+            part = Part(sample, state or _PYTHON, gap_ns, waiting)
+            if state is None:
+                self._pending[cond] = part
+            return [*_settled(pending), *([part] if state else [])]
+        is_open = (seen.cpu_ns - before.seen.cpu_ns) * _LEAST_PART < gap_ns and not asleep_in
+        is_off_cpu = is_open and self._is_off_cpu(cond, sample)
+        gap = gap_between(before.seen, seen, gap_ns, is_off_cpu=is_off_cpu)
+        running = _collection(sample)
+        if running is None and gap.running_ns and before.sample.position == sample.position:
+            running = self._still_running(sample, waiting)
+            if running is not None and pending is not None:
+                pending = replace(pending, state=running)
+        states = _states(gap, running or _PYTHON, asleep_in or UNKNOWN_HOLD)
+        return [*_settled(pending), *_parts(sample, states, waiting)]
+
+    def pending(self, cond: int) -> Part | None:
+        """Return what is open of *cond* still, and as what it counts until it is decided."""
+        return self._pending.get(cond)
+
+    def forget(self, cond: int) -> list[Part]:
+        """Take note that nobody holds *cond*; return what was open."""
+        self._before.pop(cond, None)
+        return _settled(self._pending.pop(cond, None))
+
+    def _seen(self, cond: int, sample: HolderSample) -> tuple[Seen, HoldState | None] | None:
+        """Return what the holder does, and in what it sleeps; None: that cannot be told."""
+        if sample.tid is None:
+            return None
+        try:
+            activity = read_activity(self._pid, sample.tid)
+        except (OSError, ValueError):
+            return None  # the thread has just ended
+        if activity.schedule is None or activity.state in _STOPPED:
+            return None
+        asleep_in = None
+        if activity.state in _SLEEPING and self._slept_on(cond, sample, activity):
+            asleep_in = self._asleep_in(activity)
+        cpu_ns, queued_ns, _ = activity.schedule
+        return Seen(asleep_in is not None, cpu_ns, queued_ns), asleep_in
+
+    def _slept_on(self, cond: int, sample: HolderSample, activity: ThreadActivity) -> bool:
+        """Return whether the thread has slept, holding *cond*, ever since *activity* was read.
+
+        It may have released the GIL just before, to sleep as everybody does.
+        """
+        if not self._holders.is_held_by(cond, sample) or sample.tid is None:
+            return False
+        try:
+            schedule = read_schedule(self._pid, sample.tid)
+        except OSError:
+            return False
+        return schedule is not None and activity.schedule == schedule
+
+    def _asleep_in(self, activity: ThreadActivity) -> HoldState:
+        if activity.call is None:
+            is_fault = activity.state == _UNINTERRUPTIBLE
+            return HoldState(State.PAGE_FAULT) if is_fault else UNKNOWN_HOLD
+        number, arguments = activity.call
+        call = SystemCall(self._call_names.get(number, f"call {number}"), arguments)
+        descriptor = descriptor_of(call)
+        file = None if descriptor is None else read_descriptor(self._pid, descriptor)
+        return HoldState(State.SYSCALL, call_words(call, file))
+
+    def _is_off_cpu(self, cond: int, sample: HolderSample) -> bool:
+        """Return whether the holder, which could run, has no CPU now."""
+        if sample.tid is None or not self._may_sample:
+            return False
+        try:
+            # Who does not hold it any more has run meanwhile.
+            return not ran_ns(sample.tid, _IS_RUNNING_S) and self._holders.is_held_by(cond, sample)
+        except OSError as error:
+            self._note(error)
+            return False
+
+    def _instructions(self, sample: HolderSample) -> tuple[int, ...]:
+        if sample.tid is None or not self._may_sample:
+            return ()
+        try:
+            return sampled_instructions(sample.tid, _SAMPLED_S)
+        except OSError as error:
+            self._note(error)
+            return ()
+
+    def _note(self, error: OSError) -> None:
+        # Otherwise the thread has just ended, or there are too many events.
+        if isinstance(error, PermissionError):
+            self._may_sample = False
+
+    def _still_running(self, sample: HolderSample, waiting: int) -> HoldState | None:
+        """Return the state of a thread that runs, and has not moved in its Python code.
+
+        None where it runs that: a loop is often found in the same place of it.
+        """
+        key = (sample.thread, sample.switch_number, sample.position)
+        now_s = time.monotonic()
+        if self._native is not None and self._native[0] == key and now_s < self._native_until_s:
+            return self._native[1]
+        places = [self._code.place(each) for each in self._instructions(sample)]
+        if any(place is not None and place.function in _EVALUATES for place in places):
+            return None
+        if not places:
+            # Whoever runs Python code would have released it to those that wait.
+            is_native = waiting and not self._may_sample
+            return self._native_at.get(sample.position, _NATIVE if is_native else None)
+        state = HoldState(State.NATIVE, _most_of(places))
+        self._native, self._native_until_s = (key, state), now_s + _NATIVE_AGAIN_S
+        if len(self._native_at) < _MOST_POSITIONS:
+            self._native_at[sample.position] = state
+        return state
+
+
+def _is_same_hold(before: HolderSample, now: HolderSample) -> bool:
+    return (before.thread, before.switch_number) == (now.thread, now.switch_number)
+
+
+def _collection(sample: HolderSample) -> HoldState | None:
+    if not sample.is_collecting:
+        return None
+    generation = "" if sample.generation is None else f"generation {sample.generation}"
+    return HoldState(State.GC, generation)
+
+
+def _settled(pending: Part | None) -> list[Part]:
+    return [] if pending is None else [pending]
+
+
+def _parts(sample: HolderSample, states: Mapping[HoldState, int], waiting: int) -> list[Part]:
+    return [Part(sample, state, ns, waiting) for state, ns in states.items()]
+
+
+def _states(gap: Gap, running: HoldState, asleep_in: HoldState) -> dict[HoldState, int]:
+    parts = Counter({running: gap.running_ns})
+    parts[asleep_in] += gap.asleep_ns
+    parts[_NO_CPU] += gap.no_cpu_ns
+    return {state: ns for state, ns in parts.items() if ns}
+
+
+def _most_of(places: list[CodePlace | None]) -> str:
+    """Return module and function of most of *places*, of the C library's if there are no others."""
+    known = [place for place in places if place is not None]
+    if not known:
+        return "code made as it runs"
+    own = [place for place in known if not place.module.startswith(_C_LIBRARIES)] or known
+    ((module, _),) = Counter(place.module for place in own).most_common(1)
+    functions = Counter(each.function for each in own if each.module == module and each.function)
+    return " ".join([module, *(name for name, _ in functions.most_common(1))])

@@ -1,0 +1,99 @@
+"""What people call the states in which a thread keeps the GIL, and what helps against each."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from gilscope.model.moment.hold_state import HoldState, State
+from gilscope.text.units import percent
+
+__all__ = [
+    "STATE_WORDS",
+    "TellingState",
+    "advice",
+    "state_words",
+    "telling_states",
+    "why_words",
+]
+
+STATE_WORDS = {
+    State.PYTHON: "Python code",
+    State.GC: "garbage collection",
+    State.NATIVE: "C code",
+    State.SYSCALL: "a system call",
+    State.NO_CPU: "no CPU",
+    State.PAGE_FAULT: "a page fault",
+    State.UNKNOWN: "unknown",
+}
+"""In the order in which they are told."""
+
+_ADVICE = {
+    State.PYTHON: (
+        "compute in another process, or in code that releases the GIL;",
+        "a shorter sys.setswitchinterval() buys shorter waits with more switches.",
+    ),
+    State.GC: (
+        "gc.freeze() once all is loaded, higher gc.set_threshold(), fewer objects that",
+        "live long; gc.collect() where nobody waits.",
+    ),
+    State.NATIVE: (
+        "release the GIL in that code (Py_BEGIN_ALLOW_THREADS, Cython's nogil), smaller",
+        "pieces of work, or another process.",
+    ),
+    State.SYSCALL: (
+        "make the call where the GIL is released: in Python's own functions, by",
+        "ctypes.CDLL and not PyDLL, between Py_BEGIN_ALLOW_THREADS and its end.",
+    ),
+    State.NO_CPU: (
+        "a higher CPU limit or none, fewer threads that compute beside it, no lower",
+        "priority for the thread that holds the GIL.",
+    ),
+    State.PAGE_FAULT: ("more memory, no swap, and no mapped files on slow disks.",),
+}
+"""What helps, in lines."""
+
+_LEAST_SHARE = 0.05
+_MOST_TOLD = 3
+
+TellingState = tuple[State, str, int]
+"""A state, the detail that most of it has, and the time in it, ns."""
+
+
+def telling_states(parts: Iterable[tuple[HoldState, int]]) -> tuple[TellingState, ...]:
+    """Return *parts*, times by state, added up by kind of state, the most time first."""
+    sums: Counter[State] = Counter()
+    details: dict[State, Counter[str]] = defaultdict(Counter)
+    for held, ns in parts:
+        sums[held.state] += ns
+        details[held.state][held.detail] += ns
+    return tuple(
+        (state, details[state].most_common(1)[0][0], ns) for state, ns in sums.most_common()
+    )
+
+
+def advice(states: Iterable[TellingState]) -> tuple[str, ...]:
+    """Return what helps against the state that costs the most, in lines.
+
+    Of Python code where nothing is known.
+    """
+    known = [state for state, _, ns in states if ns and state is not State.UNKNOWN]
+    first, *others = _ADVICE[known[0] if known else State.PYTHON]
+    return f"What helps: {first}", *others
+
+
+def why_words(states: Iterable[TellingState]) -> str:
+    """Return why the holder kept the GIL: ``≈ 96 % garbage collection, 4 % no CPU``.
+
+    Empty where it ran Python code, as one would think, or where that is not known.
+    """
+    known = [each for each in states if each[2]]
+    whole_ns = sum(ns for _, _, ns in known)
+    told = [each for each in known if each[2] >= _LEAST_SHARE * whole_ns][:_MOST_TOLD]
+    if not told or {state for state, _, _ in told} <= {State.PYTHON, State.UNKNOWN}:
+        return ""
+    parts = (f"{percent(ns / whole_ns)} {state_words(state, detail)}" for state, detail, ns in told)
+    return f"≈ {', '.join(parts)}"
+
+
+def state_words(state: State, detail: str) -> str:
+    """Return the state in words: ``C code (libz.so.1 deflate)``."""
+    return f"{STATE_WORDS[state]} ({detail})" if detail else STATE_WORDS[state]

@@ -1,0 +1,96 @@
+"""Names the functions of C code at addresses in a process."""
+
+import contextlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gilscope.elf.image import ElfError
+from gilscope.errors import GilscopeError
+from gilscope.process import procfs
+from gilscope.process.files.code_files import CodeFile, code_files, load_biases
+from gilscope.process.files.mapped_file import open_mapped
+
+__all__ = ["CodePlace", "CodePlaces"]
+
+_MOST_FILES = 64
+_MOST_PLACES = 4096
+_READ_AGAIN_S = 1.0
+"""A process may make code as it runs: its mappings are not read for each address of that."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodePlace:
+    """Where an address lies."""
+
+    module: str
+    """The name of the file, without its folder."""
+    function: str
+    """Empty: no symbol tells it."""
+
+
+class CodePlaces:
+    """The code of one process. Symbols are searched for once for each address, and not kept."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._files: Sequence[CodeFile] = ()
+        self._read_again_s = 0.0
+        self._known: dict[int, CodePlace | None] = {}
+        self._unreadable: set[str] = set()
+
+    def place(self, address: int) -> CodePlace | None:
+        """Return where *address* is, None where no file is mapped there as code."""
+        if address not in self._known:
+            if len(self._known) >= _MOST_PLACES:
+                self._known.clear()
+            self._known[address] = self._search(address)
+        return self._known[address]
+
+    def _search(self, address: int) -> CodePlace | None:
+        file = self._file(address)
+        if file is None:
+            return None
+        module = file.path.rpartition("/")[2]
+        function = ""
+        if file.path not in self._unreadable:
+            try:
+                function = self._function(file, address)
+            except (ElfError, GilscopeError, OSError):
+                # It is told by its name alone, and not read again.
+                self._note_unreadable(file.path)
+        return CodePlace(module, function)
+
+    def _function(self, file: CodeFile, address: int) -> str:
+        with contextlib.closing(open_mapped(self._pid, file.first)) as opened:
+            image = opened.image()
+            for bias in load_biases(image.segments, file):
+                if image.is_code(address - bias):
+                    symbol = image.function_at(address - bias)
+                    return "" if symbol is None else symbol.name
+        return ""
+
+    def _note_unreadable(self, path: str) -> None:
+        if len(self._unreadable) < _MOST_FILES:
+            self._unreadable.add(path)
+
+    def _file(self, address: int) -> CodeFile | None:
+        found = _holding(self._files, address)
+        if found is None and time.monotonic() >= self._read_again_s:
+            self._read_again_s = time.monotonic() + _READ_AGAIN_S
+            with contextlib.suppress(OSError):
+                self._files = code_files(procfs.read_maps(self._pid))
+            found = _holding(self._files, address)
+        return found
+
+
+def _holding(files: Sequence[CodeFile], address: int) -> CodeFile | None:
+    return next(
+        (
+            file
+            for file in files
+            for mapping in file.executable
+            if mapping.start <= address < mapping.end
+        ),
+        None,
+    )

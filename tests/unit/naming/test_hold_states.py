@@ -1,0 +1,63 @@
+"""How people read why the GIL was kept."""
+
+import pytest
+
+from gilscope.model.moment.hold_state import HoldState, State
+from gilscope.naming.hold_states import STATE_WORDS, advice, telling_states, why_words
+
+_GC = HoldState(State.GC, "generation 2")
+_YOUNG = HoldState(State.GC, "generation 0")
+_PYTHON = HoldState(State.PYTHON)
+_NO_CPU = HoldState(State.NO_CPU)
+
+
+def test_states_of_a_kind_are_added_up() -> None:
+    """
+    Under the detail that most of it has, the most time first.
+    """
+    assert (
+        (State.GC, "generation 2", 7),
+        (State.PYTHON, "", 6),
+    ) == telling_states([(_YOUNG, 2), (_PYTHON, 6), (_GC, 5)])
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([(_GC, 60), (_NO_CPU, 40)], "≈ 60 % garbage collection (generation 2), 40 % no CPU"),
+        ([(_PYTHON, 96), (_GC, 4)], ""),
+        ([(_PYTHON, 90), (_GC, 10)], "≈ 90 % Python code, 10 % garbage collection (generation 2)"),
+        ([(_PYTHON, 50), (HoldState(State.UNKNOWN), 50)], ""),
+        ([], ""),
+    ],
+)
+def test_what_one_would_think_is_not_told(
+    parts: list[tuple[HoldState, int]], expected: str
+) -> None:
+    """
+    Python code alone, and what hardly matters.
+    """
+    assert expected == why_words(telling_states(parts))
+
+
+@pytest.mark.parametrize("state", State)
+def test_each_state_has_advice_of_its_own(state: State) -> None:
+    """
+    But for the one that is not known, which has that of Python code.
+    """
+    first, *_ = advice(telling_states([(HoldState(state), 1)]))
+    others = {
+        advice(telling_states([(HoldState(other), 1)]))[0] for other in State if other is not state
+    }
+
+    assert first.startswith("What helps: ")
+    assert (first in others) == (state in {State.PYTHON, State.UNKNOWN})
+    assert set(STATE_WORDS) == set(State)
+
+
+def test_the_costliest_known_state_decides_on_the_advice() -> None:
+    """
+    Nothing is known of nothing.
+    """
+    assert advice(telling_states([(_GC, 3), (_PYTHON, 2)])) == advice(((State.GC, "", 1),))
+    assert advice(()) == advice(((State.PYTHON, "", 1),))

@@ -1,0 +1,100 @@
+"""Keeps the GIL for a reason that is known, again and again, while another thread wants it.
+
+The reason is the first argument. The answer says how much of the time garbage was collected, by
+the interpreter's own callbacks.
+"""
+
+import ctypes
+import gc
+import os
+import re
+import sys
+import threading
+import time
+
+from handshake import finish, next_command, ready
+
+_LIBC = ctypes.PyDLL(None)
+_NAP_S = 0.1
+_ITERATIONS = 20000
+_CONTAINERS = 600000
+
+
+def collect():
+    """Collect garbage, because somebody asks for it."""
+    gc.collect()
+
+
+def allocate():
+    """Make containers until Python collects garbage by itself."""
+    return [[number] for number in range(_CONTAINERS)]
+
+
+def match():
+    """Match a regular expression that tries for long."""
+    re.match("(a+)+b", "a" * 23)
+
+
+def nap():
+    """Sleep in C code that does not release the GIL."""
+    _LIBC.usleep(int(_NAP_S * 1e6))
+
+
+def read():
+    """Read from a pipe in C code that does not release the GIL."""
+    _LIBC.read(_PIPE[0], ctypes.create_string_buffer(1), 1)
+
+
+def compute():
+    """Run Python code."""
+    number = 0
+    while number < _ITERATIONS:
+        number += 1
+
+
+def keep(hold):
+    """Do it until the end."""
+    while not _ENDS.is_set():
+        hold()
+
+
+def wait():
+    """Come back from a blocking call again and again."""
+    while not _ENDS.is_set():
+        time.sleep(0.001)
+
+
+def note_collection(phase, _info):
+    """Add up the time from the beginning of a collection to its end."""
+    if phase == "start":
+        _BEGAN.append(time.monotonic())
+    else:
+        _COLLECTED.append(time.monotonic() - _BEGAN[-1])
+
+
+_REASONS = {each.__name__: each for each in (collect, allocate, match, nap, read, compute)}
+_ENDS = threading.Event()
+_BEGAN, _COLLECTED = [], []
+_PIPE = os.pipe()
+_heap = [[number] for number in range(_CONTAINERS)]
+if sys.argv[1] == "read" and not os.fork():
+    # Another process writes, so that nobody needs the GIL for that.
+    while os.getppid() != 1:
+        time.sleep(_NAP_S)
+        os.write(_PIPE[1], b"x")
+    os._exit(0)
+
+gc.callbacks.append(note_collection)
+_began = time.monotonic()
+_threads = [
+    threading.Thread(target=keep, args=(_REASONS[sys.argv[1]],)),
+    threading.Thread(target=wait),
+]
+for thread in _threads:
+    thread.start()
+ready()
+next_command()
+_ENDS.set()
+for thread in _threads:
+    thread.join()
+finish({"collected": sum(_COLLECTED) / (time.monotonic() - _began)})
