@@ -20,8 +20,12 @@ _MOST_NAME = 200
 """Of the 255 bytes that a name may have, so that there is room for what is added."""
 
 
-def write_atomically(path: str | os.PathLike[str], write: Callable[[BinaryIO], object]) -> None:
+def write_atomically(
+    path: str | os.PathLike[str], write: Callable[[BinaryIO], object], *, mode: int = _MODE
+) -> None:
     """Have *write* fill the file *path*, which appears when that has succeeded; raises OSError.
+
+    A new one gets *mode*, less what the process masks.
 
     Whatever *write* raises is passed on, and a file that was there stays as it was. A symbolic link
     is followed. What is no regular file (a terminal, a pipe, ``/dev/stdout``) is written directly,
@@ -34,7 +38,7 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[BinaryIO], o
         return
     _check_old(path, before)
     try:
-        descriptor, beside = _new_file(place)
+        descriptor, beside = _new_file(place, mode)
     except OSError as error:
         if before is None or error.errno not in _NO_FILE_BESIDE:
             raise
@@ -108,11 +112,11 @@ def _check_old(path: str | os.PathLike[str], before: os.stat_result | None) -> N
         os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
 
 
-def _new_file(place: Path) -> tuple[int, Path]:
+def _new_file(place: Path, mode: int = _MODE) -> tuple[int, Path]:
     name = os.fsdecode(os.fsencode(place.name)[:_MOST_NAME])
     beside = place.with_name(f".{name}.{secrets.token_hex(4)}")
     try:
-        return os.open(beside, _NEW, _MODE), beside
+        return os.open(beside, _NEW, mode), beside
     except OSError as error:
         # The user has not named the other file.
         error.filename = os.fspath(place)

@@ -2,7 +2,9 @@
 
 import json
 import logging
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from gilscope.text.printable import printable_lines
 
@@ -12,7 +14,8 @@ __all__ = ["JsonLines", "LogLines"]
 class LogLines(logging.Formatter):
     """Level and message, and the traceback where there is one, with nothing a terminal obeys.
 
-    Messages and the texts of exceptions hold names and paths of traced programs.
+    Messages and the texts of exceptions hold names and paths of traced programs. What a record has
+    for programs, its ``fields``, follows the message as JSON, each after a colon.
     """
 
     def __init__(self) -> None:
@@ -20,11 +23,15 @@ class LogLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the lines of *record*."""
-        return printable_lines(super().format(record))
+        fields = "".join(f": {json.dumps(value)}" for value in _fields(record).values())
+        return printable_lines(super().format(record)) + fields
 
 
 class JsonLines(logging.Formatter):
-    """An object a line: time, level, logger, message, and the traceback where there is one."""
+    """An object a line: time, level, logger, message, and the traceback where there is one.
+
+    What a record has for programs, its ``fields``, stands beside these.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of *record*."""
@@ -33,7 +40,13 @@ class JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
+            **_fields(record),
         }
         if record.exc_info:
             words["exception"] = self.formatException(record.exc_info)
         return json.dumps(words)
+
+
+def _fields(record: logging.LogRecord) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = getattr(record, "fields", {})
+    return found

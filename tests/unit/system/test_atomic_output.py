@@ -61,6 +61,21 @@ def test_mode_is_that_of_open(tmp_path: Path) -> None:
     assert b"new" == new.read_bytes() == old.read_bytes()
 
 
+def test_mode_of_what_is_for_its_owner_alone(tmp_path: Path) -> None:
+    """
+    It is that from the beginning, not only when the file is there.
+    """
+    file = tmp_path / "secret"
+
+    def look(_: BinaryIO) -> None:
+        (beside,) = tmp_path.iterdir()
+        assert 0o600 == stat.S_IMODE(beside.stat().st_mode)
+
+    write_atomically(file, look, mode=0o600)
+
+    assert 0o600 == stat.S_IMODE(file.stat().st_mode)
+
+
 def test_link_is_followed(tmp_path: Path) -> None:
     """
     The link stays one, and the file that it leads to is replaced.

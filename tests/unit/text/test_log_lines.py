@@ -36,3 +36,15 @@ def test_json_is_an_object_a_line() -> None:
         "message": "not traced: x\x1b\n",
         "exception": "ValueError: red\n",
     } == json.loads(line)
+
+
+def test_fields_for_programs() -> None:
+    """
+    They stand behind the message, on the same line, or beside it.
+    """
+    record = logging.LogRecord("a", logging.WARNING, "x.py", 1, "capture of pid %d", (7,), None)
+    record.fields = {"capture": {"name": "\x1b[31m\n"}}
+    text = LogLines().format(record)
+
+    assert 'WARNING: capture of pid 7: {"name": "\\u001b[31m\\n"}' == text
+    assert {"name": "\x1b[31m\n"} == json.loads(JsonLines().format(record))["capture"]
