@@ -54,13 +54,14 @@ enum loss {
 
 // What the probes ask user space to check.
 enum notice_kind {
-    NOTICE_EXEC = 0,   // a process has replaced its program
-    NOTICE_THREAD = 1, // a thread waits for the first time
-    NOTICE_RETURN = 2, // the libc method has met a new return site
-    NOTICE_LOCK = 3,   // a lock is taken that user space has not given a slot
-    NOTICE_WINDOW = 4, // a window's traps are used up, or the hold that outlasted it has ended
-    NOTICE_SPANS = 5,  // another quarter of the ring of spans has filled
-    NOTICE_FORK = 6,   // a process has a child, with a copy of its memory
+    NOTICE_EXEC = 0,      // a process has replaced its program
+    NOTICE_THREAD = 1,    // a thread waits for the first time
+    NOTICE_RETURN = 2,    // the libc method has met a new return site
+    NOTICE_LOCK = 3,      // a lock is taken that user space has not given a slot
+    NOTICE_WINDOW = 4,    // a window's traps are used up, or the hold that outlasted it has ended
+    NOTICE_SPANS = 5,     // another quarter of the ring of spans has filled
+    NOTICE_FORK = 6,      // a process has a child, with a copy of its memory
+    NOTICE_LONG_WAIT = 7, // a wait lasts as long as user space wants to know of
 };
 
 // How much of a stack was seen.

@@ -187,6 +187,7 @@ struct slow_drop {
 // What user space tells all programs.
 struct settings {
     u64 slow_drop_ns; // a holder that takes longer to drop it when asked is noted
+    u64 long_wait_ns; // user space is told of a wait that lasts so long; 0: of none
     u32 generation;   // of edges and slow_drops; what an older one holds can be taken away
     u32 stopped;      // nothing counts any more
 };
@@ -212,7 +213,7 @@ struct thread {
     u64 ending_since_ns; // for the program that ends a wait: when that began, when it is over,
     u64 ending_ns;       // and what it comes after
     u32 ending_cause;
-    u32 padding;
+    u32 is_told; // user space knows that the wait in flight is a long one
     u32 tgid;
     u32 cause; // of the wait in flight
     u64 version_begin;

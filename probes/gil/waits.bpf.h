@@ -174,7 +174,20 @@ static __always_inline void begin_wait(struct thread *thread, u64 cond, u64 star
     thread->cond = cond;
     thread->wait_started_ns = started_ns;
     thread->cause = cause;
+    thread->is_told = 0;
     END_CHANGE(thread);
+}
+
+// Tells user space, once for each wait, that it has lasted as long as user space wants to know of.
+static __always_inline void tell_of_long_wait(struct thread *thread, u32 tid, u64 now)
+{
+    struct settings *common = current_settings();
+
+    if (!common || !common->long_wait_ns || thread->is_told ||
+        now < thread->wait_started_ns + common->long_wait_ns)
+        return;
+    thread->is_told = 1;
+    give_notice(NOTICE_LONG_WAIT, thread->tgid, tid);
 }
 
 // Whether the caller of a libc wait is probed at the address it will return to. A wait whose end
@@ -368,6 +381,7 @@ int on_wait_return(struct pt_regs *ctx)
     }
     if (blame && blame->unread == STACK_UNSAMPLED)
         want_slow_holder(thread, blame, &state, drop_requests.lookup(&key), now);
+    tell_of_long_wait(thread, tid, now);
     if (blame && wants_stack(blame))
         next_program.call(ctx, WALK_STACK);
     return 0;

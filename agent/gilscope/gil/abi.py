@@ -105,6 +105,7 @@ class NoticeKind(SharedEnum):
     WINDOW = 4, "a window's traps are used up, or the hold that outlasted it has ended"
     SPANS = 5, "another quarter of the ring of spans has filled"
     FORK = 6, "a process has a child, with a copy of its memory"
+    LONG_WAIT = 7, "a wait lasts as long as user space wants to know of"
 
 
 class RawStackState(SharedEnum):

@@ -28,11 +28,18 @@ class BlameTables:
     """The tables and the ring of everything that concerns stacks."""
 
     def __init__(
-        self, tables: Mapping[str, Table], stacks: Ring, slow_drop_ns: int, quotas: Quotas
+        self,
+        tables: Mapping[str, Table],
+        stacks: Ring,
+        quotas: Quotas,
+        *,
+        slow_drop_ns: int,
+        long_wait_ns: int = 0,
     ) -> None:
         """Let requests that wait for *slow_drop_ns* or longer be attributed to the holder.
 
-        What leaves the tables and the ring is given back to *quotas*.
+        A wait that lasts *long_wait_ns* is told of while it lasts; 0: none is. What leaves the
+        tables and the ring is given back to *quotas*.
         """
         self._edges = tables["edges"]
         self._slow_drops = tables["slow_drops"]
@@ -42,6 +49,7 @@ class BlameTables:
         self._stacks = stacks
         self._quotas = quotas
         self._slow_drop_ns = slow_drop_ns
+        self._long_wait_ns = long_wait_ns
         self._sent_stacks = tables["sent_stacks"]
         self._most_entries = min(_MOST_ENTRIES, self._edges.entries // 4)
         self._generation = 0
@@ -159,6 +167,7 @@ class BlameTables:
             {"value": 0},
             {
                 "slow_drop_ns": self._slow_drop_ns,
+                "long_wait_ns": self._long_wait_ns,
                 "generation": self._generation,
                 "stopped": int(self._stopped),
             },

@@ -68,10 +68,12 @@ class GilProbe(Probe):
         *,
         features: Features | None = None,
         slow_drop_ns: int = SLOW_DROP_NS,
+        long_wait_ns: int = 0,
     ) -> None:
         """Take over what `begin_loading` has begun for *features*, or begin now.
 
-        Who takes *slow_drop_ns* or longer to release the GIL when asked is noted. Raises
+        Who takes *slow_drop_ns* or longer to release the GIL when asked is noted, and there is a
+        notice of a wait that lasts *long_wait_ns*, while it lasts; 0: of none. Raises
         KernelOrBccMissing or NotPermitted.
         """
         features = features or kernel_features()
@@ -92,7 +94,11 @@ class GilProbe(Probe):
             )
         self._quotas = Quotas(self._table("returned"))
         self.blame = BlameTables(
-            self.tables, self._loaded.rings["stacks"], slow_drop_ns, self._quotas
+            self.tables,
+            self._loaded.rings["stacks"],
+            self._quotas,
+            slow_drop_ns=slow_drop_ns,
+            long_wait_ns=long_wait_ns,
         )
         self._counts = CountTables(self.tables, self.blame)
         self._attach_tracepoints()

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import time
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 
 from gilscope.budget.trap_costs import TrapCosts
@@ -45,15 +46,18 @@ class GilAccount:
         keep_threads: bool = True,
         plan: ObservationPlan = CONTENTION,
         watch: ProcessWatch | None = None,
+        on_long_wait: Callable[[int, int], None] = lambda _pid, _tid: None,
     ) -> None:
         """Trace with *probe*; *method* forces ``sites`` or ``libc``; *plan* says how closely.
 
         With *keep_threads* every dead thread stays listed by itself, and stacks are kept as a
         whole; without, the dead threads of one role are added up, and stacks with the same
         innermost frame are one: then a process that runs for ever takes no more memory. *watch*
-        may be shared with others.
+        may be shared with others. *on_long_wait* is told the process and the thread of a wait of
+        which *probe* gives notice, and must not take its time.
         """
         self.probe = probe
+        self._on_long_wait = on_long_wait
         self._method = method
         self._settle_at_s = 0.0
         self._forked: set[int] = set()
@@ -113,6 +117,12 @@ class GilAccount:
                 ended_ns = traced.ended_ns
                 if ended_ns is not None and now_ns - ended_ns >= kept_s * NS_PER_S and not is_shown:
                     self._processes.drop(traced.pid)
+
+    def attached(self, pid: int) -> AttachedProcess | None:
+        """Return process *pid* if it is traced and has not ended."""
+        with self._lock:
+            traced = self._processes.by_pid.get(pid)
+            return None if traced is None or traced.ended or traced.invalid else traced
 
     def drop(self, pid: int) -> None:
         """Stop tracing *pid* and forget what was counted."""
@@ -228,6 +238,8 @@ class GilAccount:
             self._processes.learn_gils(traced)
         elif notice.kind is NoticeKind.WINDOW:
             self._processes.full_mode.learn(traced)
+        elif notice.kind is NoticeKind.LONG_WAIT and not traced.ended:
+            self._on_long_wait(notice.pid, notice.tid)
 
     def _free_children(self) -> None:
         # For all that have been forked meanwhile at once: it takes as long for many as for one.

@@ -74,7 +74,10 @@ class _Probes:
         quotas = Quotas(cast("Table", self.returned))
         quotas.begin(_PID, _SLOT)
         self.blame = BlameTables(
-            cast("dict[str, Table]", self.tables), cast("Ring", self.ring), 10_000_000, quotas
+            cast("dict[str, Table]", self.tables),
+            cast("Ring", self.ring),
+            quotas,
+            slow_drop_ns=10_000_000,
         )
 
     def given_back(self, quota: Quota) -> int:
@@ -152,7 +155,9 @@ def test_probes_are_told_who_is_slow(probes: _Probes) -> None:
     """
     Before anything is read, the programs know the threshold and where to begin.
     """
-    assert {"slow_drop_ns": 10_000_000, "generation": 0, "stopped": 0} == probes.settings
+    expected = {"slow_drop_ns": 10_000_000, "long_wait_ns": 0, "generation": 0, "stopped": 0}
+
+    assert expected == probes.settings
 
 
 def test_stacks_are_cut_to_their_depth(probes: _Probes) -> None:
