@@ -17,6 +17,7 @@ from gilscope.metrics.table import FAMILIES
 from gilscope.model.diagnosis import Status
 from gilscope.model.gil import Recording, Refusal
 from gilscope.model.kinds import Cause, Kind
+from gilscope.model.moment.capture import Capture
 from gilscope.model.stack import StackState
 from gilscope.naming.places import IN_WORDS
 from gilscope.reports import session_json
@@ -198,6 +199,7 @@ def test_columns_of_the_landing_page_are_explained() -> None:
             refusals,
             lately=lately,
             transactions=page.Transactions([stm_observation()], [followed_log()]),
+            captures=[Capture(1, 0, 7, "app.py", ("held",), b"", b"")],
         )
     )
     columns = set(re.findall(r'<th scope="col"[^>]*>([^<]+)</th>', html))

@@ -1,25 +1,21 @@
 """``gilscope dump``: says once what all threads of a process do, without stopping it."""
 
 import argparse
-import contextlib
 import sys
 from operator import methodcaller
 
 from gilscope.commands.colours import add_color_option, wants_colour
 from gilscope.commands.numbers import pid_number
 from gilscope.commands.outputs import form_of, writable
-from gilscope.dump.take import Subject, take
+from gilscope.dump.process import found
+from gilscope.dump.take import take
 from gilscope.errors import NotPython
 from gilscope.model.moment.dump import Dump
-from gilscope.process import procfs
 from gilscope.process.access import while_alive
-from gilscope.process.reads import ProcessReads
 from gilscope.process.remote_read import TornRead
-from gilscope.process.view import view_of
 from gilscope.process.watch import ProcessWatch
 from gilscope.reports.dump import json as dump_json
 from gilscope.reports.dump import text as dump_text
-from gilscope.runtimes.registry import detect, open_memory
 from gilscope.system.atomic_output import write_atomically
 
 __all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
@@ -69,23 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _dump(pid: int) -> Dump:
-    with while_alive(pid), contextlib.ExitStack() as closing:
-        watch = closing.enter_context(ProcessWatch())
-        memory = closing.enter_context(open_memory(pid))
-        # From here on the program is the one whose memory is open.
-        view = view_of(pid)
-        build = detect(view)
-        closing.callback(build.file.close)
-        memory.allow(build.file.mapping)
-        reads = ProcessReads(watch.reader, pid, memory)
-        runtime = build.instance(memory, reads)
-        roles = runtime.threads
-        for tid in procfs.list_tids(pid):
-            roles.want(tid)
-        reads(roles.read_wanted)
-        roles.settle()
+    with while_alive(pid), ProcessWatch() as watch, found(pid, watch.reader) as subject:
         try:
-            return take(Subject(view.name, build, runtime.standing, reads, roles.known))
+            return take(subject)
         except TornRead as error:
             raise NotPython(
                 f"process {pid} changed while gilscope inspected it ({error})",

@@ -5,7 +5,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gilscope.commands.numbers import share, whole_number
 from gilscope.commands.options import (
@@ -18,6 +18,11 @@ from gilscope.commands.options import (
     chosen_application,
     chosen_targets,
     has_targets,
+)
+from gilscope.commands.serving.capturing import (
+    Capturing,
+    add_capture_options,
+    check_capture_options,
 )
 from gilscope.commands.serving.logs import followed, serve_logs
 from gilscope.commands.serving.service import Service, add_log_options, begin_log
@@ -35,6 +40,7 @@ from gilscope.gil.probes.program import begin_loading
 from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.model.kinds import Mode
 from gilscope.series.blocking import DEFAULT_PAIRS, BlockingSeries
+from gilscope.series.past import Past
 from gilscope.system import ending
 from gilscope.system.malloc import share_one_arena
 from gilscope.system.rlimits import allow_many
@@ -76,6 +82,17 @@ class _Logs:
     of_now: Logs
     pulse: Pulse
     """Of the thread that reads them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What tracing works with."""
+
+    server: Server
+    probe: GilProbe
+    service: Service
+    capturing: Capturing
+    logs: _Logs | None = None
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -125,6 +142,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_stacks_option(parser)
     add_method_option(parser)
     add_application_option(parser)
+    add_capture_options(parser)
     add_log_options(parser)
     parser.set_defaults(complain=parser.error)
 
@@ -133,6 +151,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM and return the exit code; raises GilscopeError."""
     if not has_targets(arguments) and not arguments.stm_log:
         arguments.complain("one of the arguments -p/--pid --match --all --stm-log is required")
+    check_capture_options(arguments, has_targets=has_targets(arguments))
     begin_log(arguments)
     service = Service()
     allow_many()
@@ -153,15 +172,17 @@ def _run(arguments: argparse.Namespace, server: Server, service: Service) -> Non
     with _answering(server):
         if not arguments.stm_log:
             require_processes(named=bool(arguments.pid))
-        probe = GilProbe(begin_loading(discover=True))
+        capturing = Capturing(arguments)
+        probe = GilProbe(begin_loading(discover=True), long_wait_ns=capturing.limit_ns)
         # Until its end the probes are taken out in order, whatever signal comes.
         with ending.told(service.stop) as told, probe:
+            parts = _Parts(server, probe, service, capturing)
             if not arguments.stm_log:
-                _serve(arguments, server, probe, service)
+                _serve(arguments, parts)
             else:
                 following = Pulse("reads the STM logs")
                 with followed(arguments.stm_log, following.beat) as follower:
-                    _serve(arguments, server, probe, service, _Logs(follower.logs, following))
+                    _serve(arguments, replace(parts, logs=_Logs(follower.logs, following)))
             told.allow(_CLOSING_S)
 
 
@@ -177,25 +198,23 @@ def _answering(server: Server) -> Iterator[None]:
         http.join(_PATIENCE_S)
 
 
-def _serve(
-    arguments: argparse.Namespace,
-    server: Server,
-    probe: GilProbe,
-    service: Service,
-    logs: _Logs | None = None,
-) -> None:
+def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
+    service, capturing, logs = parts.service, parts.capturing, parts.logs
     application = chosen_application(arguments)
     plan = ObservationPlan(
         Mode(arguments.mode),
         arguments.overhead_budget,
-        measure_trap_costs(probe),
+        measure_trap_costs(parts.probe),
         held_error=_HELD_ERROR,
         holders_cpu_share=_HOLDERS_CPU_SHARE,
         reads_stacks=arguments.stacks,
         application=application,
     )
-    tracer = new_tracer(arguments, probe, plan, keep_threads=False)
-    agent = AgentReader(tracer, time.monotonic_ns())
+    tracer = new_tracer(
+        arguments, parts.probe, plan, keep_threads=False, on_long_wait=capturing.on_long_wait
+    )
+    past = Past()
+    agent = AgentReader(tracer, time.monotonic_ns(), captures=capturing.counts)
     pids, traced = arguments.pid or (), TracedLog()
     for pid in pids:
         # A process that was named must be traceable; what is only searched for may be absent.
@@ -203,7 +222,7 @@ def _serve(
     ticking, scanning = Pulse(), Pulse("looks for processes")
     wanted = _noted(chosen_targets(arguments), scanning.beat)
     scanner = Scanner(tracer, wanted, pids, has_all_transactions=arguments.transactions)
-    source = Source(agent.read, tracer.observe, scanner.refusals, probe.bcc_version)
+    source = Source(agent.read, tracer.observe, scanner.refusals, parts.probe.bcc_version)
     health = Health(ticking, scanning)
     if logs is not None:
         health.watch(logs.pulse)
@@ -213,9 +232,12 @@ def _serve(
         if not health.complaint:
             service.alive()
 
-    with tracing_session(
-        tracer, scanner, _TICK_S, ticked=ticked, scanned=scanning.beat
-    ) as has_scanned:
+    with (
+        tracing_session(
+            tracer, scanner, _TICK_S, ticked=ticked, scanned=scanning.beat
+        ) as has_scanned,
+        capturing.running(tracer.gils, past),
+    ):
         show_at_s = time.monotonic() + _FIRST_SEARCH_S
         while not (
             service.stopped.is_set() or has_scanned.is_set() or time.monotonic() > show_at_s
@@ -223,10 +245,16 @@ def _serve(
             has_scanned.wait(_FIRST_WAIT_S)
         if not service.stopped.is_set():
             book = BlockingSeries(arguments.pairs, application)
-            server.show(
-                source, health, book, None if logs is None else logs.of_now, Mode(arguments.mode)
+            parts.server.show(
+                source,
+                health,
+                book,
+                None if logs is None else logs.of_now,
+                Mode(arguments.mode),
+                past=past,
+                captures=capturing.recent,
             )
-            service.ready(server.url)
+            service.ready(parts.server.url)
         service.stopped.wait()
 
 

@@ -45,15 +45,16 @@ _PATIENCE_S = 0.5
 """How long a thread may take to end."""
 
 
-def new_tracer(
+def new_tracer(  # noqa: PLR0913 - most have defaults
     arguments: argparse.Namespace,
     probe: GilProbe,
     plan: ObservationPlan,
     *,
     keep_threads: bool = True,
     has_transactions: bool = True,
+    on_long_wait: Callable[[int, int], None] = lambda _pid, _tid: None,
 ) -> Tracer:
-    """Return a tracer that observes as *plan* says.
+    """Return a tracer that observes as *plan* says, and tells *on_long_wait* of long waits.
 
     Live transactions have the same budget; without one, or in full mode, all of them are seen.
     """
@@ -65,6 +66,7 @@ def new_tracer(
         keep_threads=keep_threads,
         plan=plan,
         watch=watch,
+        on_long_wait=on_long_wait,
     )
     if not has_transactions:
         return Tracer(gils, watch=watch)

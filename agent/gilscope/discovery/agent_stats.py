@@ -1,7 +1,7 @@
 """Reads what the agent's own process, programs and maps cost."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,6 +41,8 @@ class AgentReader:
     """CLOCK_MONOTONIC when the agent started."""
     run_statistics: Path = _RUN_STATISTICS
     """Says 1 while the kernel times every run of every BPF program."""
+    captures: Callable[[], Mapping[str, int]] = dict
+    """How many waits were captured, and were not."""
     _memory: _Memory | None = field(default=None, init=False)
     _last_keeper_ns: int = field(default=0, init=False)
     """CPU time of the process that holds the probes."""
@@ -69,6 +71,7 @@ class AgentReader:
             program_runs=_runs(programs) if self._shows_runs() else (),
             bpf_misses=_misses(programs.values()),
             log_lines_lost=lost_lines(),
+            captures=self.captures(),
         )
 
     def _keeper_cpu_ns(self) -> int:

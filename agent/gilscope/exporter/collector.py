@@ -103,6 +103,10 @@ def agent_families(state: AgentState) -> Iterator[Series]:
     yield _one(metrics.AGENT_CPU, state.cpu_ns / NS_PER_S)
     yield _one(metrics.AGENT_SAMPLING, state.sampling_cpu_ns / NS_PER_S)
     yield _one(metrics.AGENT_LOG_LINES_LOST, state.log_lines_lost)
+    captures = Series(metrics.CAPTURES)
+    for outcome, waits in state.captures.items():
+        captures.add((outcome,), waits)
+    yield captures
 
 
 def _program_families(state: AgentState) -> Iterator[Series]:

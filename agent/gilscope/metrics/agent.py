@@ -17,6 +17,7 @@ __all__ = [
     "AGENT_TRAPS",
     "AGENT_TRAP_COST",
     "BUILD_INFO",
+    "CAPTURES",
     "SCRAPE_DURATION",
     "SCRAPE_SUCCESS",
     "TARGETS",
@@ -131,6 +132,14 @@ AGENT_LOG_LINES_LOST = Family(
     "counter",
     "Lines of the agent's log that standard error did not take.",
     "Above 0, whoever reads the log is too slow or has gone, or the disk is full.",
+)
+CAPTURES = Family(
+    "gilscope_captures_total",
+    "counter",
+    "Waits that were longer than --capture-above by what became of them: written (what all threads "
+    "did was captured), suppressed (it had been captured less than a minute before), failed.",
+    "Above 0, the landing page has the last captures. Where some have failed, the log says why.",
+    ("outcome",),
 )
 BUILD_INFO = Family(
     "gilscope_build_info",

@@ -1,7 +1,7 @@
 """What the agent knows of itself, as plain values in integer nanoseconds and bytes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["AgentState", "ProgramRuns", "TableState"]
 
@@ -52,3 +52,5 @@ class AgentState:
     """Runs that the kernel left out; None: it is too old to count them."""
     log_lines_lost: int = 0
     """What standard error did not take."""
+    captures: Mapping[str, int] = field(default_factory=dict)
+    """What became of waits that were to be captured, by the name of it; empty: none are."""

@@ -13,6 +13,8 @@ from gilscope.exporter.source import Logs, Source
 from gilscope.model.kinds import Mode
 from gilscope.series.blocking import BlockingSeries
 from gilscope.series.conflicts import ConflictSeries
+from gilscope.series.past import Past
+from gilscope.web.captures import Captured, capture_answer
 from gilscope.web.guard import OPEN, Guard
 from gilscope.web.listener import Address, Answer, Listener, Route
 from gilscope.web.page import page
@@ -26,7 +28,7 @@ __all__ = ["Address", "Health", "Pulse", "Server", "parse_address"]
 _STALE_S = 10.0
 _PAGE_STALE_S = 20.0
 _PATIENCE_S = 0.5
-_PATHS = ("/", "/live", "/healthz", "/metrics", "/report")
+_PATHS = ("/", "/live", "/healthz", "/metrics", "/report", "/capture")
 _LAST_PORT = 65535
 _TEXT = {"Content-Type": "text/plain; charset=utf-8"}
 _STARTING: Answer = (
@@ -126,25 +128,30 @@ class Server:
             if self._looking is not None:
                 self._looking.join(_PATIENCE_S)
 
-    def show(
+    def show(  # noqa: PLR0913 - most have defaults
         self,
         source: Source,
         health: Pulse | Health,
         book: BlockingSeries | None = None,
         logs: Logs | None = None,
         mode: Mode = Mode.AUTO,
+        *,
+        past: Past | None = None,
+        captures: Captured = lambda: None,
     ) -> None:
-        """Serve *source* and *logs* from now on.
+        """Serve *source* and *logs* from now on, and the last of *captures*.
 
         *book* says how many pairs of each process, and places of each log, have series of their
-        own, *mode* how closely processes are observed.
+        own, *mode* how closely processes are observed. What is seen is entered in *past*.
         """
-        watched = SourceHistory(source, logs)
+        watched = SourceHistory(source, logs, past=past)
         book = BlockingSeries() if book is None else book
         # So a scrape is in the history, and what the page shows too.
         source = replace(source, observe=watched.observe)
         collector = AgentCollector(source, book, watched.logs, ConflictSeries(book.limit))
-        view = _View(source, watched, collector, book, logs is not None, self._page_every_s)
+        view = _View(
+            source, watched, collector, book, logs is not None, self._page_every_s, captures
+        )
         reporter = Reporter(
             watched.gils, watched.past, source.refusals, mode=mode, application=book.application
         )
@@ -159,6 +166,7 @@ class Server:
             "/healthz": lambda _: _health(Health(health, looking)),
             "/metrics": lambda request: _metrics(collector, request.accept),
             "/report": lambda request: reporter.answer(request.query),
+            "/capture": lambda request: capture_answer(request.query, captures()),
         }
 
     def run(
@@ -203,6 +211,7 @@ class _View:
     book: BlockingSeries
     shows_logs: bool
     every_s: float
+    captures: Captured
 
     def page(self) -> Answer:
         return http.HTTPStatus.OK, _HTML, page.document(self._main(), self.every_s).encode()
@@ -230,5 +239,6 @@ class _View:
                 watched.log_curves(logs),
             ),
             watched.curves(observations),
+            self.captures() or (),
         )
         return page.main_part(figures)

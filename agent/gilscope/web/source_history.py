@@ -38,9 +38,14 @@ class SourceHistory:
     """
 
     def __init__(
-        self, source: Source, logs: Logs | None, unwatched_ns: int = _UNWATCHED_NS
+        self,
+        source: Source,
+        logs: Logs | None,
+        unwatched_ns: int = _UNWATCHED_NS,
+        *,
+        past: Past | None = None,
     ) -> None:
-        """Watch *source*, and *logs* where they are followed.
+        """Watch *source*, and *logs* where they are followed; enter what is seen in *past*.
 
         `keep_up` observes when nobody has for *unwatched_ns*.
         """
@@ -51,7 +56,7 @@ class SourceHistory:
         self._processes: History[_Key] = History()
         self._transactions: History[_Key] = History()
         self._followed: History[str] = History()
-        self.past = Past()
+        self.past = Past() if past is None else past
         """Of the processes with a GIL."""
 
     def observe(self) -> Sequence[Observation]:

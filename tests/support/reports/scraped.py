@@ -37,6 +37,7 @@ AGENT = AgentState(
     ),
     program_runs=(ProgramRuns("on_release", run_time_ns=1_500_000, runs=4000),),
     bpf_misses=0,
+    captures={"written": 1, "suppressed": 3, "failed": 0},
 )
 
 _OF_PROCESS = {"process": "app.py", "pid": "4711", "container_id": "", "pod_uid": ""}

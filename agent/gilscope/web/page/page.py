@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 import gilscope
 from gilscope.model.gil import GilObservation, Refusal
+from gilscope.model.moment.capture import Capture
 from gilscope.model.transactions import StmObservation
 from gilscope.reports.html.document import digest
 from gilscope.reports.html.markup import asset, joined, tag, text
@@ -17,6 +18,7 @@ from gilscope.series.recent import Curve
 from gilscope.stm_log.sums import FollowedLog
 from gilscope.web.page.agent import SelfPortrait, agent_section
 from gilscope.web.page.blocking import blame_section
+from gilscope.web.page.captures import captures_section
 from gilscope.web.page.stm_log import stm_section
 from gilscope.web.page.table import table
 from gilscope.web.page.targets import targets_section
@@ -64,6 +66,8 @@ class Figures:
     transactions: Transactions = Transactions()
     curves: Mapping[int, Curve] = field(default_factory=dict)
     """The last minutes of the processes in *observations*, by pid."""
+    captures: Sequence[Capture] = ()
+    """The last ones, the latest first."""
 
 
 def main_part(figures: Figures) -> Markup:
@@ -103,6 +107,7 @@ def render(figures: Figures) -> Markup:
 def _main_lines(figures: Figures) -> Iterator[Markup]:
     transactions = figures.transactions
     yield from targets_section(figures.observations, figures.curves)
+    yield from captures_section(figures.captures)
     yield from blame_section(figures.observations, figures.lately)
     yield from transactions_section(transactions.live, transactions.live_curves)
     yield from _refused(figures.refusals)

@@ -1,0 +1,129 @@
+"""Captures of ``serve``: the options, and where captures go."""
+
+import argparse
+import contextlib
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from gilscope.commands.numbers import seconds_between, whole_number
+from gilscope.dump.captures import Captures
+from gilscope.dump.files import CaptureFiles
+from gilscope.dump.watch import TracedProcesses
+from gilscope.gil.tracing.account import GilAccount
+from gilscope.model.moment.capture import Capture
+from gilscope.model.moment.dump import Dump
+from gilscope.series.past import Past
+from gilscope.text.printable import printable
+from gilscope.text.units import NS_PER_S
+
+__all__ = ["Capturing", "add_capture_options", "check_capture_options"]
+
+_log = logging.getLogger(__name__)
+
+_LEAST_S, _LONGEST_S = 0.01, 3600
+_FILES, _MOST_FILES = 50, 100_000
+_OWNER_ONLY = 0o700
+
+
+def add_capture_options(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--capture-above`` and what belongs to it."""
+    parser.add_argument(
+        "--capture-above",
+        type=seconds_between(_LEAST_S, _LONGEST_S),
+        metavar="TIME",
+        help="while a thread has waited for the GIL for longer than TIME, such as 500ms, write to "
+        "stderr what all threads of the process do, at most once a minute for each process "
+        "(default: never)",
+    )
+    parser.add_argument(
+        "--capture-dir",
+        type=_folder,
+        metavar="DIR",
+        help="write these captures to files in DIR, which only their owner may read",
+    )
+    parser.add_argument(
+        "--capture-files",
+        type=whole_number(_MOST_FILES),
+        default=_FILES,
+        metavar="N",
+        help=f"keep the last N of these files (default: {_FILES})",
+    )
+
+
+def check_capture_options(arguments: argparse.Namespace, *, has_targets: bool) -> None:
+    """End with the usage where one of them says nothing without another, or without processes."""
+    if arguments.capture_above is not None and not has_targets:
+        arguments.complain("--capture-above needs processes: -p, --match or --all")
+    if arguments.capture_dir is not None and arguments.capture_above is None:
+        arguments.complain("--capture-dir needs --capture-above: there are no captures without it")
+    if not arguments.capture_files:
+        arguments.complain("--capture-files must be 1 or more")
+
+
+class Capturing:
+    """What is captured while the tracer runs; nothing unless it is wanted."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        above_s = arguments.capture_above
+        self.limit_ns = 0 if above_s is None else round(above_s * NS_PER_S)
+        """Waits that last so long are captured; 0: none are."""
+        self._write: Callable[[Dump, str], None] = _to_log
+        if arguments.capture_dir is not None:
+            files = CaptureFiles(arguments.capture_dir, arguments.capture_files)
+            self._write = _to_files(files)
+        self.captures: Captures | None = None
+        """While `running`."""
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how many waits had which outcome; nothing where none are captured."""
+        return {} if self.captures is None else self.captures.counts()
+
+    def recent(self) -> Sequence[Capture] | None:
+        """Return the last captures, the latest first; None where none are taken."""
+        return None if self.captures is None else self.captures.recent()
+
+    def on_long_wait(self, pid: int, tid: int) -> None:
+        """Have *pid* captured, in which *tid* waits."""
+        if self.captures is not None:
+            self.captures.want(pid, tid)
+
+    @contextlib.contextmanager
+    def running(self, gils: GilAccount, past: Past) -> Iterator[None]:
+        """Capture what *gils* traces inside of the block; *past* knows what was before."""
+        if not self.limit_ns:
+            yield
+            return
+        processes = TracedProcesses(gils, past, self.limit_ns)
+        captures = self.captures = Captures(processes.capture, self._write)
+        captures.begin()
+        try:
+            yield
+        finally:
+            captures.close()
+            processes.close()
+
+
+def _to_log(dump: Dump, line: str) -> None:
+    _log.warning("capture of pid %d", dump.pid, extra={"fields": {"capture": json.loads(line)}})
+
+
+def _to_files(files: CaptureFiles) -> Callable[[Dump, str], None]:
+    def write(dump: Dump, line: str) -> None:
+        path = files.write(dump, line)
+        _log.warning("capture of pid %d: %s", dump.pid, printable(str(path)))
+
+    return write
+
+
+def _folder(text: str) -> Path:
+    folder = Path(text)
+    try:
+        folder.mkdir(mode=_OWNER_ONLY, exist_ok=True)
+        next(folder.iterdir(), None)
+    except OSError as error:
+        raise argparse.ArgumentTypeError(
+            f"cannot use {printable(text)} as a folder: {error.strerror}"
+        ) from error
+    return folder

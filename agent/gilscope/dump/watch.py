@@ -1,0 +1,61 @@
+"""Captures processes that are traced, with what the tracer has counted of them."""
+
+import time
+
+from gilscope.dump.figures import with_figures
+from gilscope.dump.process import opened
+from gilscope.dump.take import take
+from gilscope.gil.tracing.account import GilAccount
+from gilscope.model.moment.dump import Dump, Trigger
+from gilscope.process.memory_reader import MemoryReader
+from gilscope.series.past import Past
+from gilscope.series.since import observation_since
+from gilscope.text.units import NS_PER_S
+
+__all__ = ["TracedProcesses"]
+
+_LATELY_NS = 30 * NS_PER_S
+
+
+class TracedProcesses:
+    """What is captured of the processes in *gils*. One thread may use it."""
+
+    def __init__(self, gils: GilAccount, past: Past, limit_ns: int) -> None:
+        """*past* knows what was before; waits are captured that last *limit_ns*."""
+        self._gils = gils
+        self._past = past
+        self._limit_ns = limit_ns
+        self._reader = MemoryReader()
+
+    def capture(self, pid: int, tid: int) -> Dump | None:
+        """Return what *pid* does now, in which *tid* waits; None where it is not traced any more.
+
+        Raises OSError, TornRead and GilscopeError.
+        """
+        traced = self._gils.attached(pid)
+        if traced is None:
+            return None
+        process = traced.target.process
+        roles = dict(traced.runtime.threads.known)
+        with opened(process.name, traced.target.build, self._reader, roles) as subject:
+            # Another program may have taken its place, with memory of its own.
+            if self._gils.attached(pid) is not traced:
+                return None
+            at_ns = time.monotonic_ns()
+            dump = take(subject)
+        # What lasts is looked at first; the sums can wait.
+        seen = next((each for each in self._gils.observe() if each.process.pid == pid), None)
+        if seen is None or seen.invalid:
+            return dump
+        earlier = self._past.near(seen.totals.at_ns - _LATELY_NS, seen)
+        return with_figures(
+            dump,
+            seen,
+            seen if earlier is None else observation_since(seen, earlier),
+            later_ns=seen.totals.at_ns - at_ns,
+            trigger=Trigger(tid, self._limit_ns, self._limit_ns),
+        )
+
+    def close(self) -> None:
+        """Read nothing any more."""
+        self._reader.close()
