@@ -20,6 +20,8 @@ __all__ = ["Subject", "take"]
 _MOST_THREADS = 4000
 _LOOKS = 10
 """A thread that waits for the GIL wakes each switch interval, and runs as soon as it has a CPU."""
+_PATIENT_LOOKS = 150
+"""At a thread that may be part of a deadlock, on a machine that has no CPU to spare."""
 _PAUSE_S = 0.002
 
 
@@ -63,7 +65,13 @@ def take(subject: Subject) -> Dump:
         # First what changes fastest, and again behind the stacks where it has just changed.
         activities = look.activities(tids[:_MOST_THREADS])
         stacks = subject.standing.stacks(_MOST_THREADS)
+        activities = look.settled(activities, _LOOKS)
         threads, locks = look.threads(activities, stacks)
+        owners = _owners_ahead(threads, locks)
+        if owners:
+            # What the owner of a lock waits for decides whether its holder waits for ever.
+            activities |= look.settled({tid: activities[tid] for tid in owners}, _PATIENT_LOOKS)
+            threads, locks = look.threads(activities, stacks)
         gils = dumped_gils(locks, threads, subject.held_ns)
         deadlocks = deadlocks_of(threads, gils)
         if deadlocks:
@@ -96,16 +104,23 @@ class _Looker:
                 found[tid] = read_activity(self._subject.pid, tid)
         return found
 
-    def threads(
-        self, activities: dict[int, ThreadActivity], stacks: Iterable[ThreadStack]
-    ) -> tuple[tuple[DumpedThread, ...], tuple[LockNow, ...]]:
-        """Return the threads of *activities*, and the GILs behind that."""
-        for _ in range(_LOOKS - 1):
-            moving = [tid for tid, each in activities.items() if not each.is_in_call]
+    def settled(
+        self, activities: Mapping[int, ThreadActivity], looks: int
+    ) -> dict[int, ThreadActivity]:
+        """Return *activities*, after up to so many *looks* at those who sleep in no call."""
+        now = dict(activities)
+        for _ in range(looks):
+            moving = [tid for tid, each in now.items() if not each.is_in_call]
             if not moving:
                 break
             time.sleep(_PAUSE_S)
-            activities |= self.activities(moving)
+            now |= self.activities(moving)
+        return now
+
+    def threads(
+        self, activities: Mapping[int, ThreadActivity], stacks: Iterable[ThreadStack]
+    ) -> tuple[tuple[DumpedThread, ...], tuple[LockNow, ...]]:
+        """Return the threads of *activities*, and the GILs behind that."""
         locks = tuple(self._subject.standing.locks())
         return dumped_threads(self._known, activities, tuple(stacks), locks), locks
 
@@ -120,13 +135,20 @@ class _Looker:
         before = {each.tid: each for each in threads}
         for circle in circles:
             tids = [step.tid for step in circle]
-            now, locks = self.threads(self.activities(tids), ())
+            now, locks = self.threads(self.settled(self.activities(tids), _PATIENT_LOOKS), ())
             after = {each.tid: each for each in now}
             is_same = circle in deadlocks_of(now, dumped_gils(locks, now, {}))
             sleepers = [step.tid for step in circle if step.awaited is Awaited.LOCK]
             slices = [(before[tid].slices, after[tid].slices) for tid in sleepers if tid in after]
             if is_same and all(old == new is not None for old, new in slices):
                 yield circle
+
+
+def _owners_ahead(threads: Iterable[DumpedThread], locks: Iterable[LockNow]) -> set[int]:
+    """Return who owns a lock that the holder of a GIL sleeps on, and sleeps in no call itself."""
+    holders = {lock.holder_tid for lock in locks}
+    awaited = {each.lock.owner_tid for each in threads if each.lock and each.tid in holders}
+    return {each.tid for each in threads if each.tid in awaited and each.call is None}
 
 
 @contextlib.contextmanager
