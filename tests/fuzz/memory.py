@@ -13,8 +13,10 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from gilscope.errors import GilscopeError
+from gilscope.process.memory import ProcessMemory
 from gilscope.process.remote_read import TornRead
 from gilscope.runtimes.cpython.code.code_objects import CodeReader, is_code
 from gilscope.runtimes.cpython.code.frames import outermost_frames, read_code
@@ -22,6 +24,7 @@ from gilscope.runtimes.cpython.debug_offsets import read_members
 from gilscope.runtimes.cpython.detect import Interpreter
 from gilscope.runtimes.cpython.layout import layout_for
 from gilscope.runtimes.cpython.runtime import kernel_thread_id, read_gils, read_threads
+from gilscope.runtimes.cpython.stack_walk import StackWalk
 from support.gil.python_in_memory import LAYOUTS, PythonInMemory
 from support.gil.recorded_offsets import RECORDED_OFFSETS
 from support.tracing.stacks import read_places
@@ -33,6 +36,8 @@ _MOST_READS = 100_000
 """Of one reading, three attempts included: a few for each structure that there is."""
 _MOST_BYTES = 64 << 20
 _MOST_KEPT = 1 << 20
+_PAGES = 8192
+"""Behind what there is: some read whole pages."""
 _ODD = (0, 1, 7, 8, 0xFF, 0x7FFF, 1 << 31, 1 << 32, 1 << 47, (1 << 63) - 8, 1 << 63, (1 << 64) - 1)
 
 
@@ -79,6 +84,7 @@ def fuzz(seed: int, rounds: int) -> int:
 
 def _round(version: str, dice: random.Random) -> int:
     python, tstates, codes = _process(version, dice)
+    python.new(_PAGES)
     memory = _Bounded(python)
     # Whoever reads by the runtime reads here.
     python.read = memory.read  # type: ignore[method-assign]
@@ -140,7 +146,9 @@ def _readings(
     runtime = python.runtime
     yield lambda: read_gils(runtime)
     yield lambda: [kernel_thread_id(runtime, thread) for thread in read_threads(runtime)]
+    walk = StackWalk(cast("ProcessMemory", python), runtime, 64)
     for tstate in tstates[:3]:
+        yield lambda tstate=tstate: walk.stack(tstate)  # type: ignore[misc]
         yield lambda tstate=tstate: outermost_frames(runtime, tstate, 8)  # type: ignore[misc]
         yield lambda tstate=tstate: reader.frames(read_places(runtime, tstate))  # type: ignore[misc]
     for code in codes[:3]:
