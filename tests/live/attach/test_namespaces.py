@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,10 +66,10 @@ def _needs_namespaces() -> None:
 
 
 @contextmanager
-def _contained(*command: str) -> Iterator[tuple[Workload, int]]:
-    """Start exact_count.py; yield it with its pid as the host sees it."""
+def _contained(*command: str, script: str = "exact_count.py") -> Iterator[tuple[Workload, int]]:
+    """Start *script*; yield it with its pid as the host sees it."""
     mark = uuid.uuid4().hex
-    with started([*command, "-X", mark], "exact_count.py") as workload:
+    with started([*command, "-X", mark], script) as workload:
         # It says that it is process 1 of its own world.
         assert 1 == workload.pid
         (pid,) = [pid for pid in procfs.list_pids() if _is_init_with(pid, mark)]
@@ -141,6 +142,33 @@ def test_file_of_the_same_path_is_not_mistaken_for_it(tracer: GilAccount, tmp_pa
         observation = observation_of(tracer, pid)
 
     _assert_right(observation, truth)
+
+
+@pytest.mark.parametrize("name", ["pyenv-3.8", "pyenv-3.13"])
+def test_owner_of_a_mutex_in_a_pid_namespace(name: str) -> None:
+    """
+    The C library has noted the owner by another number than the agent's, and so has Python.
+    """
+    with _contained(*_OWN_PIDS, *command_of(build(name)), script="abba.py") as (workload, pid):
+        own = [workload.ready["main"], workload.ready["keeper"]]
+        workload.command("go")
+        outcome = eventually(lambda: _deadlocked(pid))
+        os.kill(pid, signal.SIGKILL)
+    (circle,) = outcome["deadlocks"]
+    main, keeper = [step["tid"] for step in circle]
+
+    assert pid == main != own[0]
+    assert keeper not in own
+    assert f"thread {main} (MainThread, at want (abba.py:50))" in outcome["verdict"][0]
+    assert (
+        f"that thread {keeper} (keep (abba.py:42), at keep (abba.py:45)) holds"
+        in (outcome["verdict"][0])
+    )
+
+
+def _deadlocked(pid: int) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(gilscope("dump", "-p", str(pid), "--format", "json").output)
+    return report if report["deadlocks"] else {}
 
 
 @pytest.mark.parametrize("name", ["pyenv-3.8", "pyenv-3.10", "pyenv-3.13"])
