@@ -16,7 +16,7 @@ c_folders := probes probes/common probes/gil probes/python probes/transactions a
 c_files := $(wildcard $(foreach folder,$(c_folders),$(folder)/*.c $(folder)/*.h))
 
 .PHONY: help setup setup-run interpreters demo stack test test-faults test-real soak unit check check-manifests format \
-    abi image fuzz bench bench-stm docs clean
+    abi image fuzz bench bench-stm bench-captures docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -86,6 +86,9 @@ bench: ## Measure what tracing costs
 bench-stm: setup ## Measure how fast STM logs are read, and followed
 	@$(python) bench/stm.py
 	@$(python) bench/stm_follow.py
+
+bench-captures: setup ## Measure how soon a long hold is captured, and what looking out costs
+	@PYTHONPATH=agent $(python) bench/captures.py
 
 abi: setup ## Make the headers of the probes again that say what user space is told
 	@PYTHONPATH=agent $(python) probes/write_headers.py
