@@ -199,6 +199,11 @@ class Scanner:
         if programs.is_foreign(program, pid):
             self._later(pid, attempt, now_s, _RETRIES_S)
             return
+        if pid in self._tracer.pids:
+            # Whoever held it has had it traced since the scan began; attaching anew would lose
+            # what was counted.
+            self._forget(pid)
+            return
         try:
             process = self._tracer.attach(pid, self._libraries_of(pid))
         except NotPython as error:

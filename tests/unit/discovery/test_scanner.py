@@ -8,6 +8,7 @@ import pytest
 
 from gilscope.discovery import scanner
 from gilscope.discovery.scanner import Scanner
+from gilscope.discovery.selection import Kinship
 from gilscope.errors import NothingMapped, NotPython
 from gilscope.tracing.tracer import Tracer
 
@@ -47,3 +48,40 @@ def test_a_program_is_foreign_once_it_maps_something(
     scan.scan()
 
     assert asked == tracer.asked
+
+
+class _Held:
+    """A tracer of the only process, which somebody else attaches to while it is being judged."""
+
+    gils = SimpleNamespace(untrusted_pids=())
+
+    def __init__(self) -> None:
+        self.pids: tuple[int, ...] = ()
+        self.asked = 0
+
+    def is_let_go(self, pid: int, _: Kinship) -> bool:
+        """Have it traced before it is let go, as `record` does with its command."""
+        self.pids = (pid,)
+        return True
+
+    def attach(self, *_: Any) -> None:
+        """Begin anew."""
+        self.asked += 1
+        raise NotPython("x")
+
+    def drop_ended(self, *_: Any) -> None:
+        """Forget nothing."""
+
+
+def test_who_is_traced_meanwhile_is_not_attached_to_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """
+    What was counted of a command since it was let go would be lost.
+    """
+    monkeypatch.setattr("gilscope.discovery.scanner.procfs.list_pids", lambda: [os.getppid()])
+    monkeypatch.setattr("gilscope.discovery.programs.procfs.maps_mention", lambda *_: True)
+    tracer = _Held()
+    Scanner(cast("Tracer", tracer), tracer.is_let_go, ()).scan()
+
+    assert ((os.getppid(),), 0) == (tracer.pids, tracer.asked)
