@@ -245,7 +245,8 @@ class Blame:
         return stack_id < _FIRST_READ_ID or stack_id in self._by_id
 
     def _add(self, sums: dict[_Pair, RawEdge], pair: _Pair, edge: RawEdge) -> None:
-        is_new = pair not in sums and pair not in self._edges
+        # What was left out of each kind is shared out in the end, and shown nowhere by itself.
+        is_new = pair not in sums and pair not in self._edges and pair[1] != _LEFT_OUT
         if is_new and max(len(self._edges), len(sums)) >= _MOST_PAIRS:
             pair = (pair[0], self._unknown, pair[2])
             is_full = max(len(self._edges), len(sums)) >= _MOST_PAIRS + _MOST_HOLDERS

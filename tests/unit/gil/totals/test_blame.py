@@ -21,7 +21,7 @@ _MS = 1_000_000
 _NOW_NS = 1_000 * _MS
 _INTERVAL_NS = 5 * _MS
 _SERVING, _CRUNCHING, _REPLYING = (1 << 63) + 1, (1 << 63) + 2, (1 << 63) + 3
-_NOBODY, _UNKNOWN, _NO_PYTHON = 0, 1, 2
+_NOBODY, _UNKNOWN, _NO_PYTHON, _UNSAMPLED = 0, 1, 2, 3
 _CALL, _YIELD, _CONVOY = 0, 1, 3
 # All instructions are on the first line. Of a shorter table the identity would not be all.
 _LINE_TABLE = bytes([0x80 | 10 << 3 | 7, 0, 0, 0x80 | 10 << 3 | 1, 0, 0]) * 3
@@ -379,6 +379,23 @@ def test_further_holders_are_put_down_to_unknown_stacks(
     assert {Tally(10, 1): _NAMES[_SERVING], Tally(9, 2): UNKNOWN_STACK} == {
         edge.lost: edge.waiter for edge in shown
     }
+
+
+def test_waits_left_out_are_shared_out_where_pairs_are_too_many(
+    process: _Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Whose stacks were not read is shared out as ever, though no further pair has a place.
+    """
+    monkeypatch.setattr(blame_module, "_MOST_PAIRS", 1)
+    blame = process.blame()
+    _shown(blame, _edges({(_CALL, _SERVING, _CRUNCHING): (10, 1)}))
+    more = {(_CALL, _SERVING, _CRUNCHING): (14, 2), (_CALL, _UNSAMPLED, _UNSAMPLED): (6, 3)}
+    shown = _shown(blame, _edges(more))
+
+    assert [(_NAMES[_SERVING], _NAMES[_CRUNCHING], Tally(20, 5))] == [
+        (edge.waiter, edge.holder, edge.lost) for edge in shown
+    ]
 
 
 def test_further_stacks_are_unknown(process: _Process, monkeypatch: pytest.MonkeyPatch) -> None:
