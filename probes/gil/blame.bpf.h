@@ -25,6 +25,7 @@
 #define SAMPLES_PER_INTERVAL 8
 // Entries of a process for holders whose pairs are too many.
 #define HOLDERS_ALONE (MAX_EDGES_OF_PROCESS / 8)
+#define ALWAYS 0x7fffffff
 
 static __always_inline struct blame *current_blame(u32 tgid, u32 tid)
 {
@@ -60,6 +61,16 @@ static __always_inline void drop_blame(u32 tgid, u32 tid)
         use_quota(tgid, QUOTA_BLAMES, -1);
 }
 
+// How many entries a process may have before one more for *key*. Pairs are as many as waiters times
+// holders; holders alone are fewer, and what can be changed. What is attributed to no stack always
+// has a place: a few entries of each kind.
+static __always_inline u32 room_for(const struct edge_key *key)
+{
+    if (key->waiter & ID_OF_READ_STACK)
+        return MAX_EDGES_OF_PROCESS - HOLDERS_ALONE;
+    return key->holder & ID_OF_READ_STACK ? MAX_EDGES_OF_PROCESS : ALWAYS;
+}
+
 static __always_inline void charge(u32 tgid, u32 kind, u64 waiter, u64 holder, u64 ns,
                                    u64 stretches)
 {
@@ -72,32 +83,27 @@ static __always_inline void charge(u32 tgid, u32 kind, u64 waiter, u64 holder, u
         .generation = common ? common->generation : 0,
     };
     struct edge *edge = edges.lookup(&key);
-    u32 most = MAX_EDGES_OF_PROCESS - HOLDERS_ALONE;
 
-#pragma clang loop unroll(disable)
-    for (u32 attempt = 0; attempt < 2 && !edge; attempt++) {
+    if (!edge && !is_within_quota(tgid, QUOTA_EDGES, room_for(&key))) {
+        lose(tgid, LOST_QUOTA);
+        key.waiter = STACK_UNKNOWN;
+        edge = edges.lookup(&key);
+        if (!edge && !is_within_quota(tgid, QUOTA_EDGES, room_for(&key))) {
+            key.holder = STACK_UNKNOWN;
+            edge = edges.lookup(&key);
+        }
+    }
+    if (!edge) {
         struct edge zero = {};
 
-        if (is_within_quota(tgid, QUOTA_EDGES, most)) {
-            if (!edges.insert(&key, &zero))
-                use_quota(tgid, QUOTA_EDGES, 1);
-            edge = edges.lookup(&key);
-            if (edge)
-                break;
-            lose(tgid, LOST_EDGE);
-            return;
-        }
-        lose(tgid, LOST_QUOTA);
-        if (key.waiter == STACK_UNKNOWN)
-            return;
-        // Pairs are as many as waiters times holders; holders alone are few, and what can be
-        // changed.
-        key.waiter = STACK_UNKNOWN;
-        most = MAX_EDGES_OF_PROCESS;
+        if (!edges.insert(&key, &zero))
+            use_quota(tgid, QUOTA_EDGES, 1);
         edge = edges.lookup(&key);
     }
-    if (!edge)
+    if (!edge) {
+        lose(tgid, LOST_EDGE);
         return;
+    }
     __sync_fetch_and_add(&edge->wait_ns, ns);
     __sync_fetch_and_add(&edge->stretches, stretches);
 }

@@ -273,7 +273,8 @@ def test_where_pairs_are_too_many_the_holder_is_known(tmp_path: Path) -> None:
     """
     Pairs are as many as waiters times holders; whose code it was is told all the same.
     """
-    # More waiters than pairs, and fewer instructions of the holder than the eighth for these.
+    # More waiters than pairs; the holder's loop has few instructions, of which the eighth for
+    # holders alone has room for the first.
     limits = Limits(edges_of_process=64)
     with _tracer(tmp_path, limits) as tracer, _rounds(_MANY_DEPTHS) as rounds:
         tracer.attach(rounds.pid)
@@ -285,10 +286,12 @@ def test_where_pairs_are_too_many_the_holder_is_known(tmp_path: Path) -> None:
     named_ns = sum(edge.lost.ns for edge in edges if "crunch" in _names(edge.holder))
     nameless_ns = sum(edge.lost.ns for edge in edges if not edge.waiter.is_known)
 
-    assert {"quota"} <= set(observation.totals.lost_events) <= {"quota", *_NO_HOLDER}
+    # The main thread is too deep in its recursion for its whole stack, while it runs on.
+    may_be_lost = {"quota", "stack_torn", *_NO_HOLDER}
+    assert {"quota"} <= set(observation.totals.lost_events) <= may_be_lost
     assert 0 < nameless_ns < named_ns
     assert named_ns >= 0.95 * _lost_by_kind(observation)[Kind.CONVOY]
-    assert _lost_by_kind(observation)[Kind.CONVOY] == _blamed_by_kind(observation)[Kind.CONVOY]
+    assert _lost_by_kind(observation) == _blamed_by_kind(observation)
 
 
 def test_full_table_of_edges_is_said_and_the_rest_is_right(tmp_path: Path) -> None:
