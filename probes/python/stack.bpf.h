@@ -182,6 +182,18 @@ static __always_inline int is_same_walk(const struct blame *blame)
     return 1;
 }
 
+// Whether both walks are whole, and of the same thread: its first frame stays as long as it runs.
+// One that has ended elsewhere was led astray, by memory that another frame uses by now.
+static __always_inline int begins_like_last(const struct blame *blame)
+{
+    u32 here = place_in_stack(blame->stack.depth - 1);
+    u32 there = place_in_stack(blame->last_depth - 1);
+
+    return blame->last_depth && blame->stack.depth && blame->last_state == STACK_WHOLE &&
+           blame->addresses[here] == blame->last_addresses[there] &&
+           blame->stack.codes[here] == blame->last_codes[there];
+}
+
 static __always_inline void remember_walk(struct blame *blame)
 {
     __builtin_memcpy(blame->last_addresses, blame->addresses, sizeof(blame->addresses));
@@ -330,8 +342,9 @@ static __always_inline int walk_will_do(struct blame *blame, const struct python
     blame->walk = walk;
     if (!may_run || walk == WALK_NO_PYTHON)
         return 1;
-    // Whoever has lost the CPU just then stays there.
-    if (walk == WALK_GENERATOR && is_still_there(blame, python, tstate))
+    // Whoever has lost the CPU just then stays there. What a generator calls keeps it from being
+    // left, so it is the innermost frame itself; the others have gone on since.
+    if (walk == WALK_GENERATOR && blame->stack.depth == 1 && is_still_there(blame, python, tstate))
         return 1;
     if (walk == WALK_GENERATOR)
         blame->walk = WALK_TORN;
@@ -341,9 +354,7 @@ static __always_inline int walk_will_do(struct blame *blame, const struct python
         return 1;
     // The thread moves on all the time. What two walks have in common will do.
     blame->walk =
-        blame->last_depth && blame->stack.state == STACK_WHOLE && blame->last_state == STACK_WHOLE
-            ? WALK_CHANGED
-            : WALK_TORN;
+        blame->stack.state == STACK_WHOLE && begins_like_last(blame) ? WALK_CHANGED : WALK_TORN;
     if (blame->walk == WALK_CHANGED && blame->walks >= MAX_WALKS / 2)
         return 1;
     // What lacks its outer end, and then its inner one too, would say too little.

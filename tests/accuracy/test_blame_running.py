@@ -14,6 +14,7 @@ from accuracy.blame_truth import (
     known_share,
     lines_marked,
     lost_by,
+    told,
 )
 from gilscope.model.gil import Edge
 from gilscope.model.kinds import Kind
@@ -114,10 +115,11 @@ def test_short_calls_are_blamed_on_their_thread(stage: Stage) -> None:
     for mine, other in ((ramblers, "climb"), (climbers, "ramble")):
         behind = [edge for edge in mine if _own_base(edge.holder, own) == other]
         # Of a loop that was caught between two calls, both times, only its callers are sure.
-        told = [edge for edge in mine if _own_base(edge.holder, own) is not None]
+        told_of = [edge for edge in mine if _own_base(edge.holder, own) is not None]
         # The third thread wants the GIL too, and on a busy machine keeps it for a while.
         third = [edge for edge in mine if _own_base(edge.holder, own) == "nap"]
-        assert lost_by(behind).ns >= _MOST * (lost_by(told).ns - lost_by(third).ns)
+        others_ns = lost_by(told_of).ns - lost_by(third).ns
+        assert lost_by(behind).ns >= _MOST * others_ns, told(mine)
         assert lost_by(behind).ns > 100_000_000
 
 
