@@ -1,7 +1,9 @@
 """All formats of one recording have the same figures, however busy the process was at its end."""
 
 import html
+import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,22 +12,34 @@ import pytest
 from accuracy.truth import started
 from support.commands.gilscope import gilscope
 from support.commands.json_reports import only_process
-from support.reports.scraped import Scrape, parse
+from support.reports.scraped import OPEN_METRICS, Scrape, parse
+from support.reports.sums import by_label, exact, functions, innermost, of_holder, of_role
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
-_FORMS = ("text", "json", "html", "prometheus")
+_FORMS = ("text", "json", "html", "prometheus", "openmetrics", "collapsed", "speedscope")
+_LEAST_S = 0.001
+"""What is less is told as less."""
+_OF_BACKFILL = ("job", "instance")
+"""Labels that Prometheus gives to what it scrapes."""
 _TIMES = 1e-9 * 200
 """What the sum of so many rounded seconds may be off."""
 
 
+@pytest.fixture(scope="module", params=["contention", "full"])
+def mode(request: pytest.FixtureRequest) -> str:
+    """How closely the threads are looked at."""
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def files(mode: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """One recording of a hundred threads in each of the forms."""
     folder = tmp_path_factory.mktemp("crowd")
     words = [f"--format={form}={folder / form}" for form in _FORMS]
     with started(["/usr/bin/python3"], "crowd.py") as workload:
-        outcome = gilscope("record", "-p", str(workload.pid), "-d", "2", *words)
+        pid = str(workload.pid)
+        outcome = gilscope("record", "-p", pid, "-d", "2", "--mode", mode, *words)
     assert 0 == outcome.exit_code, outcome.messages
     return {form: (folder / form).read_text() for form in _FORMS}
 
@@ -116,7 +130,8 @@ def test_metrics_have_its_figures(report: dict[str, Any], scrape: Scrape) -> Non
     assert totals["convoy_waits"] == scrape.total("gilscope_gil_convoy_waits_total")
     assert totals["forced_switches"] == scrape.total("gilscope_gil_forced_switches_total")
     assert totals["drop_requests"] == scrape.total("gilscope_gil_drop_requests_total")
-    assert totals["held_s"] == scrape.total("gilscope_gil_held_seconds_total")
+    held = by_label(scrape, "gilscope_gil_held_seconds_total", "window")
+    assert totals["held_s"] == held["all"]
     assert pytest.approx(sum(drop["drop_latency_s"] for drop in report["slow_drops"])) == (
         scrape.total("gilscope_gil_slow_drop_seconds_total")
     )
@@ -136,14 +151,108 @@ def test_all_name_the_same_place_first(
     )
     assert row is not None
     lost_s, share, place = row.groups()
-    by_metrics_s = sum(
-        sample.value
-        for sample in scrape.samples("gilscope_gil_holder_seconds_total")
-        if sample.labels["holder"] == place
-    )
+    # The metrics tell the lines of a function apart.
+    by_function = by_label(scrape, "gilscope_gil_holder_seconds_total", "holder", " (")
 
-    assert pytest.approx(float(lost_s), abs=0.001) == by_metrics_s
+    assert lost_s == f"{by_function[place.partition(' ')[0]]:.3f}"
     assert (
         f" {lost_s} s, {share} % of the time lost, went to waits while {place} kept the GIL" in page
     )
     assert float(share) == pytest.approx(100 * float(lost_s) / report["totals"]["wait_s"], abs=0.6)
+
+
+def test_roles_and_holders_have_the_same_losses_everywhere(
+    report: dict[str, Any], scrape: Scrape, page: str
+) -> None:
+    """
+    To the nanosecond in the metrics, and to the digits that the page shows.
+    """
+    roles, holders = of_role(report, "wait_s"), of_holder(report)
+    by_role = by_label(scrape, "gilscope_gil_thread_wait_seconds_total", "role")
+    by_holder = by_label(scrape, "gilscope_gil_holder_seconds_total", "holder", " (")
+
+    assert {"serve", "compute", "hold"} == {role.partition(" ")[0] for role in roles}
+    assert roles == by_role
+    assert holders == by_holder
+    words = page.replace(" (crowd. py:", " (crowd.py:")
+    for lost in (*roles.values(), *holders.values()):
+        assert f" {lost:.3f} s " in words or lost < _LEAST_S
+
+
+def test_holds_are_the_same_everywhere(
+    mode: str, files: dict[str, str], report: dict[str, Any], scrape: Scrape, page: str
+) -> None:
+    """
+    In full mode; in contention mode none are seen, and none are told.
+    """
+    totals = report["totals"]
+    by_role = by_label(scrape, "gilscope_gil_thread_hold_seconds_total", "role")
+    if mode == "contention":
+        assert (None, {}) == (totals["hold_s"], by_role)
+        return
+    finished = _count(report["histograms"]["hold"])
+    (percents,) = re.findall(r"The GIL was held ([0-9]+) % of the time", files["text"])
+
+    assert of_role(report, "hold_s") == by_role
+    assert exact(totals["hold_s"]) == sum(map(exact, by_role.values()))
+    assert totals["held_s"] == totals["hold_s"]
+    assert finished == scrape.total("gilscope_gil_hold_seconds_count")
+    assert f"in {finished} holds of" in files["text"]
+    assert f" of the time held {percents} % in {finished} finished holds of" in page
+
+
+def test_openmetrics_ends_with_the_same_samples(files: dict[str, str], scrape: Scrape) -> None:
+    """
+    What was counted up to the last of its times is what the other format has.
+    """
+    ended = parse(_last_moment(files["openmetrics"]), OPEN_METRICS)
+    names = [name for name in scrape.names() if name.startswith("gilscope_gil_")]
+
+    assert len(names) > 10
+    for name in names:
+        expected = Counter(map(_labelled, scrape.samples(name)))
+        assert expected == Counter(map(_labelled, ended.samples(name))), name
+
+
+def _last_moment(text: str) -> str:
+    """Return *text* as of the last of its times: the library's parser takes no second one."""
+    lines = text.splitlines()
+    last = max(line.rpartition(" ")[2] for line in lines if not line.startswith("#"))
+    kept = [line for line in lines if line.startswith("#") or line.endswith(f" {last}")]
+    return "\n".join((*kept, ""))
+
+
+def _labelled(sample: Any) -> tuple[Any, ...]:
+    labels = {key: value for key, value in sample.labels.items() if key not in _OF_BACKFILL}
+    return (*sorted(labels.items()), sample.value)
+
+
+def test_flame_graphs_have_all_that_was_lost(files: dict[str, str], report: dict[str, Any]) -> None:
+    """
+    Once by those who waited and once by those who held, with the functions of each end.
+    """
+    ends = {
+        end: functions(
+            (innermost(report, edge[end]), exact(edge["wait_s"])) for edge in report["edges"]
+        )
+        for end in ("waiter", "holder")
+    }
+    lines = [line.rpartition(" ") for line in files["collapsed"].splitlines()]
+    speedscope = json.loads(files["speedscope"])
+    frames = speedscope["shared"]["frames"]
+
+    for end, lost in ends.items():
+        collapsed = functions(
+            (stack.rpartition(";")[2].partition(" (")[0].strip("[]"), int(ns))
+            for stack, _, ns in lines
+            if stack.startswith(f"{end}s;")
+        )
+        (profile,) = [each for each in speedscope["profiles"] if each["name"] == f"{end}s"]
+        weights = zip(profile["samples"], profile["weights"], strict=True)
+
+        assert exact(report["totals"]["wait_s"]) == pytest.approx(sum(lost.values()), abs=200)
+        assert lost == collapsed
+        assert lost == functions(
+            (frames[stack[-1]]["name"].strip("[]"), ns) for stack, ns in weights
+        )
+        assert profile["endValue"] == sum(lost.values())
