@@ -34,6 +34,8 @@ class Totals:
     lost_ns: int
     held_ns: int | None = None
     """None: it is not known, or there is no such thing."""
+    locks: int = 1
+    """By how many it is held; an estimate of it may come to more than the time that passed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +99,11 @@ class History(Generic[Key]):
         if not samples and 0 <= now.since_ns < at_ns:
             samples = [_beginning(now)]
         samples.append(_sample(at_ns, now))
-        stretches = tuple(_stretch(*ends, at_ns) for ends in pairwise(samples))
+        stretches = tuple(_stretch(*ends, at_ns, now.locks) for ends in pairwise(samples))
         if not stretches:
             return Curve(None, None, ())
         old = [sample for sample in samples if sample.at_ns <= at_ns - _LATELY_NS] or samples[:1]
-        lately = _stretch(old[-1], samples[-1], at_ns)
+        lately = _stretch(old[-1], samples[-1], at_ns, now.locks)
         return Curve(lately.lost, lately.held, stretches)
 
 
@@ -113,12 +115,12 @@ def _sample(at_ns: int, now: Totals) -> Sample:
     return Sample(at_ns, (now.lost_ns, _UNKNOWN if now.held_ns is None else now.held_ns))
 
 
-def _stretch(before: Sample, after: Sample, now_ns: int) -> Stretch:
+def _stretch(before: Sample, after: Sample, now_ns: int, locks: int) -> Stretch:
     length_ns = after.at_ns - before.at_ns
     (lost_before_ns, held_before_ns), (lost_ns, held_ns) = before.totals, after.totals
     held = None
     if _UNKNOWN not in (held_before_ns, held_ns):
-        held = max(0, held_ns - held_before_ns) / length_ns
+        held = min(float(locks), max(0, held_ns - held_before_ns) / length_ns)
     # A figure that was put right may have fallen.
     lost = max(0, lost_ns - lost_before_ns) / length_ns
     return Stretch(now_ns - before.at_ns, now_ns - after.at_ns, lost, held)

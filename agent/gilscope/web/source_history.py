@@ -149,6 +149,7 @@ def _totals(seen: GilObservation) -> Totals:
         seen.since_ns,
         seen.totals.wait_ns,
         sum(held) if held else None,
+        len(held),
     )
 
 

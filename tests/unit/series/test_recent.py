@@ -96,6 +96,19 @@ def test_figures_that_were_put_right_are_no_negative_rates() -> None:
     assert (0.0, 0.0) == (curve.lost, curve.held)
 
 
+@pytest.mark.parametrize(("locks", "held"), [(1, 1.0), (2, 1.5)])
+def test_no_more_is_held_than_there_are_locks(locks: int, held: float) -> None:
+    """
+    An estimate that catches up comes to more than the time that has passed.
+    """
+    history = History[str]()
+    history.enter(10 * _S, {"a": Totals(0, 0, 0, locks)})
+
+    curve = history.curve("a", 20 * _S, Totals(0, 0, 15 * _S, locks))
+
+    assert (held, held) == (curve.held, curve.stretches[-1].held)
+
+
 def test_looks_are_kept_apart_and_for_five_minutes() -> None:
     """
     Who scrapes ten times a second for an hour leaves no more than who scrapes every five seconds.
