@@ -128,7 +128,10 @@ def _title(selected: ProcessRates | Refusal | None) -> str:
     if isinstance(selected, Refusal):
         return f"{printable(selected.name)} ({selected.pid}) is not traced"
     who = f"{printable(selected.process.name)} ({selected.process.pid})"
-    return f"{who} is not reported" if selected.invalid else f"Who keeps whom waiting in {who}"
+    if selected.invalid:
+        return f"{who} is not reported"
+    mark = ", ≈ by the stacks of some of the waits" if selected.is_estimate else ""
+    return f"Who keeps whom waiting in {who}{mark}"
 
 
 def _why(selected: ProcessRates | Refusal | None) -> Text:

@@ -16,6 +16,8 @@ from gilscope.text.units import counted, percent
 from gilscope.top.figures import a_second, seconds, share
 from gilscope.top.layout import BLANK, Line, Row, Span, Tone, fit, fit_site, left, right
 from gilscope.top.rates import PairRates, ProcessRates
+from gilscope.verdict.estimates import about
+from gilscope.verdict.no_contention import no_contention
 
 __all__ = [
     "Ends",
@@ -83,9 +85,9 @@ def kept_by(process: ProcessRates, application: Application, names: SiteNames) -
     edges = [Edge(pair.kind, pair.waiter, pair.holder, pair.lost) for pair in process.pairs]
     losses = losses_by_holder(edges, application, process.held_up)
     lost_ns = sum(loss.lost.ns for loss in losses)
-    about = "≈ " if process.is_estimate else ""
+    mark = about(is_estimate=process.is_estimate)
     places = (
-        f"{about}{percent(loss.lost.ns / lost_ns)} {_place(loss.frame, loss.costliest, names)}"
+        f"{mark}{percent(loss.lost.ns / lost_ns)} {_place(loss.frame, loss.costliest, names)}"
         + _why(loss.states)
         for loss in losses[:_MOST_HOLDERS]
         if loss.lost.ns > _LEAST_SHARE * lost_ns
@@ -152,7 +154,10 @@ def when_empty(process: ProcessRates) -> str:
     """Return why there are no pairs to be shown of *process*."""
     if process.lost_ns:
         return "Threads wait, but who keeps them waiting is not known yet, or not for this process."
-    return "No thread has had to wait for another since the process is traced."
+    meaning = no_contention(process.holder_samples, places="above, at held by")
+    return "\n".join(
+        ("No thread has had to wait for another since the process is traced.", *meaning)
+    )
 
 
 def frames(ends: Ends) -> tuple[Frame, ...]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from gilscope.top.figures import a_second, milliseconds, percent, share, small_percent
 from gilscope.top.rates import ProcessRates, RoleRates
+from gilscope.verdict.estimates import is_held_estimated
 
 __all__ = ["COLUMNS", "Column", "Order"]
 
@@ -22,6 +23,7 @@ class Column:
     show: Callable[[float], str]
     figure: _Figure
     """Of a process, and it once more or one of its roles; None: not known, the cell is empty."""
+    is_estimate: Callable[[ProcessRates, ProcessRates | RoleRates], bool] = lambda *_: False
 
 
 def _lost(process: ProcessRates, whose: ProcessRates | RoleRates) -> float | None:
@@ -42,6 +44,11 @@ def _held(process: ProcessRates, whose: ProcessRates | RoleRates) -> float | Non
     return share(whose.held_ns, process.observed_ns if is_role else process.elapsed_ns)
 
 
+def _is_held_estimated(process: ProcessRates, whose: ProcessRates | RoleRates) -> bool:
+    is_role = isinstance(whose, RoleRates)
+    return not is_role and is_held_estimated(process.observed_ns, process.elapsed_ns)
+
+
 def _longest_wait(_process: ProcessRates, whose: ProcessRates | RoleRates) -> float | None:
     return whose.longest_wait_ns or None
 
@@ -58,7 +65,7 @@ COLUMNS = (
     Column("time lost", ("lost", "ms/s"), 7, a_second, _lost),
     Column("convoy share", ("convoy", "%"), 6, percent, _convoy),
     Column("threads waiting", ("threads", "waiting"), 7, str, _waiting),
-    Column("held share", ("held", "%"), 4, percent, _held),
+    Column("held share", ("held", "%"), 4, percent, _held, _is_held_estimated),
     Column("longest wait", ("longest", "wait ms"), 7, milliseconds, _longest_wait),
     Column("longest hold", ("longest", "hold ms"), 7, milliseconds, _longest_hold),
     Column("overhead", ("cost", "%"), 4, small_percent, _overhead),

@@ -19,6 +19,9 @@ _MOST_ROLES = 8
 _MORE = ""
 """In place of a role, in the row that stands for further ones."""
 
+_ABOUT = "≈"
+"""Without a space: the column is narrow."""
+
 _MARKED = 2
 """How many columns stand out where a convoy takes most of what is lost."""
 _MARKED_LOST = 0.1
@@ -125,6 +128,8 @@ def _cells(process: ProcessRates, whose: ProcessRates | RoleRates) -> Iterator[S
     for place, column in enumerate(COLUMNS):
         figure = column.figure(process, whose)
         text = "" if figure is None else column.show(figure)
+        if text and column.is_estimate(process, whose):
+            text = _ABOUT + text
         tone = Tone.BAD if is_bad and place < _MARKED else Tone.PLAIN
         yield Span(f" {right(text, column.width)}", tone)
 

@@ -15,6 +15,7 @@ from gilscope.model.gil import (
 )
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
+from gilscope.verdict.estimates import are_shared_out
 
 __all__ = ["PairRates", "ProcessRates", "RoleRates", "rates"]
 
@@ -143,15 +144,11 @@ def _process_rates(before: ProcessTotals | None, seen: GilObservation) -> Proces
         longest_hold_ns=max((gil.holds.holding_ns for gil in now.gils if gil.holds), default=0),
         overhead=None if now.cost is None else now.cost.recent_ratio,
         lost_events=sum(now.lost_events.values()),
-        is_estimate=_is_estimate(now),
+        is_estimate=are_shared_out(now),
         holder_samples=now.holder_samples,
         held_up=now.held_up,
         ended=seen.ended,
     )
-
-
-def _is_estimate(now: ProcessTotals) -> bool:
-    return now.cost is not None and now.cost.stack_share is not None and now.cost.stack_share < 1
 
 
 def _roles(before: Sequence[ThreadTotals], now: Sequence[ThreadTotals]) -> tuple[RoleRates, ...]:

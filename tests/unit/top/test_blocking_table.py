@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from gilscope.model.application import EVERYBODYS, Application
-from gilscope.model.gil import Tally
+from gilscope.model.gil import HeldBy, HolderSamples, Tally
 from gilscope.naming.places import SiteNames
 from gilscope.top.blocking_table import (
     details,
@@ -16,7 +16,15 @@ from gilscope.top.blocking_table import (
     when_empty,
 )
 from gilscope.top.rates import rates
-from support.recordings.gil import MATCHING, MS, SERVING, convoy, with_edges, with_holders
+from support.recordings.gil import (
+    CRUNCHING,
+    MATCHING,
+    MS,
+    SERVING,
+    convoy,
+    with_edges,
+    with_holders,
+)
 from support.top.views import BUSY, IDLE, text, texts
 
 
@@ -127,7 +135,19 @@ def test_pane_says_why_it_is_empty() -> None:
     """
     Nobody waits, or nobody knows for whom.
     """
-    idle, blind = rates([], [IDLE, convoy().observation])
+    held = HolderSamples(200, 2000 * MS, (HeldBy(CRUNCHING, 1900 * MS),))
+    idle, busy, blind = rates(
+        [],
+        [
+            IDLE,
+            replace(IDLE, totals=replace(IDLE.totals, holder_samples=held)),
+            convoy().observation,
+        ],
+    )
 
     assert "No thread has had to wait for another since the process is traced." == when_empty(idle)
+    assert when_empty(busy).splitlines()[1:] == [
+        "That is no contention: whatever is slow here does not wait for the GIL.",
+        "Python code runs for most of the time: what costs that time is above, at held by.",
+    ]
     assert when_empty(blind).startswith("Threads wait, but who keeps them waiting is not known")

@@ -32,7 +32,7 @@ def test_cursor_chooses_whose_pairs_are_shown() -> None:
     The lower pane is about the process under the cursor, and says why there is nothing to show.
     """
     titles = {
-        "home": "Who keeps whom waiting in app.py (4711)",
+        "home": "Who keeps whom waiting in app.py (4711), ≈ by the stacks of some of the waits",
         "end": "old.py (99) is not traced",
         "up": "bad.py (77) is not reported",
         "k": "Who keeps whom waiting in idle.py (1234567)",

@@ -42,6 +42,18 @@ def test_table_at_80_columns() -> None:
     ] == [*map(text, head), *texts(table)]
 
 
+def test_estimate_of_held_time_is_marked() -> None:
+    """
+    Where windows of full mode do not cover the time, and not of roles, which are seen in these.
+    """
+    totals = replace(BUSY.totals, observed_ns=100 * MS)
+    table = rows(rates([], [replace(BUSY, totals=totals)]), [], 79, _all)
+    process, *roles = texts(table)
+
+    assert process.endswith("≈90     3.0     3.0 0.13")
+    assert not [role for role in roles if "≈" in role]
+
+
 def test_rows_are_told_apart_by_what_stays() -> None:
     """
     A process is its pid and its attachment, a role its name; figures do not matter.

@@ -38,7 +38,7 @@ def test_first_screen() -> None:
         "bad.py                      77",
         "old.py                      99",
     ] == [line[:30].rstrip() for line in lines[4:10]]
-    assert "Who keeps whom waiting in app.py (4711)" in lines
+    assert "Who keeps whom waiting in app.py (4711), ≈ by the stacks of some of the waits" in lines
     assert lines[14].startswith("kept by ≈ 76 % crunch (app.py:4); ")
     assert "GIL_CONVOY         handle (app.py:13)" in lines[16]
     assert "held by            crunch (app.py:4)" in lines[17]

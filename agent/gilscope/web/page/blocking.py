@@ -9,6 +9,7 @@ from gilscope.naming.hold_states import why_words
 from gilscope.reports.html.markup import tag, text
 from gilscope.series.lately import Lately
 from gilscope.text.units import NS_PER_S, percent, short_duration
+from gilscope.verdict.estimates import about, are_shared_out
 from gilscope.web.page.table import table
 
 __all__ = ["MOST_PAIRS", "blame_section"]
@@ -55,7 +56,11 @@ def blame_section(
 ) -> Iterator[Markup]:
     """Yield the section as lines of HTML, the process that has lost most lately first."""
     known = [
-        (seen.process, lately[seen.process.pid], _about(seen))
+        (
+            seen.process,
+            lately[seen.process.pid],
+            about(is_estimate=are_shared_out(seen.totals)),
+        )
         for seen in observations
         if seen.process.pid in lately and not seen.ended
     ]
@@ -64,29 +69,23 @@ def blame_section(
     if not told:
         return
     yield Markup("<h2>Whose code keeps the GIL</h2>")
-    for process, lost, about in told[:_MOST_PROCESSES]:
-        yield from _process(process, lost, about)
+    for process, lost, mark in told[:_MOST_PROCESSES]:
+        yield from _process(process, lost, mark)
     left = len(told) - _MOST_PROCESSES
     if left > 0:
         yield tag("p", f"{left} more that have lost less are left out here.", class_="quiet")
 
 
-def _about(seen: GilObservation) -> str:
-    """Return what marks the figures of a process whose stacks are read for some waits only."""
-    cost = seen.totals.cost
-    return "" if cost is None or cost.stack_share is None or cost.stack_share >= 1 else "≈ "
-
-
-def _process(process: Process, lost: Lately, about: str) -> Iterator[Markup]:
+def _process(process: Process, lost: Lately, mark: str) -> Iterator[Markup]:
     yield tag("h3", text(process.name), " ", tag("span", process.pid, class_="quiet"))
     if lost.pairs:
         rate = short_duration(_per_second(lost.lost_ns, lost))
         caption = (
             f"Its threads have lost {rate} per second {_period(lost)}. Whose code keeps the GIL:"
         )
-        yield from table("pairs", _PLACE_COLUMNS, _holders(lost, about), caption, is_named=False)
+        yield from table("pairs", _PLACE_COLUMNS, _holders(lost, mark), caption, is_named=False)
         caption = "Who keeps whom waiting:"
-        yield from table("pairs", _PAIR_COLUMNS, _pairs(lost, about), caption, is_named=False)
+        yield from table("pairs", _PAIR_COLUMNS, _pairs(lost, mark), caption, is_named=False)
     else:
         yield tag("p", f"Its threads have lost nothing {_period(lost)}.", class_="quiet")
     if lost.held:
@@ -107,13 +106,13 @@ def _process(process: Process, lost: Lately, about: str) -> Iterator[Markup]:
         yield from table("pairs", _HOLDER_COLUMNS, holders, caption, is_named=False)
 
 
-def _holders(lost: Lately, about: str) -> Iterator[tuple[str, ...]]:
+def _holders(lost: Lately, mark: str) -> Iterator[tuple[str, ...]]:
     for holder in lost.holders:
         why = text(why_words(holder.states))
-        yield (*_loss(holder.lost_ns, lost, about), text(holder.place), text(holder.inner), why)
+        yield (*_loss(holder.lost_ns, lost, mark), text(holder.place), text(holder.inner), why)
     left_ns = lost.lost_ns - sum(holder.lost_ns for holder in lost.holders)
     if left_ns > 0:
-        yield (*_loss(left_ns, lost, about), "all other code", "", "")
+        yield (*_loss(left_ns, lost, mark), "all other code", "", "")
 
 
 def _held(lost: Lately) -> Iterator[tuple[str, ...]]:
@@ -123,17 +122,17 @@ def _held(lost: Lately) -> Iterator[tuple[str, ...]]:
         yield (f"≈ {percent(held.share)}", error, text(held.place), text(held.inner), doing)
 
 
-def _pairs(lost: Lately, about: str) -> Iterator[tuple[str, ...]]:
+def _pairs(lost: Lately, mark: str) -> Iterator[tuple[str, ...]]:
     for pair in lost.pairs:
-        yield (*_loss(pair.lost_ns, lost, about), pair.kind, text(pair.waiter), text(pair.holder))
+        yield (*_loss(pair.lost_ns, lost, mark), pair.kind, text(pair.waiter), text(pair.holder))
     left_ns = lost.lost_ns - sum(pair.lost_ns for pair in lost.pairs)
     if left_ns > 0:
-        yield (*_loss(left_ns, lost, about), "", "all other pairs", "")
+        yield (*_loss(left_ns, lost, mark), "", "all other pairs", "")
 
 
-def _loss(ns: int, lost: Lately, about: str) -> tuple[str, str]:
+def _loss(ns: int, lost: Lately, mark: str) -> tuple[str, str]:
     rate, share = short_duration(_per_second(ns, lost)), percent(ns / max(1, lost.lost_ns))
-    return f"{about}{rate}", f"{about}{share}"
+    return f"{mark}{rate}", f"{mark}{share}"
 
 
 def _per_second(ns: int, lost: Lately) -> int:

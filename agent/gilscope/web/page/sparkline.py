@@ -31,8 +31,11 @@ def lost_cell(curve: Curve | None) -> Markup:
     return _cell(curve.lost, steps, "lost")
 
 
-def held_cell(curve: Curve | None) -> Markup:
-    """Return the share of time for which locks were held, and its curve; else likewise."""
+def held_cell(curve: Curve | None, about: str = "") -> Markup:
+    """Return the share of time for which locks were held, and its curve; else likewise.
+
+    *about* marks an estimate.
+    """
     if curve is None or curve.held is None:
         return EMPTY
     steps = [
@@ -40,13 +43,13 @@ def held_cell(curve: Curve | None) -> Markup:
         for each in curve.stretches
         if each.held is not None
     ]
-    return _cell(curve.held, steps, "held")
+    return _cell(curve.held, steps, "held", about)
 
 
-def _cell(now: float, steps: list[_Step], kind: str) -> Markup:
+def _cell(now: float, steps: list[_Step], kind: str, about: str = "") -> Markup:
     values = [step.value for step in steps]
     words = (
-        f"{percent(now)} now; in the last five minutes {percent(min(values))} "
+        f"{about}{percent(now)} now; in the last five minutes {percent(min(values))} "
         f"to {percent(max(values))}"
     )
     # What is more than one thread, or one lock, is shown as well: the curve is then less high.
@@ -61,7 +64,7 @@ def _cell(now: float, steps: list[_Step], kind: str) -> Markup:
         role="img",
         aria_label=words,
     )
-    return escape(percent(now)) + drawn
+    return escape(about + percent(now)) + drawn
 
 
 def _points(steps: list[_Step], full: float) -> Iterator[str]:

@@ -8,6 +8,7 @@ from gilscope.model.gil import GilObservation, ProcessTotals
 from gilscope.reports.html.markup import tag, text
 from gilscope.series.recent import Curve
 from gilscope.text.units import percent, seconds, short_duration
+from gilscope.verdict.estimates import about, is_held_estimated
 from gilscope.web.page.sparkline import held_cell, lost_cell
 from gilscope.web.page.table import table
 
@@ -43,7 +44,7 @@ _MEANINGS = {
     ),
     "GIL held": (
         "Share of the same time for which a thread held the GIL. Exact in full mode and inside "
-        "windows, estimated elsewhere. Near 100 %, more threads bring no more speed. Where a "
+        "windows, estimated elsewhere (≈). Near 100 %, more threads bring no more speed. Where a "
         "process has several GILs they are added up."
     ),
     "waiting now, longest wait now, longest hold now": (
@@ -92,8 +93,14 @@ def _cells(seen: GilObservation, curve: Curve | None) -> Iterator[str]:
     yield _state(seen)
     if not seen.invalid:
         yield lost_cell(curve)
-        yield held_cell(curve)
+        yield held_cell(curve, _about_held(seen))
         yield from _figures(seen)
+
+
+def _about_held(seen: GilObservation) -> str:
+    totals = seen.totals
+    is_estimate = is_held_estimated(totals.observed_ns, totals.at_ns - seen.since_ns)
+    return about(is_estimate=is_estimate)
 
 
 def _figures(seen: GilObservation) -> Iterator[str]:

@@ -7,10 +7,10 @@ from markupsafe import Markup
 from gilscope.model.gil import Recording
 from gilscope.naming.hold_states import why_words
 from gilscope.naming.places import SiteNames
-from gilscope.reports.gil.text.held_by import no_contention_lines
 from gilscope.reports.html.markup import EMPTY, tag, text
 from gilscope.series.held_by import HeldPlace, held_places
 from gilscope.text.units import counted, percent
+from gilscope.verdict.no_contention import no_contention
 
 __all__ = ["held_by_section"]
 
@@ -26,7 +26,7 @@ def held_by_section(recording: Recording, names: SiteNames) -> Iterator[Markup]:
         return
     yield Markup('<section id="held-by"><h2>Who held the GIL, by place (sampled)</h2>')
     if not totals.wait_ns:
-        yield tag("p", text(" ".join(no_contention_lines(recording))))
+        yield tag("p", text(" ".join(no_contention(samples))))
     yield Markup(
         "<p>Each row is the share of all the time, from {}, for which the holder was in a "
         "function of the application, or in what that had called.</p>"

@@ -72,8 +72,11 @@ def lost_ns(totals: ProcessTotals) -> int:
     return max(noted_ns, totals.wait_ns)
 
 
-def pairs_section(pairs: Sequence[Pair], whole_ns: int) -> Iterator[Markup]:
-    """Yield the table of *pairs*, at most `MOST_ROWS` of them, with their shares of *whole_ns*."""
+def pairs_section(pairs: Sequence[Pair], whole_ns: int, mark: str) -> Iterator[Markup]:
+    """Yield the table of *pairs*, at most `MOST_ROWS` of them, with their shares of *whole_ns*.
+
+    *mark* stands before what is an estimate.
+    """
     yield Markup('<section id="pairs"><h2>Pairs of places</h2>')
     yield Markup(
         "<p>Each row is the time that threads at one place were kept waiting by a thread at "
@@ -90,7 +93,7 @@ def pairs_section(pairs: Sequence[Pair], whole_ns: int) -> Iterator[Markup]:
         order = Markup(' aria-sort="descending"') if key == "lost" else EMPTY
         yield Markup(
             '<th scope="col" class="{}" data-key="{}"{}><button type="button">{}</button></th>'
-        ).format(kind, key, order, heading)
+        ).format(kind, key, order, mark + heading if kind == "n" else heading)
     yield Markup('</tr></thead><tbody id="pairs-rows">')
     for index, pair in enumerate(pairs[:MOST_ROWS]):
         yield _row(index, pair, whole_ns)

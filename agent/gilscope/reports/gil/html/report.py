@@ -31,6 +31,7 @@ from gilscope.reports.html.markup import (
     time_lost,
 )
 from gilscope.series.holders import losses_by_holder
+from gilscope.verdict.estimates import about, are_shared_out
 
 __all__ = ["render"]
 
@@ -81,12 +82,13 @@ def _part(recording: Recording) -> Iterator[Markup]:
     pairs = pairs_of(totals.edges, names)
     losses = losses_by_holder(totals.edges, recording.application, totals.held_up)
     yield Markup('<article class="process" id="process">')
+    mark = about(is_estimate=are_shared_out(totals))
     yield from summary_section(recording, losses, names)
-    yield from whose_code_section(losses, lost_ns(totals), recording.sources, names)
+    yield from whose_code_section(losses, lost_ns(totals), recording.sources, names, mark)
     yield from held_by_section(recording, names)
     if pairs:
         yield from matrix_section(totals.edges, names)
-        yield from pairs_section(pairs, lost_ns(totals))
+        yield from pairs_section(pairs, lost_ns(totals), mark)
         yield from flames_section()
     yield from slow_drops_section(totals.slow_drops, recording.sources, names)
     yield from durations_section(totals.gils)

@@ -16,6 +16,7 @@ from gilscope.reports.gil.words import lost_words
 from gilscope.reports.html.markup import clean, duration, large_figure, share, tag, text, time_lost
 from gilscope.series.holders import HolderLoss
 from gilscope.text.units import counted, percent
+from gilscope.verdict.estimates import about, are_shared_out
 
 __all__ = ["heading", "summary_section"]
 
@@ -60,7 +61,7 @@ def summary_section(
     yield Markup('<section id="summary" class="summary"><h2>Summary</h2>')
     if not _wait_ns(totals):
         yield Markup('<p class="lead">No thread had to wait for the GIL.</p>')
-    yield lead(losses, lost_ns(totals), names)
+    yield lead(losses, lost_ns(totals), names, about(is_estimate=are_shared_out(totals)))
     yield Markup('<dl class="figures">')
     for shown in _figures(recording):
         yield large_figure(shown.value, shown.name, shown.note)
@@ -141,6 +142,11 @@ def _notes(recording: Recording) -> Iterator[str]:
         "Waits", [thread.waiting_ns for thread in totals.threads if thread.waiting_ns]
     )
     yield from _in_flight("Holds", [hold.holding_ns for hold in _holds(totals) if hold.holding_ns])
+    if totals.edges and are_shared_out(totals):
+        yield (
+            "The stacks of some of the waits were read, chosen at random: what places have lost "
+            "(≈) is scaled up from these."
+        )
     wait_ns = _wait_ns(totals)
     unknown_ns = lost_ns(totals) - known_ns(totals)
     if not totals.edges and wait_ns:

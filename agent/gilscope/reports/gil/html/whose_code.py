@@ -15,15 +15,20 @@ __all__ = ["lead", "whose_code_section"]
 _MOST_ROWS = 50
 
 
-def lead(losses: Sequence[HolderLoss], whole_ns: int, names: SiteNames) -> Markup:
-    """Return the costliest holder of *losses* in a sentence; nothing where none has a name."""
+def lead(losses: Sequence[HolderLoss], whole_ns: int, names: SiteNames, mark: str) -> Markup:
+    """Return the costliest holder of *losses* in a sentence; nothing where none has a name.
+
+    *mark* stands before what is an estimate.
+    """
     for loss in losses:
         if loss.costliest.frames:
             return Markup(
-                '<p class="lead">{}, {} of the time lost, went to waits while {} kept the GIL '
+                '<p class="lead">{}{}, {}{} of the time lost, went to waits while {} kept the GIL '
                 "({}{}).</p>"
             ).format(
+                mark,
                 time_lost(loss.lost.ns),
+                mark,
                 share(loss.lost.ns, whole_ns),
                 _who(loss, names),
                 "" if loss.is_one_kind else "mostly ",
@@ -43,8 +48,12 @@ def whose_code_section(
     whole_ns: int,
     sources: Mapping[tuple[str, int], str],
     names: SiteNames,
+    mark: str,
 ) -> Iterator[Markup]:
-    """Yield the table of *losses*, with shares of *whole_ns*; nothing where there are none."""
+    """Yield the table of *losses*, with shares of *whole_ns*; nothing where there are none.
+
+    *mark* stands before what is an estimate.
+    """
     if not losses:
         return
     yield Markup('<section id="whose-code"><h2>Whose code kept the GIL</h2>')
@@ -54,7 +63,7 @@ def whose_code_section(
     )
     yield Markup('<table class="by-place"><thead><tr><th scope="col">holder was in</th>')
     for heading in ("time lost", "share", "times"):
-        yield tag("th", heading, scope="col", class_="n")
+        yield tag("th", mark + heading, scope="col", class_="n")
     yield Markup("</tr></thead><tbody>")
     for loss in losses[:_MOST_ROWS]:
         yield tag(

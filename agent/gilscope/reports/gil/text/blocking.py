@@ -7,6 +7,7 @@ from gilscope.model.gil import Edge, Recording, Tally
 from gilscope.reports.gil.text.stack import place_of, stack_lines
 from gilscope.text.ansi import Paint
 from gilscope.text.units import counted, percent, seconds
+from gilscope.verdict.estimates import about, are_shared_out
 
 __all__ = ["edge_lines"]
 
@@ -31,6 +32,7 @@ def edge_lines(recording: Recording, paint: Paint) -> Iterator[str]:
         return
     noted_ns = sum(edge.lost.ns for edge in totals.edges)
     lost_ns = max(1, noted_ns, totals.wait_ns)
+    mark = about(is_estimate=are_shared_out(totals))
     yield paint.bold("Who kept whom waiting")
     yield _known_share(totals.edges, lost_ns)
     groups = _groups(totals.edges)
@@ -39,8 +41,8 @@ def edge_lines(recording: Recording, paint: Paint) -> Iterator[str]:
     ] or groups[:1]
     for group in shown:
         yield ""
-        yield from _group_lines(group, lost_ns, recording, paint)
-    yield from _left_out(groups[len(shown) :], lost_ns)
+        yield from _group_lines(group, lost_ns, recording, paint, mark)
+    yield from _left_out(groups[len(shown) :], lost_ns, mark)
 
 
 def _known_share(edges: Iterable[Edge], lost_ns: int) -> str:
@@ -65,13 +67,14 @@ def _groups(edges: Iterable[Edge]) -> list[_Group]:
     return sorted(groups, key=lambda group: -group.lost.ns)
 
 
-def _group_lines(group: _Group, lost_ns: int, recording: Recording, paint: Paint) -> Iterator[str]:
+def _group_lines(
+    group: _Group, lost_ns: int, recording: Recording, paint: Paint, mark: str
+) -> Iterator[str]:
     costliest, *others = group.edges
+    lost, times = f"{mark}{seconds(group.lost.ns)}", f"{mark}{group.lost.count}"
     yield (
-        paint.bold(
-            f"{seconds(group.lost.ns)} lost waiting ({group.lost.count}x {costliest.kind.value})"
-        )
-        + f", {percent(group.lost.ns / lost_ns)} of all"
+        paint.bold(f"{lost} lost waiting ({times}x {costliest.kind.value})")
+        + f", {mark}{percent(group.lost.ns / lost_ns)} of all"
     )
     waiters, holders = [edge.waiter for edge in others], [edge.holder for edge in others]
     yield from stack_lines(costliest.waiter, recording, paint, waiters)
@@ -80,17 +83,18 @@ def _group_lines(group: _Group, lost_ns: int, recording: Recording, paint: Paint
     if others:
         yield paint.dim(
             f"The costliest of {len(group.edges)} pairs of stacks, "
-            f"with {seconds(costliest.lost.ns)}."
+            f"with {mark}{seconds(costliest.lost.ns)}."
         )
 
 
-def _left_out(groups: Sequence[_Group], lost_ns: int) -> Iterator[str]:
+def _left_out(groups: Sequence[_Group], lost_ns: int, mark: str) -> Iterator[str]:
     if not groups:
         return
     left_ns = sum(group.lost.ns for group in groups)
     pairs = counted(len(groups), "more pair")
     yield ""
     yield (
-        f"{pairs} of places with {seconds(left_ns)}, {percent(left_ns / lost_ns)} of all, "
+        f"{pairs} of places with {mark}{seconds(left_ns)}, "
+        f"{mark}{percent(left_ns / lost_ns)} of all, "
         f"{'is' if len(groups) == 1 else 'are'} left out here; --format json has everything."
     )

@@ -1,10 +1,8 @@
 """What the text report says of who held the GIL, whether anybody waited for it or not."""
 
-from collections import Counter
 from collections.abc import Iterator
 
 from gilscope.model.gil import Recording
-from gilscope.naming.event_loops import event_loop
 from gilscope.naming.hold_states import why_words
 from gilscope.naming.places import SiteNames
 from gilscope.series.held_by import HeldPlace, held_places
@@ -12,11 +10,10 @@ from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent
 
-__all__ = ["held_by_lines", "no_contention_lines"]
+__all__ = ["held_by_lines"]
 
 _MOST_SHOWN = 5
 _LEAST_SHARE = 0.01
-_BUSY = 0.5
 _INDENT = " " * 13
 
 
@@ -33,30 +30,12 @@ def held_by_lines(recording: Recording, paint: Paint) -> Iterator[str]:
     yield paint.dim(f"Of all the time, from {counted(samples.samples, 'sample')}.")
 
 
-def no_contention_lines(recording: Recording) -> Iterator[str]:
-    """Yield what it means that the GIL was held and no thread had to wait for it."""
-    samples = recording.observation.totals.holder_samples
-    if samples is None:
-        return
-    in_loops: Counter[str | None] = Counter()
-    for held in samples.holders:
-        in_loops[event_loop(held.holder.frames)] += held.held_ns
-    busy_ns = _BUSY * samples.sampled_ns
-    yield "That is no contention: whatever is slow here does not wait for the GIL."
-    kept = [loop for loop, ns in in_loops.items() if loop is not None and ns >= busy_ns]
-    if kept:
-        yield f"But code kept the {kept[0]} event loop for most of the time: all other tasks of the"
-        yield "loop waited for that. What helps: await, a thread or a process for that code."
-    elif in_loops.total() >= max(1, busy_ns):
-        yield "Python code runs for most of the time: what costs that time is below."
-
-
 def _place_lines(
     place: HeldPlace, recording: Recording, names: SiteNames, paint: Paint
 ) -> Iterator[str]:
     error = f"±{max(1, round(100 * place.error))}"
     name = printable(names.owner(place.frame, place.costliest))
-    yield f"{percent(place.share):>7} {error:<4} {paint.bold(name)}"
+    yield f"{f'≈ {percent(place.share)}':>7} {error:<4} {paint.bold(name)}"
     frame = place.frame
     if frame is not None and (frame.file, frame.line) in recording.sources:
         yield f"{_INDENT}  {printable(recording.sources[frame.file, frame.line or 0])}"

@@ -11,7 +11,7 @@ from gilscope.model.gil import (
 from gilscope.model.histogram import Histogram, total
 from gilscope.reports.gil.text.blocking import edge_lines
 from gilscope.reports.gil.text.convoy import convoy_lines
-from gilscope.reports.gil.text.held_by import held_by_lines, no_contention_lines
+from gilscope.reports.gil.text.held_by import held_by_lines
 from gilscope.reports.gil.text.hog import hog_lines
 from gilscope.reports.gil.text.holds import (
     cost_line,
@@ -28,6 +28,7 @@ from gilscope.text.histogram import bars
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent, seconds, short_duration
 from gilscope.verdict.degree import Degree
+from gilscope.verdict.no_contention import no_contention
 from gilscope.verdict.role_losses import RoleLoss, role_losses
 from gilscope.verdict.verdict import verdict_of
 
@@ -54,7 +55,7 @@ def _lines(recording: Recording, paint: Paint) -> Iterator[str]:
     if losses:
         yield from _summary(recording, paint)
         if verdict_of(recording).degree is Degree.NONE:
-            yield from no_contention_lines(recording)
+            yield from no_contention(recording.observation.totals.holder_samples)
         hog = tuple(hog_lines(recording, paint))
         yield from _after_blank(hog)
         if not hog:
@@ -67,7 +68,7 @@ def _lines(recording: Recording, paint: Paint) -> Iterator[str]:
         yield from _after_blank(held_by_lines(recording, paint))
     else:
         yield "No thread had to wait for the GIL."
-        yield from no_contention_lines(recording)
+        yield from no_contention(recording.observation.totals.holder_samples)
         yield from _after_blank(held_by_lines(recording, paint))
     yield from _after_blank(holder_lines(recording, paint))
     if losses:

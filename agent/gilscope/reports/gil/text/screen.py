@@ -9,16 +9,18 @@ from gilscope.model.session import Session
 from gilscope.naming.hold_states import advice, why_words
 from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.text.convoy import behind_words, convoy_advice, queueing_lines
-from gilscope.reports.gil.text.held_by import held_by_lines, no_contention_lines
+from gilscope.reports.gil.text.held_by import held_by_lines
 from gilscope.reports.gil.text.hog import hog_lines
 from gilscope.reports.gil.text.holds import cost_line, hold_summary
-from gilscope.reports.gil.text.whose_code import Sources
+from gilscope.reports.gil.text.whose_code import Sources, Whole
 from gilscope.reports.gil.words import KIND_NAMES, lost_words, process_words
 from gilscope.series.holders import HolderLoss, losses_by_holder
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent, seconds
 from gilscope.verdict.degree import Degree
+from gilscope.verdict.estimates import about, are_shared_out
+from gilscope.verdict.no_contention import no_contention
 from gilscope.verdict.role_losses import role_losses
 from gilscope.verdict.verdict import Verdict, verdict_of
 
@@ -118,7 +120,7 @@ def _verdict_lines(
         if not is_one:
             yield f"The one that held its GIL longest is {process_words(recording)}."
         yield from hold_summary(recording, paint)
-        yield from no_contention_lines(recording)
+        yield from no_contention(recording.observation.totals.holder_samples)
         return
     words = f"{degree}: at any moment {verdict.waiting:.2f} threads were waiting for the GIL."
     yield paint.red(words) if verdict.degree is Degree.SEVERE else paint.bold(words)
@@ -167,7 +169,9 @@ def _loss_lines(
         )
         # Of several processes there is more to tell, and a line of source code each is too much.
         sources = recordings[0].sources if len(recordings) == 1 else {}
-        yield from _place_lines(losses, noted_ns, rows, sources, paint)
+        totals = [each.observation.totals for each in recordings]
+        whole = Whole(noted_ns, about(is_estimate=any(map(are_shared_out, totals))))
+        yield from _place_lines(losses, whole, rows, sources, paint)
     yield ""
     yield paint.bold("Who waited most")
     for role in role_losses(recordings)[:rows]:
@@ -180,18 +184,15 @@ def _loss_lines(
 
 
 def _place_lines(
-    losses: Sequence[HolderLoss],
-    lost_ns: int,
-    rows: int,
-    sources: Sources,
-    paint: Paint,
+    losses: Sequence[HolderLoss], whole: Whole, rows: int, sources: Sources, paint: Paint
 ) -> Iterator[str]:
     names = SiteNames()
-    shown = [loss for loss in losses[:rows] if loss.lost.ns >= _LEAST_SHARE * lost_ns] or losses[:1]
+    least_ns = _LEAST_SHARE * whole.lost_ns
+    shown = [loss for loss in losses[:rows] if loss.lost.ns >= least_ns] or losses[:1]
     for loss in shown:
         frame = loss.frame
         yield (
-            f"{percent(loss.lost.ns / lost_ns):>7} {seconds(loss.lost.ns):>9}  "
+            f"{whole.share(loss.lost.ns):>7} {whole.time(loss.lost.ns):>9}  "
             f"{paint.bold(printable(names.owner(frame, loss.costliest)))}"
         )
         why = why_words(loss.states)

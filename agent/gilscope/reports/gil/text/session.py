@@ -7,12 +7,13 @@ from gilscope.model.gil import Recording
 from gilscope.model.session import Session
 from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.text import report as one_process
-from gilscope.reports.gil.text.whose_code import loss_lines
+from gilscope.reports.gil.text.whose_code import Whole, loss_lines
 from gilscope.reports.gil.words import process_words
 from gilscope.series.holders import losses_by_holder
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent, seconds
+from gilscope.verdict.estimates import about, are_shared_out
 
 __all__ = ["render"]
 
@@ -84,7 +85,9 @@ def _whose_code(losing: Sequence[Recording], lost_ns: int, paint: Paint) -> Iter
         yield paint.bold("Whose code kept the GIL, in all of them")
         sources = {place: line for each in losing for place, line in each.sources.items()}
         noted_ns = max(lost_ns, sum(loss.lost.ns for loss in losses))
-        yield from loss_lines(losses, noted_ns, sources, SiteNames(), paint)
+        totals = [each.observation.totals for each in losing]
+        whole = Whole(noted_ns, about(is_estimate=any(map(are_shared_out, totals))))
+        yield from loss_lines(losses, whole, sources, SiteNames(), paint)
 
 
 def _not_seen(session: Session, paint: Paint) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """What the text report says first: whose code held the GIL while others waited for it."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from gilscope.model.gil import Recording
 from gilscope.naming.hold_states import why_words
@@ -9,8 +10,9 @@ from gilscope.series.holders import HolderLoss, losses_by_holder
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent, seconds
+from gilscope.verdict.estimates import about, are_shared_out
 
-__all__ = ["Sources", "loss_lines", "whose_code_lines"]
+__all__ = ["Sources", "Whole", "loss_lines", "whose_code_lines"]
 
 Sources = Mapping[tuple[str, int], str]
 """Source lines by file and number."""
@@ -18,6 +20,23 @@ Sources = Mapping[tuple[str, int], str]
 _MOST_SHOWN = 5
 _LEAST_SHARE = 0.01
 _INDENT = " " * 19
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """What places have lost a part of."""
+
+    lost_ns: int
+    mark: str
+    """What stands before the parts, if they are estimates."""
+
+    def time(self, ns: int) -> str:
+        """Return a part of it in seconds."""
+        return self.mark + seconds(ns)
+
+    def share(self, ns: int) -> str:
+        """Return a part of it in percent."""
+        return self.mark + percent(ns / self.lost_ns)
 
 
 def whose_code_lines(recording: Recording, paint: Paint) -> Iterator[str]:
@@ -30,31 +49,30 @@ def whose_code_lines(recording: Recording, paint: Paint) -> Iterator[str]:
     if not losses:
         return
     noted_ns = sum(loss.lost.ns for loss in losses)
-    lost_ns = max(1, noted_ns, totals.wait_ns)
+    whole = Whole(max(1, noted_ns, totals.wait_ns), about(is_estimate=are_shared_out(totals)))
     names = SiteNames()
     yield paint.bold("Whose code kept the GIL")
-    yield from loss_lines(losses, lost_ns, recording.sources, names, paint)
+    yield from loss_lines(losses, whole, recording.sources, names, paint)
 
 
 def loss_lines(
-    losses: Sequence[HolderLoss], lost_ns: int, sources: Sources, names: SiteNames, paint: Paint
+    losses: Sequence[HolderLoss], whole: Whole, sources: Sources, names: SiteNames, paint: Paint
 ) -> Iterator[str]:
     """Yield the costliest of *losses* with their source lines, and how many are left out."""
-    shown = [
-        loss for loss in losses[:_MOST_SHOWN] if loss.lost.ns >= _LEAST_SHARE * lost_ns
-    ] or losses[:1]
+    least_ns = _LEAST_SHARE * whole.lost_ns
+    shown = [loss for loss in losses[:_MOST_SHOWN] if loss.lost.ns >= least_ns] or losses[:1]
     for loss in shown:
-        yield from _loss_lines(loss, lost_ns, sources, names, paint)
-    yield from _left_out(losses[len(shown) :], lost_ns)
+        yield from _loss_lines(loss, whole, sources, names, paint)
+    yield from _left_out(losses[len(shown) :], whole)
 
 
 def _loss_lines(
-    loss: HolderLoss, lost_ns: int, sources: Sources, names: SiteNames, paint: Paint
+    loss: HolderLoss, whole: Whole, sources: Sources, names: SiteNames, paint: Paint
 ) -> Iterator[str]:
-    share = percent(loss.lost.ns / lost_ns)
+    lost, share = whole.time(loss.lost.ns), whole.share(loss.lost.ns)
     place = printable(names.owner(loss.frame, loss.costliest))
     yield (
-        f"{seconds(loss.lost.ns):>10}{share:>7}  {paint.bold(place)}"
+        f"{lost:>10}{share:>7}  {paint.bold(place)}"
         f", {'' if loss.is_one_kind else 'mostly '}{loss.kind.value}"
     )
     frame = loss.frame
@@ -69,8 +87,8 @@ def _loss_lines(
         yield paint.dim(f"{_INDENT}in {printable(names.site(inner[0]))}{more}")
 
 
-def _left_out(losses: Sequence[HolderLoss], lost_ns: int) -> Iterator[str]:
+def _left_out(losses: Sequence[HolderLoss], whole: Whole) -> Iterator[str]:
     if losses:
         left_ns = sum(loss.lost.ns for loss in losses)
         places = counted(len(losses), "more place")
-        yield f"{seconds(left_ns):>10}{percent(left_ns / lost_ns):>7}  in {places}"
+        yield f"{whole.time(left_ns):>10}{whole.share(left_ns):>7}  in {places}"

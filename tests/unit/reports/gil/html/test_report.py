@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from gilscope.model.application import Application
-from gilscope.model.gil import Process, Recording
+from gilscope.model.gil import Process, Recording, TracingCost
 from gilscope.reports.gil.html import report as html_report
 from support.recordings.gil import MS, convoy, full_mode, observation, with_edges
 from support.recordings.html import EVIL, hostile, huge, large
@@ -346,3 +346,19 @@ def test_many_pairs_are_cut_and_counted() -> None:
     ]
     assert left_out.startswith("2000 more pairs with 2.001 s together are left out")
     assert 3000 == len(_data(page)["edges"])
+
+
+def test_what_was_scaled_up_is_marked() -> None:
+    """
+    Of a `serve` that reads the stacks of some of the waits: in the lead, tables and the notes.
+    """
+    recording = with_edges()
+    totals = replace(recording.observation.totals, cost=TracingCost(0, 0.0, 0, stack_share=0.25))
+    page = _page(replace(recording, observation=replace(recording.observation, totals=totals)))
+    headings = {
+        heading.text for table in page.all("table") for heading in table.all("th") if heading.text
+    }
+
+    assert page.one("p", class_="lead").text.startswith("≈ 1.470 s, ≈ 76 % of the time lost, ")
+    assert {"≈ time lost", "≈ share", "≈ times"} <= headings
+    assert [note for note in _notes(page) if "(≈) is scaled up from these" in note]

@@ -4,7 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.model.gil import HeldBy, HolderSamples, Recording, Refusal, SlowDrop, Tally
+from gilscope.model.gil import (
+    HeldBy,
+    HolderSamples,
+    Recording,
+    Refusal,
+    SlowDrop,
+    Tally,
+    TracingCost,
+)
 from gilscope.model.kinds import Kind
 from gilscope.model.session import Session
 from gilscope.reports.gil.text import screen
@@ -129,7 +137,7 @@ def test_nobody_waits() -> None:
 
     assert "None: no thread had to wait for the GIL." == lines[2]
     assert "That is no contention: whatever is slow here does not wait for the GIL." in lines
-    assert "   95 % ±3   crunch (app.py:4)" in lines
+    assert " ≈ 95 % ±3   crunch (app.py:4)" in lines
 
 
 def test_several_processes() -> None:
@@ -213,3 +221,20 @@ def test_it_fits_on_a_screen() -> None:
 
     for each in (session_of(crowded), session_of(_hog(crowded)), session):
         assert len(screen.render(each).splitlines()) <= MOST_LINES
+
+
+def test_what_was_scaled_up_is_marked() -> None:
+    """
+    Of a `serve` that reads the stacks of some of the waits, places are estimates; sums are not.
+    """
+    recording = _with_stack_share(with_edges(), 0.25)
+    lines = screen.render(session_of(recording)).splitlines()
+
+    assert "Whose code kept the GIL, of 1.940s lost in 235 waits" in lines
+    assert " ≈ 76 %  ≈ 1.470s  crunch (app.py:4)" in lines
+
+
+def _with_stack_share(recording: Recording, share: float) -> Recording:
+    seen = recording.observation
+    totals = replace(seen.totals, cost=TracingCost(0, 0.0, 0, stack_share=share))
+    return replace(recording, observation=replace(seen, totals=totals))

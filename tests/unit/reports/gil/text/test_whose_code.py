@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from gilscope.model.application import Application
-from gilscope.model.gil import Edge, Recording, Tally
+from gilscope.model.gil import Edge, Recording, Tally, TracingCost
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Frame, Stack
 from gilscope.reports.gil.text.whose_code import whose_code_lines
@@ -29,6 +29,20 @@ def test_functions_of_the_application_come_first() -> None:
     Each with the line that cost the most.
     """
     assert _LINES.strip("\n").splitlines() == _lines(with_edges())
+
+
+def test_what_was_scaled_up_is_marked() -> None:
+    """
+    Of a `serve` that reads the stacks of some of the waits.
+    """
+    recording = with_edges()
+    cost = TracingCost(0, 0.0, 0, stack_share=0.25)
+    totals = replace(recording.observation.totals, cost=cost)
+    _, first, *_ = _lines(
+        replace(recording, observation=replace(recording.observation, totals=totals))
+    )
+
+    assert "  ≈ 1.470s ≈ 76 %  crunch (app.py:4), mostly GIL_CONVOY" == first
 
 
 def test_what_was_called_is_told_below() -> None:
