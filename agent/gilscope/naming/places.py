@@ -13,7 +13,7 @@ from gilscope.naming.roles import (
     thread_role,
 )
 
-__all__ = ["IN_WORDS", "SiteNames", "role_of"]
+__all__ = ["ENTERS_PYTHON", "IN_WORDS", "SiteNames", "role_of"]
 
 IN_WORDS = {
     StackState.CUT: "deeper than what is noted",
@@ -22,6 +22,9 @@ IN_WORDS = {
     StackState.UNKNOWN: "unknown",
 }
 """What stands in place of the frames that a stack of a recording lacks."""
+
+ENTERS_PYTHON = "the thread enters Python: from C, or at its start"
+"""What it means that a waiter runs no Python code."""
 
 _LIBRARIES = "(libraries alone)"
 

@@ -1,13 +1,14 @@
 """Waits by the two places at their ends, and the table of them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from gilscope.model.gil import Edge, ProcessTotals, Tally
 from gilscope.model.kinds import Kind
-from gilscope.naming.places import SiteNames
+from gilscope.model.stack import StackState
+from gilscope.naming.places import ENTERS_PYTHON, IN_WORDS, SiteNames
 from gilscope.reports.gil.words import KIND_NAMES, KIND_WORDS
 from gilscope.reports.html.markup import EMPTY, figure, share, tag, text, time_lost
 from gilscope.text.units import counted
@@ -129,10 +130,13 @@ def _left_out(rest: Sequence[Pair]) -> Iterator[Markup]:
         )
 
 
-def _legend(pairs: Iterable[Pair]) -> Iterator[Markup]:
+def _legend(pairs: Sequence[Pair]) -> Iterator[Markup]:
     seen = {pair.kind for pair in pairs}
     yield Markup('<dl class="legend">')
     for kind, words in KIND_WORDS.items():
         if kind in seen:
             yield tag("div", tag("dt", KIND_NAMES[kind]), tag("dd", f"the waiter {words}"))
+    nowhere = IN_WORDS[StackState.NO_PYTHON]
+    if nowhere in {pair.waiter for pair in pairs}:
+        yield tag("div", tag("dt", nowhere), tag("dd", f"as a waiter: {ENTERS_PYTHON}"))
     yield Markup("</dl>")

@@ -4,6 +4,8 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gilscope.model.gil import Edge, Recording, Tally
+from gilscope.model.stack import StackState
+from gilscope.naming.places import ENTERS_PYTHON
 from gilscope.reports.gil.text.stack import place_of, stack_lines
 from gilscope.text.ansi import Paint
 from gilscope.text.units import counted, percent, seconds
@@ -78,6 +80,8 @@ def _group_lines(
     )
     waiters, holders = [edge.waiter for edge in others], [edge.holder for edge in others]
     yield from stack_lines(costliest.waiter, recording, paint, waiters)
+    if costliest.waiter.state is StackState.NO_PYTHON:
+        yield paint.dim(f"  {ENTERS_PYTHON}")
     yield paint.bold("held by")
     yield from stack_lines(costliest.holder, recording, paint, holders)
     if others:

@@ -276,3 +276,20 @@ def test_text_is_cleaned_and_cut() -> None:
     """
     assert "a bc" == clean("a\n\u202eb\x00\ud800c")
     assert ("x" * 399 + "…") == clean("x" * 500)
+
+
+def test_waiter_without_python_code_is_explained() -> None:
+    """
+    Below the pairs, where there is one.
+    """
+    recording = with_edges()
+    seen = recording.observation
+    edge = Edge(Kind.BLOCKING_CALL, stack(state=StackState.NO_PYTHON), CRUNCHING, Tally(9 * MS, 1))
+    entering = replace(seen, totals=replace(seen.totals, edges=(edge,)))
+    with_it, without = (
+        _section(each, "pairs").one("dl", class_="legend").text
+        for each in (replace(recording, observation=entering), recording)
+    )
+
+    assert "as a waiter: the thread enters Python" in with_it
+    assert "enters Python" not in without

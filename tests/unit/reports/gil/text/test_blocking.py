@@ -287,3 +287,15 @@ def test_names_cannot_steer_the_terminal() -> None:
 
     assert report.replace("\n", "").isprintable()
     assert 'File "/srv/ a.py", line 2, in [2Jf\n    [2Jx = 1\n' in report
+
+
+def test_waiter_without_python_code_enters_python() -> None:
+    """
+    As each request does that comes from a server written in C.
+    """
+    lines = _lines(_edge(stack(state=StackState.NO_PYTHON), CRUNCHING, 9))
+    place = lines.index("(no Python code)")
+
+    assert ["  the thread enters Python: from C, or at its start", "held by"] == (
+        lines[place + 1 : place + 3]
+    )
