@@ -8,6 +8,11 @@ from gilscope.process import procfs
 
 __all__ = ["Choice", "Kinship", "choose_all", "choose_matching", "choose_pids"]
 
+_CHILDREN = ("/gilscope/bpf/compile/bcc_child.py", "gilscope.runtimes.cpython.sites.search_child")
+"""What agents of every user and folder start: they compile probes, and search files."""
+_MOST_WORDS = 8
+"""Until such a name comes: the interpreter and its options."""
+
 Choice = Callable[[int, "Kinship"], bool]
 """Whether a process is wanted, by its pid and what is known of its ancestors."""
 
@@ -69,4 +74,5 @@ def _command_line(pid: int) -> Sequence[str]:
 
 
 def _is_gilscope(words: Sequence[str]) -> bool:
-    return process_name(words).split(".")[0] == "gilscope"
+    is_child = any(child in word for word in words[:_MOST_WORDS] for child in _CHILDREN)
+    return process_name(words).split(".")[0] == "gilscope" or is_child

@@ -14,6 +14,8 @@ _COMMAND_LINES = {
     2: ("/opt/gilscope/bin/python", "/opt/gilscope/bin/gilscope", "serve", "--match", "shop"),
     3: ("python3", "-m", "gilscope", "top", "--all"),
     4: ("python3", "-m", "gilscope.runtimes.cpython.sites.search_child"),
+    6: ("/usr/bin/python3", "-I", "/opt/lib/gilscope/bpf/compile/bcc_child.py"),
+    7: ("python3", "-I", "-c", "from gilscope.runtimes.cpython.sites.search_child import main"),
     5: ("python3", "/srv/gilscope/shop.py"),
 }
 
