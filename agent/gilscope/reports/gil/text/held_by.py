@@ -20,12 +20,15 @@ _INDENT = " " * 13
 def held_by_lines(recording: Recording, paint: Paint) -> Iterator[str]:
     """Yield the functions of the application that held the GIL, the longest first."""
     samples = recording.observation.totals.holder_samples
-    if samples is None or not samples.holders:
+    if samples is None:
+        return
+    places = held_places(samples, recording.application)
+    shown = [place for place in places if place.share >= _LEAST_SHARE][:_MOST_SHOWN]
+    if not shown:
         return
     names = SiteNames()
     yield paint.bold("Who held the GIL, by place (sampled)")
-    places = held_places(samples, recording.application)
-    for place in [each for each in places if each.share >= _LEAST_SHARE][:_MOST_SHOWN]:
+    for place in shown:
         yield from _place_lines(place, recording, names, paint)
     yield paint.dim(f"Of all the time, from {counted(samples.samples, 'sample')}.")
 

@@ -48,9 +48,7 @@ def render(session: Session, *, colour: bool = False) -> str:
 def _lines(session: Session, paint: Paint) -> Iterator[str]:
     valid = [each for each in session.recordings if not each.observation.invalid]
     all_ns = sum(each.observation.totals.wait_ns for each in valid)
-    losing = [each for each in valid if each.observation.totals.wait_ns > _LEAST_SHARE * all_ns]
-    # Where one has lost it all, the others need no more than a line.
-    told = losing if len(losing) == 1 else valid
+    told = _told(valid, all_ns)
     is_one = len(told) == 1
     yield from _heading(session, told[0] if is_one else None, paint)
     if told:
@@ -58,8 +56,8 @@ def _lines(session: Session, paint: Paint) -> Iterator[str]:
         verdict, worst = max(verdicts, key=_badness)
         rows = _MOST_ROWS if is_one else _ROWS_OF_SEVERAL
         yield ""
-        yield from _verdict_lines(verdict, worst, paint, is_one=is_one)
         lost_ns = sum(recording.observation.totals.wait_ns for recording in told)
+        yield from _verdict_lines(verdict, worst, lost_ns, paint, is_one=is_one)
         if verdict.degree is not Degree.NONE:
             if not is_one:
                 yield from _process_lines(told, lost_ns, rows, paint)
@@ -72,11 +70,23 @@ def _lines(session: Session, paint: Paint) -> Iterator[str]:
     yield from _closing(session, told, quiet)
 
 
+def _told(valid: Sequence[Recording], all_ns: int) -> Sequence[Recording]:
+    """Return those that have more than a line: where one has lost it all, the others have not.
+
+    Where that is next to nothing, any of them may be the one that computes.
+    """
+    losing = [each for each in valid if each.observation.totals.wait_ns > _LEAST_SHARE * all_ns]
+    if len(losing) != 1 or verdict_of(losing[0]).degree is Degree.NONE:
+        return valid
+    return losing
+
+
 def _badness(pair: tuple[Verdict, Recording]) -> tuple[Degree, bool, float, int]:
     verdict, recording = pair
     samples = recording.observation.totals.holder_samples
     held_ns = 0 if samples is None else sum(held.held_ns for held in samples.holders)
-    return verdict.degree, verdict.hog is not None, verdict.waiting, held_ns
+    waiting = 0.0 if verdict.degree is Degree.NONE else verdict.waiting
+    return verdict.degree, verdict.hog is not None, waiting, held_ns
 
 
 def _heading(session: Session, only: Recording | None, paint: Paint) -> Iterator[str]:
@@ -95,9 +105,8 @@ def _heading(session: Session, only: Recording | None, paint: Paint) -> Iterator
 
 
 def _verdict_lines(
-    verdict: Verdict, recording: Recording, paint: Paint, *, is_one: bool
+    verdict: Verdict, recording: Recording, lost_ns: int, paint: Paint, *, is_one: bool
 ) -> Iterator[str]:
-    lost_ns = recording.observation.totals.wait_ns
     who = "" if is_one else f" in {process_words(recording)}"
     degree = f"{_DEGREE_WORDS[verdict.degree]}{who}"
     if verdict.hog is not None:

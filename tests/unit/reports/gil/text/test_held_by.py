@@ -1,8 +1,11 @@
 """The part of the text report that says who held the GIL."""
 
+from dataclasses import replace
+
+from gilscope.model.gil import HeldBy, HolderSamples
 from gilscope.reports.gil.text.held_by import held_by_lines
 from gilscope.text.ansi import Paint
-from support.recordings.gil import convoy, with_holders
+from support.recordings.gil import CRUNCHING, MS, convoy, with_holders
 
 
 def test_places_come_with_their_share_and_its_error() -> None:
@@ -22,3 +25,17 @@ def test_what_was_not_sampled_is_not_told() -> None:
     Not even a heading.
     """
     assert [] == list(held_by_lines(convoy(), Paint(on=False)))
+
+
+def test_places_with_next_to_nothing_are_not_told() -> None:
+    """
+    No heading stands above an empty table.
+    """
+    recording = with_holders()
+    seen = recording.observation
+    samples = HolderSamples(200, 2000 * MS, (HeldBy(CRUNCHING, MS),))
+    totals = replace(seen.totals, holder_samples=samples)
+
+    assert [] == list(
+        held_by_lines(replace(recording, observation=replace(seen, totals=totals)), Paint(on=False))
+    )

@@ -140,6 +140,25 @@ def test_nobody_waits() -> None:
     assert " ≈ 95 % ±3   crunch (app.py:4)" in lines
 
 
+def test_process_that_computes_is_told_where_none_has_lost_much() -> None:
+    """
+    A parent that has lost a millisecond says less than its child, which has the GIL all the time.
+    """
+    loss = thread(1, "serve (app.py:8)", {Kind.PREEMPTION: Tally(MS, 3)})
+    parent = replace(convoy(), observation=observation((loss,)))
+    child = replace(with_holders(), observation=observation(gils=(gil(),)))
+    seen = child.observation
+    samples = HolderSamples(200, 2000 * MS, (HeldBy(CRUNCHING, 1900 * MS),))
+    totals = replace(seen.totals, holder_samples=samples)
+    child = replace(child, observation=replace(seen, totals=totals))
+    lines = _lines(_as(parent, 1), _as(child, 2))
+
+    assert "2 processes with a GIL: 2.000s in contention mode" == lines[0]
+    assert "None: 0.001s lost waiting for the GIL." == lines[2]
+    assert "The one that held its GIL longest is app.py, pid 2." == lines[3]
+    assert "   95 % ±3   crunch (app.py:4)" in lines
+
+
 def test_several_processes() -> None:
     """
     The verdict is on the worst of them, the tables are on all.
