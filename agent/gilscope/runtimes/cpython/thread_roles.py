@@ -129,13 +129,25 @@ class RoleReader:
             self.over_limit, threads = str(error), {}
         except (TornRead, OSError):
             threads = {}
+        alive = self._alive()
         for tid, wanted_s in list(self._wanted_s.items()):
             if time.monotonic() > until_s:
                 break
             is_over = time.monotonic() - wanted_s >= _PATIENCE_S
+            if is_over and tid not in alive:
+                # What it has waited in is read later, when its record is.
+                del self._wanted_s[tid]
+                continue
             role = self._role(tid, threads.get(tid), is_over=is_over)
             if role is not None:
                 self._decide(tid, role)
+
+    def _alive(self) -> frozenset[int]:
+        """Return the threads that may have a role still; where none can be listed, all of them."""
+        try:
+            return frozenset(procfs.list_tids(self._pid))
+        except OSError:
+            return frozenset(self._wanted_s)
 
     def _role(self, tid: int, thread: PythonThread | None, *, is_over: bool) -> str | None:
         frames = [] if thread is None else self._frames(thread, FRAMES_FOR_ROLE)

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from gilscope.model.stack import UNKNOWN_FRAME, Frame
+from gilscope.runtimes.cpython import thread_roles
 from gilscope.runtimes.cpython.thread_roles import RoleReader
 from gilscope.runtimes.cpython.threads import ThreadFinder
 from support.gil.python_in_memory import PythonInMemory
@@ -44,6 +45,21 @@ def test_thread_that_has_waited_and_ended(reader: RoleReader) -> None:
 
     assert "worker (jobs.py:41)" == reader.final(_TID)
     assert {} == reader.known
+
+
+def test_thread_that_has_ended_is_known_by_what_is_read_of_it_later(
+    reader: RoleReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Its stacks are read with the tables, which may be seconds after its end.
+    """
+    monkeypatch.setattr(thread_roles, "_PATIENCE_S", 0.0)
+    reader.want(_TID)
+    reader.read_wanted()
+    reader.learn(_TID, [*_BOOTSTRAP, _WORKER])
+
+    assert "worker (jobs.py:41)" == reader.final(_TID)
+    assert not reader.is_wanted
 
 
 def test_thread_without_frames_is_known_by_those_that_it_had(reader: RoleReader) -> None:
