@@ -118,12 +118,14 @@ class Recorder:
     def session(self, refusals: Sequence[Refusal]) -> Session:
         """Return all that was recorded; nothing may be recorded after it."""
         self._progress.wipe()
+        # Reading takes seconds where there were thousands of threads, of which nothing counts.
+        duration_ns = time.monotonic_ns() - self._began_ns
         seen = self._tracer.observe(is_final=True)
         with self._lock:
             recordings = [*self._finished, *map(self._recording, seen)]
         of_gil = [each for each in recordings if isinstance(each, Recording)]
         return Session(
-            time.monotonic_ns() - self._began_ns,
+            duration_ns,
             self._arguments.mode,
             tuple(sorted(of_gil, key=lambda each: -each.observation.totals.wait_ns)),
             tuple(each for each in recordings if isinstance(each, StmRecording)),
