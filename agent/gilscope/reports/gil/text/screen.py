@@ -12,7 +12,7 @@ from gilscope.reports.gil.text.convoy import behind_words, convoy_advice, queuei
 from gilscope.reports.gil.text.held_by import held_by_lines
 from gilscope.reports.gil.text.hog import hog_lines
 from gilscope.reports.gil.text.holds import cost_line, hold_summary
-from gilscope.reports.gil.text.whose_code import Sources, Whole
+from gilscope.reports.gil.text.whose_code import Sources, Whole, libraries_alone_lines
 from gilscope.reports.gil.words import KIND_NAMES, lost_words, process_words
 from gilscope.series.holders import HolderLoss, losses_by_holder
 from gilscope.text.ansi import Paint
@@ -181,6 +181,7 @@ def _loss_lines(
         totals = [each.observation.totals for each in recordings]
         whole = Whole(noted_ns, about(is_estimate=any(map(are_shared_out, totals))))
         yield from _place_lines(losses, whole, rows, sources, paint)
+        yield from libraries_alone_lines(losses)
     yield ""
     yield paint.bold("Who waited most")
     for role in role_losses(recordings)[:rows]:

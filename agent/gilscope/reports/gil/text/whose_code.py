@@ -12,7 +12,7 @@ from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent, seconds
 from gilscope.verdict.estimates import about, are_shared_out
 
-__all__ = ["Sources", "Whole", "loss_lines", "whose_code_lines"]
+__all__ = ["Sources", "Whole", "libraries_alone_lines", "loss_lines", "whose_code_lines"]
 
 Sources = Mapping[tuple[str, int], str]
 """Source lines by file and number."""
@@ -53,6 +53,13 @@ def whose_code_lines(recording: Recording, paint: Paint) -> Iterator[str]:
     names = SiteNames()
     yield paint.bold("Whose code kept the GIL")
     yield from loss_lines(losses, whole, recording.sources, names, paint)
+    yield from libraries_alone_lines(losses)
+
+
+def libraries_alone_lines(losses: Sequence[HolderLoss]) -> Iterator[str]:
+    """Yield what it means that the costliest of *losses* is at no place of the application."""
+    if losses[0].frame is None and losses[0].costliest.frames:
+        yield "Libraries alone: no code of the application called them; --app names it."
 
 
 def loss_lines(

@@ -58,6 +58,7 @@ def test_what_was_called_is_told_below() -> None:
         "    0.350s   18 %  Pattern.scan <café> (match.py:27), GIL_CONVOY",
         "    0.070s    4 %  (no Python code), GIL_PREEMPTION",
         "    0.050s    3 %  (unknown), GIL_CONVOY",
+        "Libraries alone: no code of the application called them; --app names it.",
     ] == _lines(recording)
 
 
