@@ -47,6 +47,7 @@ test-faults: interpreters ## Play every fault of the matrix, or those in FAULTS 
 	@nice $(python) tests/faults/run.py $(FAULTS)
 
 test-real: interpreters ## Trace every real program of tests/real, not only three (as root)
+	@deploy/setup/install.sh real
 	@GILSCOPE_ALL_PROGRAMS=1 $(python) -m pytest -v tests/real
 
 soak: interpreters ## Run one agent under load for two hours, or for SECONDS, and see whether it grows (as root)

@@ -6,7 +6,8 @@
 # the system), a virtual environment in .venv, and, where the kernel's own headers are missing, a
 # tree of headers in .cache/headers, and tools for the tests in .cache/tools. A run that finds
 # everything changes nothing. Packages that are named as arguments are installed as well, and for
-# the word `containers` what builds and runs the image of the Dockerfile.
+# the word `containers` what builds and runs the image of the Dockerfile, for `real` what programs of
+# `make test-real` are that pip does not bring.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -56,10 +57,10 @@ make_headers() {
     "$here/headers.sh" "$cache/headers" || fail 'set BCC_KERNEL_SOURCE to a tree of kernel headers'
 }
 
-# Podman's package brings a service, which is not started.
-install_containers() {
+# Installs packages that bring services, which are not started.
+install_without_services() {
     missing=
-    for package in buildah mmdebstrap podman runc; do
+    for package in "$@"; do
         is_installed "$package" || missing="$missing $package"
     done
     [ -n "$missing" ] || return 0
@@ -169,7 +170,11 @@ run)
     ;;
 containers)
     shift
-    install_containers
+    install_without_services buildah mmdebstrap podman runc
+    ;;
+real)
+    shift
+    install_without_services apache2-bin gdb libapache2-mod-wsgi-py3
     ;;
 esac
 install_packages "$@"

@@ -114,5 +114,21 @@ MORE = (
         says_uncontended="Python code runs for most of the time",
         ends_by_signal=True,
     ),
+    Program(
+        "mod-wsgi",
+        "/usr/sbin/apache2 -d . -f mod_wsgi.conf -D FOREGROUND",
+        "flask_prices.py",
+        _of("price"),
+        _MORE,
+        is_server=True,
+    ),
+    Program(
+        "gdb",
+        "gdb --batch --command heap_walk.py",
+        "heap_walk.py",
+        _of("crunch"),
+        _MORE,
+        known_as="heap_walk.py",
+    ),
 )
 """In `make test-real`."""

@@ -84,7 +84,7 @@ def _variables(program: Program) -> dict[str, str]:
     programs = environment(program.requirements)
     return {
         **os.environ,
-        "PATH": f"{programs}:{os.environ['PATH']}:/usr/sbin",
+        "PATH": f"{programs}:{os.environ['PATH']}",
         "VIRTUAL_ENV": str(programs.parent),
     }
 
