@@ -41,7 +41,7 @@ def application_frame(stack: Stack, application: Application) -> Frame | None:
 def _starts_worker(frame: Frame, stack: Stack) -> bool:
     """Return whether *frame* is the text that `multiprocessing` starts its workers by."""
     called = stack.frames.index(frame) - 1
-    return called >= 0 and stack.frames[called].file.endswith(_STARTS_WORKERS)
+    return called >= 0 and f"/{stack.frames[called].file}".endswith(_STARTS_WORKERS)
 
 
 def _is_starter(frame: Frame) -> bool:

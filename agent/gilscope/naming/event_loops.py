@@ -24,6 +24,7 @@ def event_loop(frames: Iterable[Frame]) -> str | None:
     for frame in frames:
         function = frame.function.rpartition(".")[2]
         for name, file, run in _LOOPS:
-            if function == run and frame.file.endswith(file):
+            # Frozen, a module has a relative name.
+            if function == run and f"/{frame.file}".endswith(file):
                 return name
     return None

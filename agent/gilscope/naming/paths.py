@@ -1,6 +1,7 @@
 """Shortens source paths so that one file has one name on every host and after every restart."""
 
 import re
+import sys
 
 __all__ = ["is_installed", "is_standard_library", "short_path"]
 
@@ -8,6 +9,10 @@ __all__ = ["is_installed", "is_standard_library", "short_path"]
 # a zipped standard library looks, `python3/dist-packages` is Debian's own.
 _PACKAGES = re.compile(r".*/(?:site|dist)-packages/")
 _STANDARD_LIBRARY = re.compile(r".*/lib(?:64)?/(?:python3\.\d+t?/|python3\d+\.zip/)")
+
+# PyInstaller freezes modules under their names below the import path alone. Since CPython 3.9 the
+# script that a program runs has no such name, wherever it was started from.
+_STANDARD_MODULES = sys.stdlib_module_names | {"annotationlib", "compression"}
 
 
 def is_installed(path: str) -> bool:
@@ -17,7 +22,9 @@ def is_installed(path: str) -> bool:
 
 def is_standard_library(path: str) -> bool:
     """Return whether *path* is a module that comes with Python itself."""
-    return _STANDARD_LIBRARY.match(path) is not None and not is_installed(path)
+    if _STANDARD_LIBRARY.match(path) is not None:
+        return not is_installed(path)
+    return path.endswith(".py") and path.partition("/")[0].removesuffix(".py") in _STANDARD_MODULES
 
 
 def short_path(path: str) -> str:

@@ -12,6 +12,7 @@ from gilscope.naming.event_loops import event_loop
         ("BaseEventLoop.run_forever", "/usr/lib/python3.12/asyncio/base_events.py", "asyncio"),
         ("run_forever", "/usr/lib/python3.8/asyncio/base_events.py", "asyncio"),
         ("Runner.run", "/usr/lib/python3.12/asyncio/runners.py", "asyncio"),
+        ("BaseEventLoop.run_forever", "asyncio/base_events.py", "asyncio"),
         ("run", "/v/site-packages/uvloop/__init__.py", "uvloop"),
         ("Hub.run", "/v/site-packages/gevent/hub.py", "gevent"),
         ("run_forever", "/srv/app.py", None),

@@ -44,8 +44,16 @@ def test_short_path(path: str, expected: str) -> None:
         ("/usr/lib/python3.11/threading.py", True),
         ("/usr/lib/python3.11/site-packages/threading.py", False),
         ("/srv/app/threading.py", False),
+        ("concurrent/futures/thread.py", True),
+        ("queue.py", True),
+        ("jobs.py", False),
+        ("shop/queue.py", False),
+        ("./queue.py", False),
+        ("<string>", False),
     ],
 )
 def test_is_standard_library(path: str, *, expected: bool) -> None:
-    """What is installed into a Python is not part of it."""
+    """
+    What is installed into a Python is not part of it; what is frozen has names of modules alone.
+    """
     assert expected is is_standard_library(path)
