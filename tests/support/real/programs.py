@@ -130,5 +130,30 @@ MORE = (
         _MORE,
         known_as="heap_walk.py",
     ),
+    Program(
+        "pyinstaller-onedir",
+        "dist/pool_of_parsers/pool_of_parsers",
+        "pool_of_parsers.py",
+        _of("parse", "parse.<locals>.<listcomp>"),
+        _MORE,
+        made_by="pyinstaller --onedir pool_of_parsers.py",
+        known_as="pool_of_parsers.py",
+    ),
+    Program(
+        "nuitka",
+        "./pool_of_parsers.bin",
+        "pool_of_parsers.py",
+        _of("parse"),
+        _MORE,
+        made_by="python -m nuitka pool_of_parsers.py",
+    ),
+    Program(
+        "cython",
+        "python cython_sums.py",
+        "cython_sums.py",
+        _of("weigh"),
+        _MORE,
+        made_by="cythonize --inplace slow_sums.pyx",
+    ),
 )
 """In `make test-real`."""
