@@ -14,6 +14,11 @@ _STANDARD_LIBRARY = re.compile(r".*/lib(?:64)?/(?:python3\.\d+t?/|python3\d+\.zi
 # script that a program runs has no such name, wherever it was started from.
 _STANDARD_MODULES = sys.stdlib_module_names | {"annotationlib", "compression"}
 
+# The kernel of a notebook names a cell by a number that is made of its text; older ones, and
+# IPython in a terminal, by how many had been executed.
+_CELL = re.compile(r"(?:.*/)?ipykernel_\d+/(\d+)\.py")
+_NUMBERED_CELL = re.compile(r"<ipython-input-(\d+)-[0-9a-f]+>")
+
 
 def is_installed(path: str) -> bool:
     """Return whether *path* is a module of a library that was installed."""
@@ -31,8 +36,14 @@ def short_path(path: str) -> str:
     """Return the name by which people know a source file, wherever the program was started.
 
     A module of a library is named from where `import` finds it, any other file by its last
-    component. Names that are no path, such as ``<string>`` or ``<frozen runpy>``, stay as they are.
+    component. Names that are no path, such as ``<string>`` or ``<frozen runpy>``, stay as they are,
+    but for those that cells of notebooks have.
     """
+    cell, numbered_cell = _CELL.fullmatch(path), _NUMBERED_CELL.fullmatch(path)
+    if cell:
+        return f"notebook cell {cell[1]}"
+    if numbered_cell:
+        return f"cell In[{numbered_cell[1]}]"
     for library in (_PACKAGES, _STANDARD_LIBRARY):
         match = library.match(path)
         if match:

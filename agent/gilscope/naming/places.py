@@ -78,7 +78,9 @@ class SiteNames:
 
     def _new(self, file: str) -> str:
         name = short_path(file)
-        parents = file.removesuffix(name).rstrip("/").split("/")
+        # The name of a notebook's cell is no part of its file's.
+        folder = file.removesuffix(name) if file.endswith(name) else file.rpartition("/")[0]
+        parents = folder.rstrip("/").split("/")
         if parents == [""] and not file.startswith("/"):
             parents = ["."]
         while name in self._files and parents:

@@ -77,6 +77,18 @@ def test_what_has_no_folder_keeps_its_name(file: str) -> None:
     assert file == SiteNames().path(file)
 
 
+def test_cells_of_two_kernels_are_told_apart() -> None:
+    """
+    By the kernels' process ids, where they have the same text.
+    """
+    names = SiteNames()
+    files = [f"/tmp/ipykernel_{pid}/1632140807.py" for pid in (47, 48)]
+
+    assert ["notebook cell 1632140807", "ipykernel_48/notebook cell 1632140807"] == [
+        names.path(file) for file in files
+    ]
+
+
 def test_role_is_the_function_above_threading() -> None:
     """
     It is what a thread's totals stand under, whatever the thread was doing.
