@@ -13,6 +13,7 @@ import threading
 import weakref
 from collections.abc import Iterable
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +26,7 @@ __all__ = [
     "HeldFile",
     "look_up",
     "look_up_in_root",
+    "names_in_folder",
     "opened_for_reading",
 ]
 
@@ -65,6 +67,18 @@ def opened_for_reading(looked_up: int, pid: int | str = "self") -> int:
         raise OSError(errno.EINVAL, "not a regular file")
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     return os.open(f"/proc/self/fd/{looked_up}", flags)
+
+
+def names_in_folder(looked_up: int, pid: int | str, most: int) -> list[str]:
+    """Return *most* names at the most in the folder that *looked_up* is.
+
+    *pid* is a process that has found it in its own name space. Raises OSError where it is no
+    folder, or lies on a file system whose answers come from a program.
+    """
+    if _is_fuse(looked_up, pid):
+        raise OSError(errno.ENOTSUP, "it lies on a FUSE file system, which may never answer")
+    with os.scandir(f"/proc/self/fd/{looked_up}") as entries:
+        return [entry.name for entry in islice(entries, most)]
 
 
 def _is_fuse(descriptor: int, pid: int | str) -> bool:

@@ -9,15 +9,21 @@ import os
 import re
 import time
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Self
 
 from gilscope.model.stack import Frame
-from gilscope.process.files.regular_file import look_up_in_root, opened_for_reading
+from gilscope.process.files.notebook_cells import Cell, cell_hash, cells_in
+from gilscope.process.files.regular_file import (
+    look_up_in_root,
+    names_in_folder,
+    opened_for_reading,
+)
 from gilscope.process.files.source_text import lines_of
 from gilscope.system.syscall import set_file_ids, set_groups
+from gilscope.text.printable import printable
 
 __all__ = ["SourceLines"]
 
@@ -25,6 +31,12 @@ _LARGEST_SOURCE = 4 << 20
 _LARGEST_ARCHIVE = 256 << 20
 _MOST_CONTENT = 64 << 20
 """Bytes, of all files of one reading: what it may cost at the end of a recording is bounded."""
+
+_MOST_OF_NOTEBOOKS = 16 << 20
+"""Bytes likewise: to look for a cell takes longer than to look for a line."""
+
+_MOST_NAMES = 10_000
+"""In the working directory, of which any may be a notebook."""
 
 _START_TIME = 19
 """Index in /proc/PID/stat behind the name of the program."""
@@ -80,17 +92,19 @@ class SourceLines:
         """Return the lines at which *frames* stood, by file and line number; see `lines_of`.
 
         A file that was changed after the process had started is left out, because its lines could
-        be others. So is one that the process may not read.
+        be others. So is one that the process may not read. Cells of a notebook are looked for in
+        the notebooks of the working directory, and told from other texts by their hash; the line
+        has a comment that says which cell it is.
         """
         by_file: dict[str, list[Frame]] = {}
         for frame in frames:
             # Neither `<string>` nor `<frozen runpy>` is a file.
             if frame.line is not None and not frame.file.startswith("<"):
                 by_file.setdefault(frame.file, []).append(frame)
-        found: dict[tuple[str, int], str] = {}
+        found = self._lines_of_cells(by_file)
         left = _MOST_CONTENT
         for file, its_frames in by_file.items():
-            content = self._content(file)
+            content = None if cell_hash(file) is not None else self._content(file)
             if content is None:
                 continue
             left -= len(content)
@@ -99,6 +113,44 @@ class SourceLines:
             lines = lines_of(content, its_frames)
             found |= {(file, number): line for number, line in lines.items()}
         return found
+
+    def _lines_of_cells(self, by_file: Mapping[str, Sequence[Frame]]) -> dict[tuple[str, int], str]:
+        files = {cell_hash(file): file for file in by_file}
+        files.pop(None, None)
+        found: dict[tuple[str, int], str] = {}
+        for name, content in self._notebooks() if files else ():
+            for key, cell in cells_in(content, {key for key in files if key is not None}).items():
+                file = files.pop(key)
+                lines = lines_of(cell.content, by_file[file])
+                found |= {
+                    (file, number): f"{line}  {_comment(cell, name)}".rstrip()
+                    for number, line in lines.items()
+                }
+        return found
+
+    def _notebooks(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the notebooks in the working directory, by name.
+
+        They may be newer than the process: they are saved while their kernel runs.
+        """
+        view = self._view
+        if view is None:
+            return
+        left = _MOST_OF_NOTEBOOKS
+        for name in _names(view, view.cwd):
+            if not name.endswith(".ipynb"):
+                continue
+            content = None
+            with (
+                contextlib.suppress(OSError, UnicodeError),
+                _opened(view, f"{view.cwd}/{name}", may_be_newer=True) as file,
+            ):
+                content = _limited(file)
+            if content is not None:
+                left -= len(content)
+                if left < 0:
+                    return
+                yield name, content
 
     def _view_of(self, process: Path) -> _View:
         # The mounts below the root are gone with the last process of their namespace, unless
@@ -151,8 +203,25 @@ def _newest_ns(status: str) -> int:
     return boot_ns + (ticks + 1) * tick_ns
 
 
+def _comment(cell: Cell, notebook: str) -> str:
+    return f"# code cell {cell.number} of {printable(notebook)}" if cell.number else ""
+
+
+def _names(view: _View, folder: str) -> Sequence[str]:
+    """Return the names in *folder*, none where the process must not list it."""
+    try:
+        with _with_rights(view.rights):
+            looked_up = look_up_in_root(view.root_fd, os.fsencode(folder), follows_links=True)
+            try:
+                return sorted(names_in_folder(looked_up, view.pid, _MOST_NAMES))
+            finally:
+                os.close(looked_up)
+    except OSError:
+        return ()
+
+
 @contextlib.contextmanager
-def _opened(view: _View, path: str) -> Iterator[IO[bytes]]:
+def _opened(view: _View, path: str, *, may_be_newer: bool = False) -> Iterator[IO[bytes]]:
     """Open what *path* is to the process; raises OSError where it must not be read."""
     with _with_rights(view.rights):
         name = path.encode("utf-8", "surrogateescape")
@@ -163,7 +232,7 @@ def _opened(view: _View, path: str) -> Iterator[IO[bytes]]:
             os.close(looked_up)
     with open(fd, "rb") as file:  # noqa: PTH123 - a descriptor is no path
         status = os.fstat(fd)
-        if max(status.st_mtime_ns, status.st_ctime_ns) > view.newest_ns:
+        if not may_be_newer and max(status.st_mtime_ns, status.st_ctime_ns) > view.newest_ns:
             raise OSError(f"{path} is newer than the process")
         yield file
 

@@ -14,6 +14,7 @@ from gilscope.process.files.regular_file import (
     HeldFile,
     look_up,
     look_up_in_root,
+    names_in_folder,
     opened_for_reading,
 )
 from gilscope.system.syscall import mount_id
@@ -170,6 +171,28 @@ def test_words_are_found_wherever_they_lie(tmp_path: Path) -> None:
     assert [True, True, False] == [
         held.mentions([word]) for word in (b"_stm_start", b"_ITM", b"_stm_stop")
     ]
+
+
+def test_folder_is_listed_up_to_a_number(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """
+    A file has no names in it, and a program that may never answer is not asked.
+    """
+    names = ["a", "b", "c"]
+    for name in names:
+        (tmp_path / name).touch()
+    folder, file = look_up(str(tmp_path)), look_up(str(tmp_path / "a"))
+
+    assert (names, 2) == (
+        sorted(names_in_folder(folder, "self", 9)),
+        len(names_in_folder(folder, "self", 2)),
+    )
+    with pytest.raises(NotADirectoryError):
+        names_in_folder(file, "self", 9)
+    monkeypatch.setattr(regular_file, "_mount_kinds", lambda _: {mount_id(folder): "fuse.sshfs"})
+    with pytest.raises(OSError, match="it lies on a FUSE file system"):
+        names_in_folder(folder, "self", 9)
+    os.close(folder)
+    os.close(file)
 
 
 @pytest.mark.parametrize("refusal", [errno.ENOSYS, errno.EPERM])

@@ -1,6 +1,7 @@
 """Source lines, read out of the files of a real process."""
 
 import gc
+import json
 import os
 import subprocess
 import time
@@ -193,6 +194,21 @@ def test_archive_that_is_none_has_no_lines(tmp_path: Path) -> None:
     with _process(tmp_path) as pid:
         for name in ("text", "damaged", "changed"):
             assert _read(pid, tmp_path / name / "mod.py") is None
+
+
+def test_cell_of_a_notebook_is_found_by_its_text(tmp_path: Path) -> None:
+    """
+    In whichever notebook of the working directory it is, however late that was saved.
+    """
+    cell = "/tmp/ipykernel_47/3711764925.py"
+    with _process(tmp_path) as pid:
+        time.sleep(_LATER_NS / 1e9)
+        for name, code in (("a.ipynb", "x=1"), ("b.ipynb", _CODE), ("c.txt", _CODE)):
+            cells = [{"cell_type": "code", "source": code}]
+            (tmp_path / name).write_text(json.dumps({"cells": cells}))
+
+        assert f"{_LINE}  # code cell 1 of b.ipynb" == _read(pid, cell)
+        assert _read(pid, "/tmp/ipykernel_47/3711764926.py") is None
 
 
 def test_large_files_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
