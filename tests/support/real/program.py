@@ -27,6 +27,8 @@ class Program:
     """The command that makes what is started, as its page says, where it has to be made."""
     known_as: str = ""
     """How the interpreter names the file of its functions, where not by where it is."""
+    shown_as: str = ""
+    """What reports call that file, where not by its own name."""
     says_ready: str = "ready"
     """When it works, unless it `is_server`."""
     says_uncontended: str = ""
@@ -48,7 +50,7 @@ class Program:
         if not self.functions:
             return place == _LIBRARIES_ALONE
         function, _, rest = place.partition(" (")
-        file = PurePosixPath(self._named_file).name
+        file = self.shown_as or PurePosixPath(self._named_file).name
         return function in self.functions and rest.startswith(f"{file}:")
 
     @property

@@ -155,5 +155,16 @@ MORE = (
         _MORE,
         made_by="cythonize --inplace slow_sums.pyx",
     ),
+    Program(
+        "notebook",
+        "jupyter execute prices.ipynb",
+        "prices.ipynb",
+        _of("simulate"),
+        _MORE,
+        known_as="/4035716929.py",
+        shown_as="notebook cell 4035716929",
+        says_ready="Executing notebook with kernel",
+        ends_by_signal=True,
+    ),
 )
 """In `make test-real`."""
