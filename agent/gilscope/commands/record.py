@@ -36,7 +36,8 @@ from gilscope.commands.recording.started import (
     wait_for,
 )
 from gilscope.commands.recording.watching import Watching
-from gilscope.commands.session import attach_named, checked, new_tracer
+from gilscope.commands.session import attach_tree, checked, new_tracer
+from gilscope.discovery.selection import descendants_of
 from gilscope.doctor.explain import require_processes
 from gilscope.errors import GilscopeError, NotPython, UnsupportedPython
 from gilscope.gil.calibration.measure import measure_trap_costs
@@ -137,7 +138,7 @@ def _record_running(arguments: argparse.Namespace, outputs: Sequence[Output]) ->
     loading = begin_loading(timeline=wants_timeline(outputs), discover=not pids)
     try:
         # While the compiler works: what cannot be traced is refused at once.
-        are_pythons = [_is_python(arguments, pid) for pid in pids]
+        are_pythons = [_has_python(arguments, pid) for pid in pids]
         if pids and not any(are_pythons):
             refuse_unfit(outputs)
     except BaseException:
@@ -149,10 +150,13 @@ def _record_running(arguments: argparse.Namespace, outputs: Sequence[Output]) ->
         with probe:
             tracer = _tracer(arguments, probe)
             with contextlib.closing(tracer), Recorder(arguments, tracer) as recorder:
+                named = list(pids)
                 for pid in pids:
-                    recorder.add(attach_named(tracer, pid))
+                    for process in attach_tree(tracer, pid, children=arguments.children):
+                        recorder.add(process)
+                        named.append(process.pid)
                 if not stopped.is_set:
-                    session = _record(arguments, tracer, recorder, pids, stopped)
+                    session = _record(arguments, tracer, recorder, named, stopped)
                     # Taking the probes out takes a moment; nobody has to wait for it with the
                     # report.
                     succeeded = _write(arguments, outputs, session)
@@ -166,10 +170,10 @@ def _record(
     arguments: argparse.Namespace,
     tracer: Tracer,
     recorder: Recorder,
-    pids: Sequence[int],
+    named: Sequence[int],
     stopped: ending.Told,
 ) -> Session:
-    watching = Watching(arguments, tracer, recorder, pids)
+    watching = Watching(arguments, tracer, recorder, named)
     with watching.searching():
         watching.until_end(stopped)
     stopped.allow(_REPORT_S)
@@ -192,6 +196,23 @@ def _check(arguments: argparse.Namespace, session: Session) -> None:
 
         report = session_json.report(session)
         check_limits(arguments.limits, figures_of(report, chosen_application(arguments)))
+
+
+def _has_python(arguments: argparse.Namespace, pid: int) -> bool:
+    """Return whether *pid*, or else a process below it that is wanted, is a Python with a GIL.
+
+    Raises what says why *pid* is none, where no other is traced in its place.
+    """
+    try:
+        return _is_python(arguments, pid)
+    except NotPython:
+        found = []
+        for child in descendants_of(pid) if arguments.children else ():
+            with contextlib.suppress(GilscopeError, OSError):
+                found.append(_is_python(arguments, child))
+        if not found:
+            raise
+        return any(found)
 
 
 def _is_python(arguments: argparse.Namespace, pid: int) -> bool:

@@ -26,7 +26,7 @@ from gilscope.commands.serving.capturing import (
 )
 from gilscope.commands.serving.logs import followed, serve_logs
 from gilscope.commands.serving.service import Service, add_log_options, begin_log
-from gilscope.commands.session import attach_named, new_tracer, tracing_session
+from gilscope.commands.session import attach_tree, new_tracer, tracing_session
 from gilscope.discovery.agent_stats import AgentReader
 from gilscope.discovery.scanner import Scanner
 from gilscope.discovery.selection import Choice, Kinship
@@ -218,7 +218,8 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
     pids, traced = arguments.pid or (), TracedLog()
     for pid in pids:
         # A process that was named must be traceable; what is only searched for may be absent.
-        traced.add(attach_named(tracer, pid))
+        for process in attach_tree(tracer, pid):
+            traced.add(process)
     ticking, scanning = Pulse(), Pulse("looks for processes")
     wanted = _noted(chosen_targets(arguments), scanning.beat)
     scanner = Scanner(tracer, wanted, pids, has_all_transactions=arguments.transactions)

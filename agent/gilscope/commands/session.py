@@ -5,11 +5,12 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from gilscope.budget.governor import Budget
 from gilscope.commands.options import chosen_method
 from gilscope.discovery.scanner import Scanner
+from gilscope.discovery.selection import descendants_of
 from gilscope.errors import GilscopeError, NotPython, UnsupportedPython
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
@@ -29,6 +30,7 @@ from gilscope.transactions.target import CHECKED
 
 __all__ = [
     "attach_named",
+    "attach_tree",
     "checked",
     "new_tracer",
     "observe_until_end",
@@ -89,6 +91,27 @@ def attach_named(tracer: Tracer, pid: int) -> Process | StmProcess:
         if tracer.transactions is None:
             raise
         raise checked(refusal, pid) from refusal
+
+
+def attach_tree(
+    tracer: Tracer, pid: int, *, children: bool = True
+) -> Sequence[Process | StmProcess]:
+    """Attach to *pid*, which the user has named, or else to those below it that are Pythons.
+
+    A shell, or what has unpacked a program, is a name for what it has started. Raises what
+    `attach_named` raises, where there is none or they are not wanted.
+    """
+    try:
+        return [attach_named(tracer, pid)]
+    except NotPython:
+        found = []
+        for child in descendants_of(pid) if children else ():
+            # Others may be anything, and end at any time.
+            with contextlib.suppress(GilscopeError, OSError):
+                found.append(tracer.attach(child))
+        if not found:
+            raise
+        return found
 
 
 def checked(refusal: NotPython | UnsupportedPython, pid: int) -> NotPython | UnsupportedPython:

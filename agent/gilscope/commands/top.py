@@ -22,7 +22,7 @@ from gilscope.commands.options import (
     chosen_application,
     chosen_targets,
 )
-from gilscope.commands.session import attach_named, new_tracer, tracing_session
+from gilscope.commands.session import attach_tree, new_tracer, tracing_session
 from gilscope.discovery.agent_stats import AgentReader
 from gilscope.discovery.scanner import Scanner
 from gilscope.doctor.explain import require_processes
@@ -185,7 +185,7 @@ def _show(
     pids = arguments.pid or ()
     for pid in pids:
         # A process that was named must be traceable; what is only searched for may be absent.
-        attach_named(tracer, pid)
+        attach_tree(tracer, pid)
     scanner = Scanner(tracer, chosen_targets(arguments), pids)
     source = Source(agent.read, tracer.observe, scanner.refusals, probe.bcc_version)
     settings = Settings(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from gilscope.naming.process import process_name
 from gilscope.process import procfs
 
-__all__ = ["Choice", "Kinship", "choose_all", "choose_matching", "choose_pids"]
+__all__ = ["Choice", "Kinship", "choose_all", "choose_matching", "choose_pids", "descendants_of"]
 
 _CHILDREN = ("/gilscope/bpf/compile/bcc_child.py", "gilscope.runtimes.cpython.sites.search_child")
 """What agents of every user and folder start: they compile probes, and search files."""
@@ -41,6 +41,12 @@ class Kinship:
     def forget_dead(self, alive: set[int]) -> None:
         """Let the numbers of processes that have ended be those of others."""
         self._wanted &= alive
+
+
+def descendants_of(pid: int) -> list[int]:
+    """Return the processes that *pid* has started, and those that these have, as they are now."""
+    kinship = Kinship([pid])
+    return [each for each in procfs.list_pids() if each != pid and kinship.is_descendant(each)]
 
 
 def choose_all() -> Choice:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from accuracy.truth import exact_counts, started
+from gilscope.process.procfs import read_status
 from support.commands.gilscope import gilscope, gilscope_started
 from support.commands.json_reports import assert_fits_schema, only_process
 from support.paths import WORKLOADS
@@ -158,6 +159,26 @@ def test_program_that_is_replaced_is_reported_too(tmp_path: Path) -> None:
     assert {"first.py", "exact_count.py"} == set(by_name)
     assert second["process"]["pid"] == by_name["first.py"]["process"]["pid"]
     assert by_name["first.py"]["totals"]["waits"] > 0
+    assert 23 == waiter["waits"]
+
+
+def test_process_that_has_only_started_a_python_stands_for_it() -> None:
+    """
+    A shell has no GIL; what runs below it is recorded with its exact number of waits, to its end.
+    """
+    shell = ["sh", "-c", '"$0" "$@"; true', _PYTHON]
+    with started(shell, "exact_count.py") as workload:
+        parent = str(read_status(workload.pid).parent)
+        alone = gilscope("record", "-p", parent, "--no-children")
+        with gilscope_started("record", "-p", parent, "--format", "json") as command:
+            command.says(f"{_TRACING} exact_count.py, pid {workload.pid} ")
+            truth = exact_counts(workload.run())
+            workload.finish()
+            outcome = command.outcome()
+    report = only_process(outcome.output)
+    (waiter,) = [each for each in report["threads"] if each["tid"] == truth.waiter.tid]
+
+    assert (3, 0) == (alone.exit_code, outcome.exit_code)
     assert 23 == waiter["waits"]
 
 

@@ -1,11 +1,14 @@
 """Which processes a choice takes."""
 
+import os
 import re
+import signal
+import subprocess
 from collections.abc import Sequence
 
 import pytest
 
-from gilscope.discovery.selection import Kinship, choose_all, choose_matching
+from gilscope.discovery.selection import Kinship, choose_all, choose_matching, descendants_of
 from gilscope.process import procfs
 
 _NOBODY = Kinship(())
@@ -46,3 +49,22 @@ def test_no_agent_matches_the_pattern_that_it_was_given() -> None:
     is_wanted = choose_matching(re.compile("shop|gilscope|^$"))
 
     assert [1, 5] == [pid for pid in _COMMAND_LINES if is_wanted(pid, _NOBODY)]
+
+
+def test_descendants_are_of_all_generations() -> None:
+    """
+    Neither the process itself is one, nor what others have started.
+    """
+    shell = ["sh", "-c", "sh -c 'sleep 60 & echo $!; wait'; true"]
+    with (
+        subprocess.Popen(["sleep", "60"]) as other,
+        subprocess.Popen(shell, stdout=subprocess.PIPE, text=True) as process,
+    ):
+        assert process.stdout is not None
+        sleep = int(process.stdout.readline())
+        middle = procfs.read_status(sleep).parent
+        found = descendants_of(process.pid)
+        for pid in (sleep, other.pid):
+            os.kill(pid, signal.SIGKILL)
+
+    assert {middle, sleep} == set(found)
