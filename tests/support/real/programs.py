@@ -140,6 +140,15 @@ MORE = (
         known_as="pool_of_parsers.py",
     ),
     Program(
+        "pyinstaller-onefile",
+        "dist/pool_of_parsers",
+        "pool_of_parsers.py",
+        _of("parse", "parse.<locals>.<listcomp>"),
+        _MORE,
+        made_by="pyinstaller --onefile pool_of_parsers.py",
+        known_as="pool_of_parsers.py",
+    ),
+    Program(
         "nuitka",
         "./pool_of_parsers.bin",
         "pool_of_parsers.py",
