@@ -186,7 +186,8 @@ int use_stack(struct pt_regs *ctx)
         return 0;
     if (!blame->waiter) {
         blame->waiter = blame->unread ? blame->unread : blame->found;
-        if (!thread->stack)
+        // Its first stack is often that of its start, in no Python code, which tells no role.
+        if (thread->stack <= STACK_UNSAMPLED)
             thread->stack = blame->found;
         if (blame->slow_drop_ns) {
             note_slow_drop(tgid, blame->found, blame->slow_drop_ns);
