@@ -28,7 +28,9 @@ def main():
     print("ready", flush=True)
     strengths = [10.0 ** (power / 100) for power in range(-400, 400)]
     while not GOES_ON.is_set():
-        Parallel(n_jobs=4, backend="threading")(delayed(fitted)(each) for each in strengths)
+        Parallel(n_jobs=4, backend="threading", batch_size=20)(
+            delayed(fitted)(each) for each in strengths
+        )
 
 
 if __name__ == "__main__":
