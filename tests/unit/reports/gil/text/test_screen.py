@@ -156,7 +156,7 @@ def test_process_that_computes_is_told_where_none_has_lost_much() -> None:
     assert "2 processes with a GIL: 2.000s in contention mode" == lines[0]
     assert "None: 0.001s lost waiting for the GIL." == lines[2]
     assert "The one that held its GIL longest is app.py, pid 2." == lines[3]
-    assert "   95 % ±3   crunch (app.py:4)" in lines
+    assert " ≈ 95 % ±3   crunch (app.py:4)" in lines
 
 
 def test_several_processes() -> None:
