@@ -28,6 +28,11 @@ _NOT_RUN = {
     "make stack": "tests/live/serve/test_stack.py runs it",
     "make test": "this test is part of it",
     "flamegraph.pl --countname ns waits.txt > waits.svg": "no package has that program",
+    "go tool pprof -top waits.pb.gz": "needs Go; test_formats_agree.py runs it",
+    "go tool pprof -top -sample_index=gil_wait waits.pb.gz": "likewise",
+    "go tool pprof -top -sample_index=gil_wait -tagfocus 'role=answer' -tagfocus "
+    "'holder=compute_price' waits.pb.gz": "likewise",
+    "go tool pprof -top 'http://127.0.0.1:9845/report?form=pprof&last=60'": "likewise",
     "grep '^holders' waits.txt | flamegraph.pl --countname ns > holders.svg": "likewise",
 }
 

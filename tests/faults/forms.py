@@ -12,12 +12,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from faults.plain_words import not_plain
 from faults.registry import Failed, Verdict
+from support.reports import pprof
 
 __all__ = ["FORMS", "arguments_of", "check_forms", "check_page"]
 
 FORMS = (
-    *("text", "json", "html", "collapsed", "speedscope", "perfetto"),
-    *("openmetrics", "prometheus"),
+    *("text", "json", "html", "collapsed", "speedscope", "pprof"),
+    *("perfetto", "openmetrics", "prometheus"),
 )
 _STATEMENT = re.compile(r"on\w+$")
 
@@ -46,7 +47,7 @@ def check_forms(folder: Path) -> None:
     for form in FORMS:
         content = (folder / form).read_bytes()
         try:
-            text = content.decode()
+            text = _words(content) if form == "pprof" else content.decode()
         except UnicodeDecodeError as error:
             raise Failed(Verdict.UNCLEAR_MESSAGE, f"{form} is no text: {error}") from error
         found = not_plain(text)
@@ -65,6 +66,14 @@ def check_page(text: str, where: str) -> None:
     foreign = parser.tags & {"img", "iframe", "object", "embed", "evil", "base"}
     if foreign or parser.handlers:
         raise Failed(Verdict.WRONG_NUMBER, f"{where} has {foreign or parser.handlers}")
+
+
+def _words(content: bytes) -> str:
+    """Return all names in a profile of pprof, a line each."""
+    profile = pprof.read(content)
+    names = {name for each in profile.samples for place in each.stack for name in place[:2]}
+    names.update(label for each in profile.samples for label in each.labels.values())
+    return "\n".join([*sorted(names), *profile.programs, *profile.comments])
 
 
 def _read(form: str, text: str) -> None:

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import methodcaller
 from pathlib import Path
@@ -23,6 +23,7 @@ __all__ = [
     "add_format_options",
     "chosen_outputs",
     "form_of",
+    "refuse_terminal",
     "refuse_unfit",
     "wants_snapshots",
     "wants_timeline",
@@ -32,8 +33,8 @@ __all__ = [
 ]
 
 FORMATS = (
-    *("text", "json", "html", "collapsed", "speedscope", "perfetto"),
-    *("openmetrics", "prometheus"),
+    *("text", "json", "html", "collapsed", "speedscope", "pprof"),
+    *("perfetto", "openmetrics", "prometheus"),
 )
 """Text for people, and what `RENDERERS` makes for programs."""
 
@@ -45,6 +46,8 @@ _FORM_OF_NAME: Final[Mapping[str, str]] = {
     ".folded": "collapsed",
     ".collapsed": "collapsed",
     ".speedscope.json": "speedscope",
+    ".pb.gz": "pprof",
+    ".pprof": "pprof",
     ".perfetto.json": "perfetto",
     ".om": "openmetrics",
     ".openmetrics": "openmetrics",
@@ -52,6 +55,8 @@ _FORM_OF_NAME: Final[Mapping[str, str]] = {
 }
 """What the end of a file's name says of its content; of several, the longest."""
 
+_NO_TEXT = {"pprof"}
+"""What a terminal cannot show."""
 _TIMELINES = {"perfetto"}
 """What cannot be made of sums alone."""
 _HISTORIES = {"openmetrics"}
@@ -112,7 +117,15 @@ def chosen_outputs(arguments: argparse.Namespace) -> tuple[Output, ...]:
     files = [output.file.resolve() for output in outputs if output.file is not None]
     if len(set(files)) < len(files):
         raise ValueError("two reports cannot go to the same file")
+    refuse_terminal(output.form for output in outputs if output.file is None)
     return outputs
+
+
+def refuse_terminal(printed: Iterable[str]) -> None:
+    """Raise ValueError if one of the forms that are *printed* is no text, and shown to people."""
+    for form in _NO_TEXT.intersection(printed):
+        if sys.stdout.isatty():
+            raise ValueError(f"{form} is not for a terminal: give it a file with -o")
 
 
 def form_of(file: Path | None) -> str:
@@ -151,7 +164,7 @@ def write_reports(
     whole: that does not scroll away.
     """
 
-    def rendered(output: Output) -> str:
+    def rendered(output: Output) -> str | bytes:
         is_shown = output.file is None
         if output.form == "text":
             return text(session, colour=colour and is_shown, whole=whole or not is_shown)
@@ -167,7 +180,7 @@ def write_reports(
     return write_rendered(outputs, rendered)
 
 
-def write_rendered(outputs: Sequence[Output], render: Callable[[Output], str]) -> bool:
+def write_rendered(outputs: Sequence[Output], render: Callable[[Output], str | bytes]) -> bool:
     """Write what *render* returns for each of *outputs*, and return whether that succeeded.
 
     What fails is said on stderr.
@@ -218,14 +231,15 @@ def writable(text: str) -> Path:
     return Path(text)
 
 
-def _write(output: Output, report: str) -> None:
+def _write(output: Output, report: str | bytes) -> None:
+    # What programs read has one encoding, whatever that of the terminal is.
+    content = report.encode("utf-8") if isinstance(report, str) else report
     if output.file is not None:
-        write_atomically(output.file, methodcaller("write", report.encode("utf-8")))
+        write_atomically(output.file, methodcaller("write", content))
         return
-    if output.form == "text":
+    if output.form == "text" and isinstance(report, str):
         sys.stdout.write(report)
     else:
-        # What programs read has one encoding, whatever that of the terminal is.
         sys.stdout.flush()
-        sys.stdout.buffer.write(report.encode("utf-8"))
+        sys.stdout.buffer.write(content)
     sys.stdout.flush()

@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urlsplit
 
 from gilscope.commands.colours import add_color_option, wants_colour
 from gilscope.commands.numbers import pid_number, seconds_between
-from gilscope.commands.outputs import form_of, writable
+from gilscope.commands.outputs import form_of, refuse_terminal, writable
 from gilscope.errors import NoAnswer
 from gilscope.series.past import LONGEST_S
 from gilscope.system.atomic_output import write_atomically
@@ -30,6 +30,7 @@ examples:
 
 _DEFAULT_URL = "http://127.0.0.1:9845"
 _MOST_PASSWORD = 4096
+_USAGE = 2
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -88,6 +89,11 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the report and return the exit code; raises GilscopeError."""
+    try:
+        refuse_terminal([arguments.format] if arguments.output is None else [])
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return _USAGE
     report = fetch(f"{arguments.url}/report?{_query(arguments)}", _credentials(arguments))
     if arguments.output is not None:
         write_atomically(arguments.output, methodcaller("write", report))

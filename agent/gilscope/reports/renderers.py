@@ -60,6 +60,12 @@ def _speedscope(session: Session) -> str:
     return speedscope.render(*session.recordings)
 
 
+def _pprof(session: Session) -> bytes:
+    from gilscope.reports.gil.pprof import report as pprof  # noqa: PLC0415 - imported when it is asked for
+
+    return pprof.render(*session.recordings)
+
+
 def _perfetto(session: Session) -> str:
     from gilscope.reports.gil import perfetto  # noqa: PLC0415 - imported when it is asked for
 
@@ -78,13 +84,14 @@ def _prometheus(session: Session) -> str:
     return prometheus.render(*session.recordings)
 
 
-RENDERERS: Final[Mapping[str, Callable[[Session], str]]] = {
+RENDERERS: Final[Mapping[str, Callable[[Session], str | bytes]]] = {
     "json": _json,
     "html": _html,
     "collapsed": _collapsed,
     "speedscope": _speedscope,
+    "pprof": _pprof,
     "perfetto": _perfetto,
     "openmetrics": _openmetrics,
     "prometheus": _prometheus,
 }
-"""By form, but for text. Each is imported when it is asked for."""
+"""By form, but for text; what is no text is bytes. Each is imported when it is asked for."""

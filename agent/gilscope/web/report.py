@@ -26,6 +26,7 @@ FORMS: Mapping[str, str] = {
     "json": "application/json",
     "collapsed": "text/plain; charset=utf-8",
     "speedscope": "application/json",
+    "pprof": "application/octet-stream",
 }
 """What a report may be, with the types that it is sent as."""
 DEFAULT_S = 300
@@ -85,7 +86,7 @@ class Reporter:
             if not session.recordings:
                 return http.HTTPStatus.NOT_FOUND, _PLAIN, b"no such process is traced\n"
             headers = {"Content-Type": FORMS[wanted.form], **_HEADERS}
-            return http.HTTPStatus.OK, headers, _rendered(session, wanted).encode()
+            return http.HTTPStatus.OK, headers, _rendered(session, wanted)
         finally:
             self._turn.release()
 
@@ -154,13 +155,15 @@ def _wanted(query: str) -> _Wanted:
     )
 
 
-def _rendered(session: Session, wanted: _Wanted) -> str:
+def _rendered(session: Session, wanted: _Wanted) -> bytes:
     # Imported when somebody asks: most agents are only scraped.
     from gilscope.reports import renderers  # noqa: PLC0415 - see above
 
     if wanted.form == "text":
-        return renderers.text(session, colour=wanted.is_coloured, whole=wanted.is_whole)
-    return renderers.RENDERERS[wanted.form](session)
+        shown = renderers.text(session, colour=wanted.is_coloured, whole=wanted.is_whole)
+        return shown.encode()
+    report = renderers.RENDERERS[wanted.form](session)
+    return report if isinstance(report, bytes) else report.encode()
 
 
 def _without_windows(seen: GilObservation) -> GilObservation:

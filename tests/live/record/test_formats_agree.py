@@ -3,8 +3,11 @@
 import html
 import json
 import re
+import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +15,13 @@ import pytest
 from accuracy.truth import started
 from support.commands.gilscope import gilscope
 from support.commands.json_reports import only_process
+from support.reports.pprof import read
 from support.reports.scraped import OPEN_METRICS, Scrape, parse
 from support.reports.sums import by_label, exact, functions, innermost, of_holder, of_role
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
-_FORMS = ("text", "json", "html", "prometheus", "openmetrics", "collapsed", "speedscope")
+_TEXTS = ("text", "json", "html", "prometheus", "openmetrics", "collapsed", "speedscope")
 _LEAST_S = 0.001
 """What is less is told as less."""
 _OF_BACKFILL = ("job", "instance")
@@ -33,15 +37,21 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def files(mode: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def folder(mode: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One recording of a hundred threads in each of the forms."""
     folder = tmp_path_factory.mktemp("crowd")
-    words = [f"--format={form}={folder / form}" for form in _FORMS]
+    words = [f"--format={form}={folder / form}" for form in (*_TEXTS, "pprof")]
     with started(["/usr/bin/python3"], "crowd.py") as workload:
         pid = str(workload.pid)
         outcome = gilscope("record", "-p", pid, "-d", "2", "--mode", mode, *words)
     assert 0 == outcome.exit_code, outcome.messages
-    return {form: (folder / form).read_text() for form in _FORMS}
+    return folder
+
+
+@pytest.fixture(scope="module")
+def files(folder: Path) -> dict[str, str]:
+    """Those of them that are text."""
+    return {form: (folder / form).read_text() for form in _TEXTS}
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +148,36 @@ def test_metrics_have_its_figures(report: dict[str, Any], scrape: Scrape) -> Non
     assert sum(drop["requests"] for drop in report["slow_drops"]) == scrape.total(
         "gilscope_gil_slow_drops_total"
     )
+
+
+def test_profile_has_its_figures(folder: Path, report: dict[str, Any]) -> None:
+    """
+    To the nanosecond, at both ends of the waits.
+    """
+    profile = read((folder / "pprof").read_bytes())
+    edges, held_by = report["edges"], report["held_by"]
+
+    assert round(1e9 * report["totals"]["wait_s"]) == profile.total("gil_wait")
+    assert profile.total("gil_wait") == profile.total("gil_held_up")
+    assert sum(edge["waits"] for edge in edges) == profile.total("gil_waits")
+    assert round(1e9 * sum(held["held_s"] for held in held_by)) == profile.total("gil_hold")
+
+
+@pytest.mark.skipif(shutil.which("go") is None, reason="Go, whose pprof it is, is not installed")
+@pytest.mark.parametrize("kind", ["gil_wait", "gil_held_up"])
+def test_gos_pprof_reads_them(folder: Path, report: dict[str, Any], kind: str) -> None:
+    """
+    It warns of nothing, and has the same sum.
+    """
+    words = ("go", "tool", "pprof", "-top", "-unit=ns", f"-sample_index={kind}")
+    shown = subprocess.run(
+        [*words, str(folder / "pprof")], capture_output=True, text=True, check=True
+    )
+    total = re.search(r"% of ([0-9]+)ns total", shown.stdout)
+
+    assert "" == shown.stderr
+    assert total is not None
+    assert round(1e9 * report["totals"]["wait_s"]) == int(total[1])
 
 
 def test_all_name_the_same_place_first(

@@ -18,6 +18,7 @@ from gilscope.commands.outputs import (
     write_reports,
 )
 from gilscope.model.timeline import Timeline
+from gilscope.reports.gil.pprof import report as pprof
 from gilscope.reports.gil.text import report as text_report
 from gilscope.reports.gil.text import screen
 from support.commands.json_reports import only_process
@@ -49,6 +50,7 @@ def test_text_goes_to_standard_output_unless_told_otherwise(tmp_path: Path) -> N
         ("waits.speedscope.json", "speedscope"),
         ("waits.perfetto.json", "perfetto"),
         ("waits.folded", "collapsed"),
+        ("waits.pb.gz", "pprof"),
         ("waits.om", "openmetrics"),
         ("waits.prom", "prometheus"),
         ("waits.txt", "text"),
@@ -119,6 +121,21 @@ def test_places_are_tried_at_once(
         _chosen("--format", word)
 
     assert f"argument --format: {reason}" in capsys.readouterr().err
+
+
+def test_what_is_no_text_is_not_for_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    A pipe and a file may have it.
+    """
+    file = tmp_path / "waits.pb.gz"
+    assert (Output("pprof", None),) == _chosen("--format", "pprof")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+    with pytest.raises(ValueError, match="pprof is not for a terminal: give it a file with -o"):
+        _chosen("--format", "pprof")
+    assert (Output("pprof", file),) == _chosen("-o", str(file))
 
 
 def test_timeline_is_wanted_for_pictures_of_time() -> None:
@@ -214,6 +231,18 @@ def test_report_that_cannot_be_made_does_not_take_the_others_along(
     assert "cannot write the json report to " in written.err
     assert written.err.endswith(": KeyError('spam')\n")
     assert written.out.startswith("app.py, pid 4711")
+
+
+def test_bytes_are_written_as_they_are(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """
+    To a file and to standard output.
+    """
+    session, file = session_of(with_edges()), tmp_path / "waits"
+
+    assert write_reports([Output("pprof", None), Output("pprof", file)], session)
+    assert pprof.render(with_edges()) == file.read_bytes() == capsysbinary.readouterr().out
 
 
 class _Closed:

@@ -1,6 +1,7 @@
 """``gilscope snapshot``: what it asks for."""
 
 import argparse
+import sys
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -66,6 +67,21 @@ def test_the_name_of_the_file_says_its_form(asked: _Asked, tmp_path: Path) -> No
     assert "text" == _query(asked)["form"]
     assert 0 == _run("-o", str(other), "--format", "speedscope")
     assert "speedscope" == _query(asked)["form"]
+
+
+def test_what_is_no_text_is_not_for_a_terminal(
+    asked: _Asked, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Nothing is asked for then.
+    """
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+    assert 2 == _run("--format", "pprof")
+    assert ("", "error: pprof is not for a terminal: give it a file with -o\n") == (
+        asked.url,
+        capsys.readouterr().err,
+    )
 
 
 @pytest.mark.usefixtures("capsysbinary")

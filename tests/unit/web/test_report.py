@@ -15,6 +15,7 @@ from gilscope.series.past import Past
 from gilscope.web.report import FORMS, Reporter
 from support.commands.json_reports import assert_fits_schema, only_process
 from support.recordings.gil import MS, PROCESS, convoy, full_mode, observation, with_holders
+from support.reports import pprof
 
 _S = 1000 * MS
 _FAR = 1 << 30
@@ -81,6 +82,7 @@ def test_all_forms_are_made() -> None:
     assert_fits_schema(json.loads(answers["json"][2]))
     assert answers["html"] == reporter.answer("") or answers["html"][0] == HTTPStatus.OK
     assert b"<!doctype html>" in answers["html"][2]
+    assert ("gil_hold", 10 * MS) == pprof.read(answers["pprof"][2]).period
 
 
 def test_text_is_one_screen_or_all_of_it() -> None:

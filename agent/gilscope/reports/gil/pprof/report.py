@@ -1,0 +1,133 @@
+"""The waits of a recording as a profile of pprof, which many viewers and stores of profiles read.
+
+One profile with four values a sample. A wait is there twice: at the stack that waited, and at the
+one that it waited for, with the same nanoseconds under another type.
+"""
+
+import gzip
+from collections.abc import Iterator, Mapping
+
+import gilscope
+from gilscope.model.gil import Recording
+from gilscope.model.stack import Frame, Stack
+from gilscope.naming.application import application_frame
+from gilscope.naming.places import SiteNames, role_of
+from gilscope.reports.gil.flame_levels import Level, levels
+from gilscope.reports.gil.pprof.profile import Location, Profile, ValueType
+from gilscope.reports.gil.words import lost_words, process_words
+from gilscope.text.printable import printable
+from gilscope.text.units import counted, seconds
+
+__all__ = ["HELD_UP", "HOLD", "WAIT", "WAITS", "render"]
+
+WAITS = ValueType("gil_waits", "count")
+WAIT = ValueType("gil_wait", "nanoseconds")
+HELD_UP = ValueType("gil_held_up", "nanoseconds")
+HOLD = ValueType("gil_hold", "nanoseconds")
+
+
+def render(*recordings: Recording) -> bytes:
+    """Return the profile, compressed by gzip; of several recordings, labels say the process."""
+    profile = Profile(
+        (WAITS, WAIT, HELD_UP, HOLD),
+        default=HELD_UP,
+        began_ns=min((_began_ns(each) for each in recordings), default=0),
+        duration_ns=max((each.duration_ns for each in recordings), default=0),
+        period=_period(recordings),
+        comments=[comment for each in recordings for comment in _comments(each)],
+    )
+    for recording in recordings:
+        _add(profile, recording)
+    # Without the time at which it is made: the same recording is the same file.
+    return gzip.compress(profile.encoded(), mtime=0)
+
+
+def _began_ns(recording: Recording) -> int:
+    return max(0, recording.ended_ns - recording.duration_ns)
+
+
+def _period(recordings: tuple[Recording, ...]) -> tuple[ValueType, int] | None:
+    """Return how much time one sample of a holder stands for, on average."""
+    known = [each.observation.totals.holder_samples for each in recordings]
+    samples = sum(each.samples for each in known if each is not None)
+    sampled_ns = sum(each.sampled_ns for each in known if each is not None)
+    return (HOLD, sampled_ns // samples) if samples else None
+
+
+def _comments(recording: Recording) -> Iterator[str]:
+    """Yield what no sample says."""
+    seen, whose = recording.observation, process_words(recording)
+    outcome = (
+        f"nothing is reported, because {printable(seen.invalid)}"
+        if seen.invalid
+        else f"{seconds(recording.duration_ns)} in {recording.mode} mode"
+    )
+    yield f"gilscope {gilscope.__version__}: {whose}: {outcome}"
+    for reason, count in seen.totals.lost_events.items():
+        yield f"{whose}: not counted in full: {lost_words(reason, count)}"
+    samples = seen.totals.holder_samples
+    if samples is not None:
+        yield f"{whose}: gil_hold is estimated from {counted(samples.samples, 'sample')}"
+
+
+def _add(profile: Profile, recording: Recording) -> None:
+    totals, stacks = recording.observation.totals, _Stacks(recording)
+    for edge in totals.edges:
+        kind = {"kind": edge.kind.value}
+        ns = edge.lost.ns
+        waiter, holder = stacks.place(edge.waiter), stacks.place(edge.holder)
+        profile.add(
+            stacks.locations(edge.waiter),
+            {**stacks.labels(edge.waiter), **kind, "holder": holder},
+            {WAITS: edge.lost.count, WAIT: ns},
+        )
+        profile.add(
+            stacks.locations(edge.holder),
+            {**stacks.labels(edge.holder), **kind, "waiter": waiter},
+            {HELD_UP: ns},
+        )
+    if totals.holder_samples is not None:
+        for held in totals.holder_samples.holders:
+            profile.add(
+                stacks.locations(held.holder), stacks.labels(held.holder), {HOLD: held.held_ns}
+            )
+
+
+class _Stacks:
+    """The stacks of one process, each made into locations and labels once."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._application = recording.application
+        process = recording.observation.process
+        self._program = printable(process.name)
+        self._process = {"process": self._program, "pid": str(process.pid)}
+        self._names = SiteNames()
+        self._locations: dict[Stack, tuple[Location, ...]] = {}
+        self._places: dict[Stack, str] = {}
+        self._roles: dict[Stack, str] = {}
+
+    def locations(self, stack: Stack) -> tuple[Location, ...]:
+        """Return what *stack* is made of, innermost first."""
+        if stack not in self._locations:
+            self._locations[stack] = tuple(map(self._location, reversed(levels(stack))))
+        return self._locations[stack]
+
+    def place(self, stack: Stack) -> str:
+        """Return where in the application's code *stack* stands."""
+        if stack not in self._places:
+            frame = application_frame(stack, self._application)
+            self._places[stack] = printable(self._names.owner(frame, stack))
+        return self._places[stack]
+
+    def labels(self, stack: Stack) -> Mapping[str, str]:
+        """Return whose *stack* is: process, and role of the thread."""
+        if stack not in self._roles:
+            self._roles[stack] = printable(role_of(stack))
+        return {**self._process, "role": self._roles[stack]}
+
+    def _location(self, level: Level) -> Location:
+        if not isinstance(level, Frame):
+            return Location(self._program, printable(level))
+        line = level.first_line if level.line is None else level.line
+        name, file = printable(level.function), printable(level.file)
+        return Location(self._program, name, file, level.first_line, line)
