@@ -56,7 +56,10 @@ _RULES = (
     _Rule(r"gilscope doctor -p 4711", r"(?s)^  ok +process .*^  ok +gil code "),
     _Rule(r"gilscope record -p 4711 -d 10", r"convoy: answer \(quotes_before\.py:28\)$"),
     _Rule(r"gilscope record -p \d+ -d 10 .*--format .*", r"^Tracing the GIL of quotes_"),
-    _Rule(r"gilscope record --format .* -- python3 \S+", r"^Tracing the GIL of load_test\.py"),
+    _Rule(r"gilscope record --f.* -- python3 \S+", r"^Tracing the GIL of load_test\.py"),
+    _Rule(
+        r"gilscope diff before\.json after\.json .*", r"(?m)^\| threads waiting \| .* -\d+ % \|$"
+    ),
     _Rule(r"gilscope serve -p \d+", r"^Serving http", runs_on=True),
     _Rule(r"python3 quotes_(before|after)\.py", r"^\d+$", runs_on=True),
     _Rule(r"python3 quotes_client\.py \d+", r"^half of the answers within ", runs_on=True),
@@ -163,7 +166,7 @@ def _prepared(page: Path, folder: Path) -> Iterator[Place]:
         }
         if any(":9091" in command for command in _commands(page)):
             here.words["127.0.0.1:9091"] = stack.enter_context(pushgateway(folder))
-            here.folder.joinpath("load_test.py").write_text(_LOAD_TEST)
+        here.folder.joinpath("load_test.py").write_text(_LOAD_TEST)
         yield here
 
 

@@ -141,7 +141,10 @@ def test_the_wheel_starts_the_command_line(wheel: zipfile.ZipFile) -> None:
 
     entry_points = wheel.read(f"{dist_info}/entry_points.txt").decode()
 
-    assert "[console_scripts]\ngilscope = gilscope.__main__:main\n" == entry_points
+    assert (
+        "[console_scripts]\ngilscope = gilscope.__main__:main\n\n"
+        "[pytest11]\ngilscope = gilscope.pytest_plugin.plugin\n"
+    ) == entry_points
 
 
 def test_the_wheel_does_not_ask_for_the_other_bcc(wheel: zipfile.ZipFile) -> None:

@@ -17,7 +17,7 @@ _FLOORS = (
     ("doctor", "tracing", "web"),
     ("discovery", "dump"),
     ("commands",),
-    ("cli",),
+    ("cli", "pytest_plugin"),
     ("__main__",),
 )
 """A room imports from rooms on lower floors, and from itself."""
@@ -67,6 +67,7 @@ _MAY_IMPORT = {
     "bcc": {
         "bpf.compile.bcc_child": "runs in a process of its own, which takes the compiler with it"
     },
+    "pytest": {"pytest_plugin.plugin": "is its plugin"},
     "prometheus_client": {
         "exporter": "turns values into families",
         "web.server": "answers scrapes",
@@ -74,6 +75,7 @@ _MAY_IMPORT = {
     "subprocess": {
         "bpf.loader": "starts the compiler",
         "doctor.compiler": "asks which Python has BCC",
+        "pytest_plugin.own_tracer": "is traced by a child, from outside",
         "runtimes.cpython.sites.search": "reads a stranger's file where it can do no harm",
     },
     "textual": {"top": "draws the live view; large, so that commands.top imports it late"},
