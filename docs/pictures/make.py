@@ -1,8 +1,8 @@
 """Makes docs/pictures/*.png, from programs that it runs: record, report, top and page.
 
 Needs root, as gilscope does, Chromium (`apt-get install chromium`) to draw, and no folder
-/srv/demo. What record prints, and what the client of docs/convoy.md does, goes to standard output,
-for README.md and docs/convoy.md.
+/srv/demo. What record and diff print, and what the client of docs/convoy.md does, goes to standard
+output, for README.md and docs/convoy.md.
 """
 # ruff: noqa: INP001, S101, S607, T201 - a script; the assertions are about its own children
 
@@ -72,20 +72,23 @@ def main() -> None:
             shutil.copy(program, _FOLDER)
         with _started("convoy.py", "--client") as (pid, _, _):
             _record(pid)
-        for name in ("quotes_before.py", "quotes_after.py"):
-            _show_quotes(name, with_pictures=name == "quotes_before.py")
+        for name in ("before", "after"):
+            _show_quotes(f"quotes_{name}.py", f"{name}.json", with_pictures=name == "before")
+        _show_diff()
         _show_page()
     finally:
         shutil.rmtree(_FOLDER)
 
 
-def _show_quotes(name: str, *, with_pictures: bool) -> None:
+def _show_quotes(name: str, report: str, *, with_pictures: bool) -> None:
     with _started(name) as (pid, port, _), _started("quotes_client.py", port) as client:
         print(f"client of {name}: {client[2].readline().strip()}")
         with tempfile.TemporaryDirectory() as folder:
             page = Path(folder, "report.html")
             whole = () if with_pictures else ("--full",)
-            shown = _record(pid, "--format", "text", "--format", f"html={page}", *whole)
+            files = (f"html={page}", f"json={_FOLDER / report}")
+            formats = [word for form in ("text", *files) for word in ("--format", form)]
+            shown = _record(pid, *formats, *whole)
             if with_pictures:
                 shown_lines = [n for n, line in enumerate(shown.display) if line.strip()]
                 _draw_screen(shown, shown_lines[-1] + 1, "record.png")
@@ -93,6 +96,17 @@ def _show_quotes(name: str, *, with_pictures: bool) -> None:
                 top = (*_GILSCOPE, "top", "-p", str(pid))
                 screen = _in_terminal(top, _TOP_COLUMNS, _TOP_LINES, awaited="GIL_CONVOY")
                 _draw_screen(screen, _TOP_LINES, "top.png")
+
+
+def _show_diff() -> None:
+    """Print how the two recordings compare, in both forms."""
+    for form in ("text", "markdown"):
+        subprocess.run(
+            (*_GILSCOPE, "diff", "before.json", "after.json", "--format", form),
+            check=True,
+            cwd=_FOLDER,
+            env={**os.environ, "PYTHONPATH": str(_ROOT / "agent")},
+        )
 
 
 def _show_page() -> None:

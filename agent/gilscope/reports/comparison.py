@@ -1,11 +1,10 @@
 """What has changed from one recording to another, for people: text, or Markdown for a summary."""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from markupsafe import escape
-
+from gilscope.reports.markdown_table import table
 from gilscope.text.printable import printable
 from gilscope.text.units import NS_PER_S, short_duration, short_number
 from gilscope.verdict.figures import Figures
@@ -15,12 +14,11 @@ __all__ = ["MOST_PLACES", "markdown", "text"]
 
 MOST_PLACES = 10
 _LEAST = 0.005
-"""Of a thread: what keeps fewer waiting, before and after, is not shown."""
+"""Of a thread: who waits less, or keeps fewer waiting, before and after, is not shown."""
 _HEAD = ("", "before", "after", "change")
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
     name: str
     before: str
     after: str
@@ -33,18 +31,25 @@ def text(before: Figures, after: Figures) -> str:
         *_aligned((_Row(*_HEAD), *_rows(before, after))),
         "",
         "Whose code kept the GIL, in threads kept waiting at any moment",
-        *_aligned(_place_rows(before, after)),
+        *_aligned(_place_rows(before.places, after.places)),
+        "",
+        "Who waited, in threads waiting at any moment",
+        *_aligned(_place_rows(before.roles, after.roles)),
     ]
     return "\n".join((*lines, ""))
 
 
 def markdown(before: Figures, after: Figures) -> str:
-    """Return the same as two tables of Markdown."""
+    """Return the same as tables of Markdown."""
     return "\n".join(
         (
-            *_table((_Row("GIL", *_HEAD[1:]), *_rows(before, after))),
+            *table(("GIL", *_HEAD[1:]), _rows(before, after)),
             "",
-            *_table((_Row("threads kept waiting by", *_HEAD[1:]), *_place_rows(before, after))),
+            *table(
+                ("threads kept waiting by", *_HEAD[1:]), _place_rows(before.places, after.places)
+            ),
+            "",
+            *table(("threads waiting in", *_HEAD[1:]), _place_rows(before.roles, after.roles)),
             "",
         )
     )
@@ -54,6 +59,7 @@ def _rows(before: Figures, after: Figures) -> Iterator[_Row]:
     yield _Row("duration", _time(before.duration_s), _time(after.duration_s), "")
     yield _row("threads waiting", before.waiting, after.waiting)
     yield _row("seconds lost per CPU second", before.waiting_per_cpu_s, after.waiting_per_cpu_s)
+    yield _row("cores used", before.cores, after.cores)
     yield _row("convoy waits a second", before.convoys_per_s, after.convoys_per_s)
     yield _row("p50 of waits, at most", before.wait_p50_s, after.wait_p50_s, is_time=True)
     yield _row("p99 of waits, at most", before.wait_p99_s, after.wait_p99_s, is_time=True)
@@ -61,11 +67,9 @@ def _rows(before: Figures, after: Figures) -> Iterator[_Row]:
     yield _row("longest drop", before.longest_drop_s, after.longest_drop_s, is_time=True)
 
 
-def _place_rows(before: Figures, after: Figures) -> tuple[_Row, ...]:
-    places = {*before.places, *after.places}
-    pairs = {
-        place: (before.places.get(place, 0.0), after.places.get(place, 0.0)) for place in places
-    }
+def _place_rows(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[_Row, ...]:
+    places = {*before, *after}
+    pairs = {place: (before.get(place, 0.0), after.get(place, 0.0)) for place in places}
     told = sorted(
         (place for place in places if max(pairs[place]) >= _LEAST),
         key=lambda place: (-abs(pairs[place][1] - pairs[place][0]), place),
@@ -75,7 +79,7 @@ def _place_rows(before: Figures, after: Figures) -> tuple[_Row, ...]:
     sums = sum(b for b, _ in rest), sum(a for _, a in rest)
     if max(sums) >= _LEAST:
         rows.append(_row("everything else", *sums))
-    return tuple(rows) or (_Row("nobody's, in either", "", "", ""),)
+    return tuple(rows) or (_Row("nobody, in either", "", "", ""),)
 
 
 def _row(name: str, before: float | None, after: float | None, *, is_time: bool = False) -> _Row:
@@ -110,12 +114,3 @@ def _aligned(rows: Sequence[_Row]) -> Iterator[str]:
 
 def _width(rows: Sequence[_Row], at: int) -> int:
     return max(len((row.before, row.after, row.change)[at]) for row in rows)
-
-
-def _table(rows: Sequence[_Row]) -> Iterator[str]:
-    head, *others = rows
-    yield f"| {head.name} | {head.before} | {head.after} | {head.change} |"
-    yield "| --- | ---: | ---: | ---: |"
-    for row in others:
-        name = str(escape(row.name)).replace("|", "\\|").replace("`", "'")
-        yield f"| {name} | {row.before} | {row.after} | {row.change} |"

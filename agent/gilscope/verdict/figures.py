@@ -1,5 +1,6 @@
 """The figures of one JSON report that two of them are compared by."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,11 +11,14 @@ from gilscope.model.stack import Frame, Stack, StackState
 from gilscope.naming.application import application_frame
 from gilscope.naming.paths import short_path
 from gilscope.naming.places import IN_WORDS
+from gilscope.verdict.role_losses import STARTING
 
 __all__ = ["Figures", "Unreadable", "figures_of"]
 
 _VERSION = 2
 _LIBRARIES = "(libraries alone)"
+_LINE = re.compile(r":\d+\)$")
+"""At the end of a role."""
 
 
 class Unreadable(ValueError):
@@ -33,6 +37,9 @@ class Figures:
     """Threads that waited for a GIL at any moment, on average: seconds lost each second."""
     waiting_per_cpu_s: float | None = None
     """Seconds lost for each second of CPU time that the processes used themselves."""
+    cores: float | None = None
+    """That the processes used themselves at any moment, on average: whether the load was the
+    same."""
     convoys_per_s: float | None = None
     wait_p50_s: float | None = None
     """Half of the waits took no longer: the upper bound of a bucket."""
@@ -42,6 +49,8 @@ class Figures:
     longest_drop_s: float = 0.0
     places: Mapping[str, float] = field(default_factory=dict)
     """Threads kept waiting by the code at each place, ``function (file)``: lines move."""
+    roles: Mapping[str, float] = field(default_factory=dict)
+    """Threads of each role that waited, likewise."""
 
 
 def figures_of(report: Any, application: Application = EVERYBODYS) -> Figures:  # noqa: ANN401 - any value of JSON
@@ -74,12 +83,14 @@ def _figures(report: Mapping[str, Any], application: Application) -> Figures:
         duration_s=duration_s,
         waiting=lost_s / duration_s,
         waiting_per_cpu_s=lost_s / cpu_s if cpu_s else None,
+        cores=None if cpu_s is None else cpu_s / duration_s,
         convoys_per_s=None if convoys is None else convoys / duration_s,
         wait_p50_s=_quantile(waits, 0.5),
         wait_p99_s=_quantile(waits, 0.99),
         slow_drops_per_s=sum(int(drop["requests"]) for drop in drops) / duration_s,
         longest_drop_s=max((float(drop["longest_s"]) for drop in drops), default=0.0),
         places=_places(processes, duration_s, application),
+        roles=_roles(processes, duration_s),
     )
 
 
@@ -119,6 +130,16 @@ def _places(
             if holder not in names:
                 names[holder] = _place(_stack(process, holder), application)
             sums[names[holder]] += float(edge["wait_s"]) / duration_s  # type: ignore[assignment]  # a Counter counts anything
+    return dict(sums.most_common())
+
+
+def _roles(processes: Iterable[Mapping[str, Any]], duration_s: float) -> dict[str, float]:
+    sums: Counter[str] = Counter()
+    for process in processes:
+        for thread in process["threads"]:
+            if thread["wait_s"]:
+                role = _LINE.sub(")", str(thread["role"] or STARTING))
+                sums[role] += float(thread["wait_s"]) / duration_s  # type: ignore[assignment]  # as above
     return dict(sums.most_common())
 
 

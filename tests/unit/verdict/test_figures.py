@@ -38,6 +38,19 @@ def test_figures_are_rates() -> None:
         figures.longest_drop_s,
     )
     assert (0.004194304, 0.016777216) == (figures.wait_p50_s, figures.wait_p99_s)
+    assert 0.485 == figures.cores
+
+
+def test_roles_are_without_lines() -> None:
+    """
+    Threads of each that waited at any moment, the costliest first.
+    """
+    roles = figures_of(_json(with_edges())).roles
+
+    assert {
+        "serve (app.py)": pytest.approx(0.765),
+        "crunch (app.py)": pytest.approx(0.205),
+    } == roles
 
 
 def test_places_are_functions_of_the_application() -> None:
