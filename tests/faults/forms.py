@@ -17,8 +17,8 @@ from support.reports import pprof
 __all__ = ["FORMS", "arguments_of", "check_forms", "check_page"]
 
 FORMS = (
-    *("text", "json", "html", "collapsed", "speedscope", "pprof"),
-    *("perfetto", "openmetrics", "prometheus"),
+    *("text", "json", "html", "markdown", "collapsed", "speedscope"),
+    *("pprof", "perfetto", "openmetrics", "prometheus"),
 )
 _STATEMENT = re.compile(r"on\w+$")
 

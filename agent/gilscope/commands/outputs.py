@@ -33,8 +33,8 @@ __all__ = [
 ]
 
 FORMATS = (
-    *("text", "json", "html", "collapsed", "speedscope", "pprof"),
-    *("perfetto", "openmetrics", "prometheus"),
+    *("text", "json", "html", "markdown", "collapsed", "speedscope"),
+    *("pprof", "perfetto", "openmetrics", "prometheus"),
 )
 """Text for people, and what `RENDERERS` makes for programs."""
 
@@ -43,6 +43,7 @@ _FORM_OF_NAME: Final[Mapping[str, str]] = {
     ".json": "json",
     ".html": "html",
     ".htm": "html",
+    ".md": "markdown",
     ".folded": "collapsed",
     ".collapsed": "collapsed",
     ".speedscope.json": "speedscope",

@@ -48,6 +48,12 @@ def _html(session: Session) -> str:
     return html_report.render(*session.recordings)
 
 
+def _markdown(session: Session) -> str:
+    from gilscope.reports.gil import markdown  # noqa: PLC0415 - imported when it is asked for
+
+    return markdown.render(session)
+
+
 def _collapsed(session: Session) -> str:
     from gilscope.reports.gil import collapsed  # noqa: PLC0415 - imported when it is asked for
 
@@ -87,6 +93,7 @@ def _prometheus(session: Session) -> str:
 RENDERERS: Final[Mapping[str, Callable[[Session], str | bytes]]] = {
     "json": _json,
     "html": _html,
+    "markdown": _markdown,
     "collapsed": _collapsed,
     "speedscope": _speedscope,
     "pprof": _pprof,

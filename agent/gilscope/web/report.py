@@ -24,6 +24,7 @@ FORMS: Mapping[str, str] = {
     "html": "text/html; charset=utf-8",
     "text": "text/plain; charset=utf-8",
     "json": "application/json",
+    "markdown": "text/markdown; charset=utf-8",
     "collapsed": "text/plain; charset=utf-8",
     "speedscope": "application/json",
     "pprof": "application/octet-stream",

@@ -51,6 +51,7 @@ def test_text_goes_to_standard_output_unless_told_otherwise(tmp_path: Path) -> N
         ("waits.perfetto.json", "perfetto"),
         ("waits.folded", "collapsed"),
         ("waits.pb.gz", "pprof"),
+        ("waits.md", "markdown"),
         ("waits.om", "openmetrics"),
         ("waits.prom", "prometheus"),
         ("waits.txt", "text"),
@@ -106,7 +107,7 @@ def test_contradictions_are_refused(
 @pytest.mark.parametrize(
     ("word", "reason"),
     [
-        ("xml", "there is no format 'xml' (choose from text, json, html, collapsed, speedscope"),
+        ("xml", "there is no format 'xml' (choose from text, json, html, markdown, collapsed"),
         ("json=/nonexistent/report", "cannot write /nonexistent/report: No such file"),
         ("json=/", "cannot write /: Is a directory"),
     ],

@@ -24,7 +24,7 @@ from gilscope.verdict.no_contention import no_contention
 from gilscope.verdict.role_losses import role_losses
 from gilscope.verdict.verdict import Verdict, verdict_of
 
-__all__ = ["MOST_LINES", "render"]
+__all__ = ["MOST_LINES", "badness", "render", "verdict_lines"]
 
 MOST_LINES = 25
 """Fewer than a terminal has, with the command and the next prompt."""
@@ -53,11 +53,11 @@ def _lines(session: Session, paint: Paint) -> Iterator[str]:
     yield from _heading(session, told[0] if is_one else None, paint)
     if told:
         verdicts = [(verdict_of(recording), recording) for recording in told]
-        verdict, worst = max(verdicts, key=_badness)
+        verdict, worst = max(verdicts, key=badness)
         rows = _MOST_ROWS if is_one else _ROWS_OF_SEVERAL
         yield ""
         lost_ns = sum(recording.observation.totals.wait_ns for recording in told)
-        yield from _verdict_lines(verdict, worst, lost_ns, paint, is_one=is_one)
+        yield from verdict_lines(verdict, worst, lost_ns, paint, is_one=is_one)
         if verdict.degree is not Degree.NONE:
             if not is_one:
                 yield from _process_lines(told, lost_ns, rows, paint)
@@ -81,7 +81,8 @@ def _told(valid: Sequence[Recording], all_ns: int) -> Sequence[Recording]:
     return losing
 
 
-def _badness(pair: tuple[Verdict, Recording]) -> tuple[Degree, bool, float, int]:
+def badness(pair: tuple[Verdict, Recording]) -> tuple[Degree, bool, float, int]:
+    """Return by what the worst of several processes is found: the largest is it."""
     verdict, recording = pair
     samples = recording.observation.totals.holder_samples
     held_ns = 0 if samples is None else sum(held.held_ns for held in samples.holders)
@@ -104,9 +105,13 @@ def _heading(session: Session, only: Recording | None, paint: Paint) -> Iterator
         yield paint.red(f"Nothing is reported of pid {seen.process.pid}, because {seen.invalid}.")
 
 
-def _verdict_lines(
+def verdict_lines(
     verdict: Verdict, recording: Recording, lost_ns: int, paint: Paint, *, is_one: bool
 ) -> Iterator[str]:
+    """Yield how bad it is in *recording*, and why; unless it *is_one* alone, with its name.
+
+    *lost_ns* is what all that are told have lost.
+    """
     who = "" if is_one else f" in {process_words(recording)}"
     degree = f"{_DEGREE_WORDS[verdict.degree]}{who}"
     if verdict.hog is not None:
