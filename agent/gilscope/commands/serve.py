@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +26,7 @@ from gilscope.commands.serving.capturing import (
     check_capture_options,
 )
 from gilscope.commands.serving.logs import followed, serve_logs
+from gilscope.commands.serving.otlp import HEADERS, add_otlp_options, otlp_headers, pushed
 from gilscope.commands.serving.service import Service, add_log_options, begin_log
 from gilscope.commands.session import attach_tree, new_tracer, tracing_session
 from gilscope.discovery.agent_stats import AgentReader
@@ -143,6 +145,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_method_option(parser)
     add_application_option(parser)
     add_capture_options(parser)
+    add_otlp_options(parser)
     add_log_options(parser)
     parser.set_defaults(complain=parser.error)
 
@@ -152,6 +155,10 @@ def run(arguments: argparse.Namespace) -> int:
     if not has_targets(arguments) and not arguments.stm_log:
         arguments.complain("one of the arguments -p/--pid --match --all --stm-log is required")
     check_capture_options(arguments, has_targets=has_targets(arguments))
+    try:
+        otlp_headers(os.environ.get(HEADERS, "") if arguments.otlp else "")
+    except argparse.ArgumentTypeError as error:
+        arguments.complain(str(error))
     begin_log(arguments)
     service = Service()
     allow_many()
@@ -246,7 +253,7 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
             has_scanned.wait(_FIRST_WAIT_S)
         if not service.stopped.is_set():
             book = BlockingSeries(arguments.pairs, application)
-            parts.server.show(
+            collector = parts.server.show(
                 source,
                 health,
                 book,
@@ -255,8 +262,9 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
                 past=past,
                 captures=capturing.recent,
             )
-            service.ready(parts.server.url)
-        service.stopped.wait()
+            with pushed(arguments, collector.collect):
+                service.ready(parts.server.url)
+                service.stopped.wait()
 
 
 def _noted(choice: Choice, note: Callable[[], None]) -> Choice:

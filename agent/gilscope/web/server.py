@@ -138,8 +138,10 @@ class Server:
         *,
         past: Past | None = None,
         captures: Captured = lambda: None,
-    ) -> None:
+    ) -> AgentCollector:
         """Serve *source* and *logs* from now on, and the last of *captures*.
+
+        Returns what makes the metrics of them.
 
         *book* says how many pairs of each process, and places of each log, have series of their
         own, *mode* how closely processes are observed. What is seen is entered in *past*.
@@ -168,6 +170,7 @@ class Server:
             "/report": lambda request: reporter.answer(request.query),
             "/capture": lambda request: capture_answer(request.query, captures()),
         }
+        return collector
 
     def run(
         self,

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from gilscope.commands.serving.otlp import pushed
 from gilscope.commands.serving.service import Service
 from gilscope.discovery.agent_stats import own_state
 from gilscope.exporter.source import Source
@@ -59,10 +60,11 @@ def serve_logs(arguments: argparse.Namespace, server: Server, service: Service) 
         service.alive()
 
     with followed(arguments.stm_log, beat) as follower:
-        serving = (source, pulse, BlockingSeries(arguments.pairs), follower.logs)
-        http = threading.Thread(target=server.run, args=serving, daemon=True)
+        collector = server.show(source, pulse, BlockingSeries(arguments.pairs), follower.logs)
+        http = threading.Thread(target=server.answer, daemon=True)
         http.start()
-        service.ready(server.url)
-        service.stopped.wait()
+        with pushed(arguments, collector.collect):
+            service.ready(server.url)
+            service.stopped.wait()
         server.stop()
         http.join(_PATIENCE_S)

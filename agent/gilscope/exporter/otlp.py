@@ -1,0 +1,107 @@
+"""The families of a scrape as an OTLP request, in the JSON form of its messages.
+
+Sums and histograms are cumulative since the agent's start. Names and labels are those of /metrics,
+so that dashboards and rules work on either way; labels that are empty are left out, as Prometheus
+does.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
+from typing import Any
+
+import gilscope
+from gilscope.exporter.samples import Labels, Series
+from gilscope.metrics.family import Family
+from gilscope.model.histogram import BOUNDS_NS, Histogram, slot_of
+from gilscope.text.units import NS_PER_S
+
+__all__ = ["encode_otlp"]
+
+_SERVICE = "gilscope"
+_CUMULATIVE = 2
+"""AGGREGATION_TEMPORALITY_CUMULATIVE; enumerations are numbers in this form."""
+_FIRST = slot_of(BOUNDS_NS[0])
+_BOUNDS_S = [bound / NS_PER_S for bound in BOUNDS_NS]
+_UNITS = {"_seconds": "s", "_bytes": "By"}
+
+
+def encode_otlp(families: Iterable[Series], began_ns: int, at_ns: int, host: str) -> bytes:
+    """Return the request: what *families* were at *at_ns*, since *began_ns*, both of the epoch.
+
+    *host* is where the agent runs. A family without samples is left out.
+    """
+    times = {"startTimeUnixNano": str(began_ns), "timeUnixNano": str(at_ns)}
+    attributes = {
+        "service.name": _SERVICE,
+        "service.version": gilscope.__version__,
+        "host.name": host,
+    }
+    scope = {
+        "scope": {"name": _SERVICE, "version": gilscope.__version__},
+        "metrics": [_metric(series, times) for series in families if _has_samples(series)],
+    }
+    resource = {"attributes": _attributes(tuple(attributes), tuple(attributes.values()))}
+    request = {"resourceMetrics": [{"resource": resource, "scopeMetrics": [scope]}]}
+    return json.dumps(request, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _has_samples(series: Series) -> bool:
+    return bool(series.values or series.histograms)
+
+
+def _metric(series: Series, times: Mapping[str, str]) -> dict[str, Any]:
+    family = series.family
+    described = {"name": family.name, "description": family.help, "unit": _unit(family)}
+    if family.type == "histogram":
+        points = list(_histogram_points(series, times))
+        return {
+            **described,
+            "histogram": {"aggregationTemporality": _CUMULATIVE, "dataPoints": points},
+        }
+    numbers = [
+        {**times, "attributes": _attributes(family.labels, labels), "asDouble": value}
+        for labels, value in series.values
+    ]
+    if family.type == "gauge":
+        return {**described, "gauge": {"dataPoints": numbers}}
+    return {
+        **described,
+        "sum": {
+            "aggregationTemporality": _CUMULATIVE,
+            "isMonotonic": True,
+            "dataPoints": numbers,
+        },
+    }
+
+
+def _unit(family: Family) -> str:
+    name = family.name.removesuffix("_total")
+    return next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
+
+
+def _histogram_points(series: Series, times: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    for labels, histogram in series.histograms:
+        yield {
+            **times,
+            "attributes": _attributes(series.family.labels, labels),
+            "count": str(histogram.count),
+            "sum": histogram.sum_ns / NS_PER_S,
+            "bucketCounts": [str(count) for count in _buckets(histogram)],
+            "explicitBounds": _BOUNDS_S,
+        }
+
+
+def _buckets(histogram: Histogram) -> list[int]:
+    """Return the count of each bucket: up to each bound, and beyond the last."""
+    upto = tuple(accumulate(histogram.slots))
+    cumulative = (*upto[_FIRST : _FIRST + len(BOUNDS_NS)], histogram.count)
+    return [count - before for count, before in zip(cumulative, (0, *cumulative), strict=False)]
+
+
+def _attributes(names: Labels, values: Labels) -> list[dict[str, Any]]:
+    return [
+        {"key": name, "value": {"stringValue": value}}
+        for name, value in zip(names, values, strict=True)
+        if value
+    ]
