@@ -29,6 +29,7 @@ from gilscope.pytest_plugin.own_tracer import ASKING
 from gilscope.runtimes.site_cache import SiteCache, default_folder
 from gilscope.system import ending
 from gilscope.system.rlimits import allow_many
+from gilscope.text.printable import printable
 from gilscope.tracing.tracer import Tracer
 
 __all__ = ["main", "sums"]
@@ -101,7 +102,7 @@ def sums(seen: GilObservation, names: SiteNames) -> Mapping[str, Any]:
     for edge in totals.edges:
         if not _is_asking(edge.waiter):
             frame = application_frame(edge.holder, EVERYBODYS)
-            places[names.owner(frame, edge.holder)] += edge.lost.ns
+            places[printable(names.owner(frame, edge.holder))] += edge.lost.ns
     return {
         "at_ns": totals.at_ns,
         "wait_ns": totals.wait_ns - sum(lost.ns for lost in asking),
