@@ -7,7 +7,7 @@ from gilscope.model.kinds import Kind
 from gilscope.model.stack import Frame, Stack, StackState
 from support.recordings.gil import CRUNCHING, MS, SERVING, convoy, full_mode, histogram, thread
 
-__all__ = ["EVIL", "hostile", "huge", "large"]
+__all__ = ["EVIL", "deep", "hostile", "huge", "large"]
 
 EVIL = '</script><img src=x onerror="window.evil = 1"><!--<script>\'&\u202egnp\ud800'
 """What a name would look like that wants to be more than a name."""
@@ -138,6 +138,18 @@ def huge(pairs: int = 20_000) -> Recording:
             Tally((pairs - number) * 1000, 1),
         )
         for number in range(pairs)
+    )
+    return replace(recording, observation=replace(seen, totals=replace(seen.totals, edges=edges)))
+
+
+def deep() -> Recording:
+    """Return `convoy` with two holders: one costs 2 % and is 40 frames deep."""
+    recording = convoy()
+    seen = recording.observation
+    well = Stack((*(Frame(f"level_{n}", "/srv/well.py", n, n) for n in range(40)), *_BOOTSTRAP))
+    edges = (
+        Edge(Kind.CONVOY, SERVING, CRUNCHING, Tally(980 * MS, 98)),
+        Edge(Kind.CONVOY, CRUNCHING, well, Tally(20 * MS, 2)),
     )
     return replace(recording, observation=replace(seen, totals=replace(seen.totals, edges=edges)))
 

@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gilscope.model.application import Application
 from gilscope.model.gil import ProcessTotals
 from gilscope.model.stack import Frame, Stack, StackState
-from gilscope.naming.origins import origin_of
+from gilscope.naming.application import is_of_application
+from gilscope.naming.origins import Origin, origin_of
 from gilscope.naming.places import IN_WORDS, SiteNames
 from gilscope.reports.gil.html.pairs import Pair
 from gilscope.reports.html.markup import clean
@@ -15,6 +17,7 @@ __all__ = ["report_data"]
 
 def report_data(
     totals: ProcessTotals,
+    application: Application,
     sources: Mapping[tuple[str, int], str],
     pairs: Sequence[Pair],
     names: SiteNames,
@@ -25,7 +28,7 @@ def report_data(
     times], a stack is [state or "", frames with the innermost first], a file [short path, path]
     and a frame [function, file, line, `Origin`, source line or null].
     """
-    table = _Stacks(sources, names)
+    table = _Stacks(application, sources, names)
     edges = [
         [table.position(edge.waiter), table.position(edge.holder), edge.lost.ns, edge.lost.count]
         for edge in totals.edges
@@ -43,10 +46,16 @@ def report_data(
 class _Stacks:
     """Numbers stacks, frames and files in the order in which they come."""
 
-    def __init__(self, sources: Mapping[tuple[str, int], str], names: SiteNames) -> None:
+    def __init__(
+        self,
+        application: Application,
+        sources: Mapping[tuple[str, int], str],
+        names: SiteNames,
+    ) -> None:
         self.files: list[list[str]] = []
         self.frames: list[list[Any]] = []
         self.stacks: list[list[Any]] = []
+        self._application = application
         self._sources = sources
         self._names = names
         self._file_positions: dict[str, int] = {}
@@ -74,11 +83,18 @@ class _Stacks:
                     clean(frame.function),
                     self._file(frame.file),
                     line,
-                    int(origin_of(frame)),
+                    int(self._origin(frame)),
                     None if source is None else clean(source),
                 ]
             )
         return known
+
+    def _origin(self, frame: Frame) -> Origin:
+        if not self._application.is_said:
+            return origin_of(frame)
+        if is_of_application(frame, self._application):
+            return Origin.APPLICATION
+        return Origin.BOOTSTRAP if origin_of(frame) is Origin.BOOTSTRAP else Origin.LIBRARY
 
     def _file(self, file: str) -> int:
         known = self._file_positions.get(file)

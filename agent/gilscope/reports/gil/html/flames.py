@@ -14,10 +14,13 @@ _GRAPHS = (
 
 def flames_section() -> Iterator[Markup]:
     """Yield the headings, the tools and the places of the graphs."""
-    yield Markup('<section id="flames"><h2>Flame graphs</h2>')
     yield Markup(
-        "<p>The same time twice: above by the stacks of those who held the GIL, below by the "
-        "stacks of those who waited. Each thread begins at the top; the width is time lost.</p>"
+        '<section id="flames" class="flames"><h2>Whose code kept it, and whom that delayed</h2>'
+    )
+    yield Markup(
+        "<p>The same time twice, as flame graphs: above by the stacks of those who held the GIL, "
+        "below by the stacks of those who waited. Each thread begins at the top; the width is time "
+        "lost. Zoom into a frame, and the other graph shows only what belongs to it.</p>"
     )
     yield Markup(
         "<noscript><p>The graphs, and the stacks behind each pair, need the page's script, which "
@@ -27,7 +30,14 @@ def flames_section() -> Iterator[Markup]:
         '<p class="tools"><label>Find <input type="search" placeholder="function, file or line">'
     )
     yield Markup(
-        '</label> <span class="quiet">A click or Enter zooms in, Escape out; arrow keys go from '
+        '</label> <label class="switch-regex"><input type="checkbox" class="regex"> '
+        "regular expression</label> "
+    )
+    yield Markup(
+        '<button type="button" class="invert" aria-pressed="false">Innermost frames first</button> '
+    )
+    yield Markup(
+        '<span class="quiet">A click or Enter zooms in, Escape out; arrow keys go from '
         "frame to frame.</span></p>"
     )
     for key, title in _GRAPHS:
@@ -35,7 +45,11 @@ def flames_section() -> Iterator[Markup]:
             key=key, title=title
         )
         yield Markup('<output class="found" aria-live="polite"></output>')
-        yield Markup('<button type="button" class="reset" hidden>Show all</button></figcaption>')
+        yield Markup('<button type="button" class="reset" hidden>Zoom out</button></figcaption>')
+        yield Markup(
+            '<p class="chip" aria-live="polite" hidden><span></span> '
+            '<button type="button">Show all</button></p>'
+        )
         yield Markup('<div class="canvas"></div><p class="detail"></p></figure>')
     yield Markup('<dl class="legend colours"><div><dt class="app">application</dt></div>')
     yield Markup('<div><dt class="lib">libraries</dt></div>')

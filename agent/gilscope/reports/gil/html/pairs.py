@@ -87,6 +87,8 @@ def pairs_section(pairs: Sequence[Pair], whole_ns: int, mark: str) -> Iterator[M
     yield Markup(
         '<p class="tools"><label>Find <input type="search" placeholder="function, file or line" '
         'aria-controls="pairs-rows"></label> '
+        '<label class="switch-regex"><input type="checkbox" class="regex"> regular expression'
+        "</label> "
         '<output class="pairs-found" aria-live="polite"></output></p>'
     )
     yield Markup('<table class="pairs"><thead><tr>')

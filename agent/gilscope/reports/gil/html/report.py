@@ -12,6 +12,7 @@ from gilscope.reports.gil.html.flames import flames_section
 from gilscope.reports.gil.html.held_by import held_by_section
 from gilscope.reports.gil.html.matrix import matrix_section
 from gilscope.reports.gil.html.pairs import lost_ns, pairs_of, pairs_section
+from gilscope.reports.gil.html.script import script as page_script
 from gilscope.reports.gil.html.summary import heading, summary_section
 from gilscope.reports.gil.html.threads import (
     interpreters_section,
@@ -36,7 +37,6 @@ from gilscope.verdict.estimates import about, are_shared_out
 __all__ = ["render"]
 
 _STYLE = Path(__file__).parents[2] / "html" / "report.css"
-_SCRIPT = Path(__file__).with_suffix(".js")
 _MOST_PROCESSES = 10
 """That have a part of their own; more of them would make a page that nobody can open."""
 _MOST_NAMED = 20
@@ -48,7 +48,7 @@ def render(*recordings: Recording) -> Markup:
     Each of *recordings* that has lost anything has a part, the first one in any case; the others
     are named.
     """
-    style, script = asset(_STYLE), asset(_SCRIPT)
+    style, script = asset(_STYLE), page_script()
     process = recordings[0].observation.process
     title = Markup("GIL report: {}, pid {}").format(text(process.name), process.pid)
     body = _body(recordings, script)
@@ -85,16 +85,17 @@ def _part(recording: Recording) -> Iterator[Markup]:
     mark = about(is_estimate=are_shared_out(totals))
     yield from summary_section(recording, losses, names)
     yield from whose_code_section(losses, lost_ns(totals), recording.sources, names, mark)
+    if pairs:
+        yield from flames_section()
     yield from held_by_section(recording, names)
     if pairs:
         yield from matrix_section(totals.edges, names)
         yield from pairs_section(pairs, lost_ns(totals), mark)
-        yield from flames_section()
     yield from slow_drops_section(totals.slow_drops, recording.sources, names)
     yield from durations_section(totals.gils)
     yield from threads_section(recording)
     yield from interpreters_section(recording)
-    data = report_data(totals, recording.sources, pairs, names)
+    data = report_data(totals, recording.application, recording.sources, pairs, names)
     yield tag("script", embedded_json(data), type="application/json", id="data")
     yield Markup("</article>")
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from gilscope.model.application import Application
 from gilscope.model.gil import Edge, Recording, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_STACK, Frame, Stack
@@ -13,7 +14,8 @@ from support.recordings.gil import MS, with_edges
 
 def _data(recording: Recording) -> dict[str, list[list[object]]]:
     totals, names = recording.observation.totals, SiteNames()
-    return report_data(totals, recording.sources, pairs_of(totals.edges, names), names)
+    pairs = pairs_of(totals.edges, names)
+    return report_data(totals, recording.application, recording.sources, pairs, names)
 
 
 def test_edges_name_stacks_and_stacks_name_frames() -> None:
@@ -79,6 +81,17 @@ def test_origins_tell_application_library_and_bootstrap() -> None:
     data = _data(replace(recording, observation=changed))
 
     assert [0, 1, 1, 1, 1, 2, 2, 0] == [frame[3] for frame in data["frames"]]
+
+
+def test_origins_go_by_what_the_user_calls_the_application() -> None:
+    """
+    Then everything else is a library's, but for the beginning of a thread.
+    """
+    recording = replace(with_edges(), application=Application(packages=("match",)))
+
+    origins = {str(frame[0]): frame[3] for frame in _data(recording)["frames"]}
+
+    assert (0, 1, 2) == (origins["Pattern.scan <café>"], origins["crunch"], origins["Thread.run"])
 
 
 def test_a_frame_without_a_line_stands_at_its_first() -> None:

@@ -210,9 +210,9 @@ def test_sections_come_in_the_order_of_questions() -> None:
     assert [
         "summary",
         "whose-code",
+        "flames",
         "matrix",
         "pairs",
-        "flames",
         "slow-drops",
         "durations",
         "threads",
