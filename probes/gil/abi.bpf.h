@@ -7,6 +7,7 @@
 #define NEXT_PROGRAMS 7
 #define QUOTAS 8             // room for them
 #define SPAN_IS_HOLD 4       // in place of a wait's kind
+#define SPAN_SECOND_SHIFT 30 // 2^30 ns are what spans call a second
 #define STR_HASH 24          // struct PyASCIIObject
 #define BYTES_CONTENT 32     // struct PyBytesObject
 #define OWNER_WITHOUT_CODE 3 // from this value on a frame's owner is C code

@@ -2,6 +2,10 @@
 //
 // The timeline: each wait and each hold by itself as it ends, where it was asked for (TIMELINE).
 //
+// With SPANS_A_SECOND, it is for a picture of one moment: what comes beyond that many in a second
+// is not sent, and neither are holds shorter than LEAST_HOLD_NS. Such a second is sent without gaps
+// up to where it breaks off, and user space knows it by its number of spans.
+//
 // The one thing that streams. A span that finds the ring full is dropped and counted: nothing ever
 // waits for user space.
 
@@ -19,8 +23,41 @@ BPF_RINGBUF_OUTPUT(spans, SPAN_PAGES);
 // How many spans there have been, dropped ones included.
 BPF_ARRAY(sent_spans, u64, 1);
 
+#ifdef SPANS_A_SECOND
+
+// Of all processes.
+struct span_budget {
+    u64 second;
+    u64 asked;
+};
+BPF_ARRAY(span_budget, struct span_budget, 1);
+
+static __always_inline int is_within_budget(const struct span *span)
+{
+    u32 zero = 0;
+    struct span_budget *budget = span_budget.lookup(&zero);
+    u64 second = span->ended_ns >> SPAN_SECOND_SHIFT;
+
+    if (!budget || (span->kind == SPAN_IS_HOLD && span->ended_ns - span->began_ns < LEAST_HOLD_NS))
+        return 0;
+    if (budget->second != second) {
+        budget->second = second;
+        budget->asked = 0;
+    }
+    __sync_fetch_and_add(&budget->asked, 1);
+    return budget->asked <= SPANS_A_SECOND;
+}
+
+#else
+
+#define is_within_budget(span) 1
+
+#endif
+
 static __always_inline void send_span(const struct span *span)
 {
+    if (!is_within_budget(span))
+        return;
     u32 zero = 0;
     u64 *sent = sent_spans.lookup(&zero);
 

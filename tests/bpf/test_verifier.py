@@ -25,8 +25,12 @@ def _looked_at(fd: int) -> int:
 
 @pytest.mark.parametrize(
     "begin",
-    [lambda: gil_request.begin_loading(discover=True, timeline=True), stm_request.begin_loading],
-    ids=["gil", "stm"],
+    [
+        lambda: gil_request.begin_loading(discover=True, timeline=True),
+        lambda: gil_request.begin_loading(discover=True, moments=True),
+        stm_request.begin_loading,
+    ],
+    ids=["gil", "gil-moments", "stm"],
 )
 def test_each_program_is_quickly_verified(begin: Callable[[], Loading]) -> None:
     """

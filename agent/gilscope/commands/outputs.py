@@ -25,6 +25,7 @@ __all__ = [
     "form_of",
     "refuse_terminal",
     "refuse_unfit",
+    "wants_moment",
     "wants_snapshots",
     "wants_timeline",
     "writable",
@@ -60,6 +61,8 @@ _NO_TEXT = {"pprof"}
 """What a terminal cannot show."""
 _TIMELINES = {"perfetto"}
 """What cannot be made of sums alone."""
+_MOMENTS = {"html"}
+"""What shows when threads waited most."""
 _HISTORIES = {"openmetrics"}
 """What is made of the sums at several times."""
 _OF_TRANSACTIONS = {"text", "json"}
@@ -139,6 +142,11 @@ def form_of(file: Path | None) -> str:
 def wants_timeline(outputs: Sequence[Output]) -> bool:
     """Return whether one of *outputs* shows waits one by one, in the order in which they came."""
     return any(output.form in _TIMELINES for output in outputs)
+
+
+def wants_moment(outputs: Sequence[Output]) -> bool:
+    """Return whether one of *outputs* shows when threads waited most."""
+    return any(output.form in _MOMENTS for output in outputs)
 
 
 def wants_snapshots(outputs: Sequence[Output]) -> bool:

@@ -5,6 +5,7 @@ import contextlib
 import sys
 from collections.abc import Sequence
 
+from gilscope.bpf.loader import Loading
 from gilscope.commands.colours import wants_colour
 from gilscope.commands.diff import add_limit_option, check_limits
 from gilscope.commands.numbers import seconds_between
@@ -24,6 +25,7 @@ from gilscope.commands.outputs import (
     add_format_options,
     chosen_outputs,
     refuse_unfit,
+    wants_moment,
     wants_timeline,
     write_reports,
 )
@@ -132,10 +134,15 @@ def _tracer(arguments: argparse.Namespace, probe: GilProbe) -> Tracer:
     return new_tracer(arguments, probe, plan)
 
 
+def _begin_loading(outputs: Sequence[Output], *, discover: bool) -> Loading:
+    timeline, moments = wants_timeline(outputs), wants_moment(outputs)
+    return begin_loading(timeline=timeline, moments=moments, discover=discover)
+
+
 def _record_running(arguments: argparse.Namespace, outputs: Sequence[Output]) -> int:
     pids: Sequence[int] = arguments.pid or ()
     require_processes(named=bool(pids))
-    loading = begin_loading(timeline=wants_timeline(outputs), discover=not pids)
+    loading = _begin_loading(outputs, discover=not pids)
     try:
         # While the compiler works: what cannot be traced is refused at once.
         are_pythons = [_has_python(arguments, pid) for pid in pids]
@@ -235,7 +242,7 @@ def _is_python(arguments: argparse.Namespace, pid: int) -> bool:
 
 def _record_command(arguments: argparse.Namespace, outputs: Sequence[Output]) -> int:
     # Without working probes the command is not even started.
-    probe = GilProbe(begin_loading(timeline=wants_timeline(outputs)))
+    probe = GilProbe(_begin_loading(outputs, discover=False))
     waits_for: list[HeldCommand] = []
     with ending.told(lambda number: pass_on(number, waits_for)) as stopped:
         with probe:

@@ -16,6 +16,7 @@ __all__ = [
     "QUOTAS",
     "SPAN",
     "SPAN_IS_HOLD",
+    "SPAN_SECOND_SHIFT",
     "STACK",
     "STACK_DEPTH",
     "Loss",
@@ -34,6 +35,7 @@ STACK_DEPTH: Final = 32
 QUOTAS: Final = 8
 """Room for them in the probes' records."""
 SPAN_IS_HOLD: Final = len(Kind)
+SPAN_SECOND_SHIFT: Final = 30
 """In place of a wait's kind."""
 
 
@@ -226,6 +228,7 @@ def c_header() -> str:
                 "NEXT_PROGRAMS": (len(NextProgram), ""),
                 "QUOTAS": (QUOTAS, "room for them"),
                 "SPAN_IS_HOLD": (SPAN_IS_HOLD, "in place of a wait's kind"),
+                "SPAN_SECOND_SHIFT": (SPAN_SECOND_SHIFT, "2^30 ns are what spans call a second"),
                 "STR_HASH": (layout.STR_HASH, "struct PyASCIIObject"),
                 "BYTES_CONTENT": (layout.BYTES_CONTENT, "struct PyBytesObject"),
                 "OWNER_WITHOUT_CODE": (

@@ -9,7 +9,7 @@ from gilscope.model.histogram import Histogram
 from gilscope.model.kinds import Cause, Kind
 from gilscope.model.moment.hold_state import UNKNOWN_HOLD, HoldState
 from gilscope.model.stack import Frame, Stack
-from gilscope.model.timeline import Timeline
+from gilscope.model.timeline import Moment, Timeline
 
 __all__ = [
     "ENDED_INTERPRETER",
@@ -303,6 +303,8 @@ class Recording:
     """Source lines by file and line number, without indentation; those that could be read."""
     timeline: Timeline | None = None
     """None: it was not asked for."""
+    worst: Moment | None = None
+    """None: it was not asked for, or nobody has waited."""
     ended_ns: int = 0
     """When it ended, since the epoch, by the host's clock."""
     host: str = ""

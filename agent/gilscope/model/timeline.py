@@ -1,11 +1,11 @@
-"""Waits and holds one by one."""
+"""Waits and holds one by one, and the moment at which most was waited for."""
 
 from dataclasses import dataclass
 
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_STACK, Stack
 
-__all__ = ["Span", "Timeline"]
+__all__ = ["Moment", "Span", "Timeline"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +32,21 @@ class Timeline:
     spans: tuple[Span, ...]
     dropped: int
     """How many more there were, which nobody could take over in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The part of a recording in which its threads waited most."""
+
+    began_ns: int
+    ended_ns: int
+    """Both CLOCK_MONOTONIC."""
+    spans: tuple[Span, ...]
+    """Those that reach into it, in the order of their ends, and of each lock the last wait that
+    ended before. Short holds may be left out."""
+    unseen: tuple[tuple[int, int], ...] = ()
+    """When waits were not sent one by one, because there were too many: from, to."""
+    chosen_among: int = 0
+    """How many waits had been sent, of all the recording."""
+    has_holds: bool = False
+    """Whether holds were seen, and not only waits."""

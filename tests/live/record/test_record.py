@@ -205,6 +205,7 @@ def test_several_reports_of_one_recording(tmp_path: Path) -> None:
     assert f"{report['totals']['wait_s']:.3f}s lost waiting for the GIL" in outcome.output
     assert_consistent(report)
     assert "<html" in (tmp_path / "html").read_text()
+    assert 'id="moment"' in (tmp_path / "html").read_text()
     assert 23 <= sum(event.get("cat") == "wait" for event in trace["traceEvents"])
     for form in ("collapsed", "speedscope"):
         assert "wait_in_c" in (tmp_path / form).read_text()

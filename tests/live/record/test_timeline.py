@@ -224,6 +224,60 @@ def _with_a_waiter(tracer: GilAccount, pid: int) -> list[tuple[GilObservation, T
     return [(observation, _timeline(tracer, pid))] if waiting else []
 
 
+def test_worst_moment_is_chosen_among_what_is_sent(tmp_path: Path) -> None:
+    """
+    The one long wait, with who held the lock meanwhile; there is no whole timeline.
+    """
+    with (
+        GilProbe(begin_loading(moments=True)) as probe,
+        tracing(probe, tmp_path, _CONTENTION) as tracer,
+        started([_PYTHON], "long_hold.py", "--seconds", "0.5") as workload,
+    ):
+        tracer.attach(workload.pid)
+        with looked_after(tracer):
+            workload.command("hold")
+            workload.answer()
+        workload.await_rest()
+        observation = observation_of(tracer, workload.pid)
+        moment = tracer.moment(workload.pid)
+        whole = tracer.timeline(workload.pid)
+        workload.finish()
+
+    assert whole is None
+    assert moment is not None
+    assert waits_of(observation) == moment.chosen_among
+    assert (200_000_000, (), False) == (
+        moment.ended_ns - moment.began_ns,
+        moment.unseen,
+        moment.has_holds,
+    )
+    longest = max(moment.spans, key=lambda span: span.ended_ns - span.began_ns)
+    assert (workload.ready["waiter"], True) == (longest.tid, longest.began_ns <= moment.began_ns)
+
+
+def test_no_more_are_sent_in_a_second_than_a_moment_needs(tmp_path: Path) -> None:
+    """
+    The others are counted as ever, and no event is lost; when they were is told.
+    """
+    limits = Limits(spans_a_second=10)
+    with (
+        GilProbe(begin_loading(moments=True, limits=limits)) as probe,
+        tracing(probe, tmp_path) as tracer,
+        started([_PYTHON], "held_known.py", *_BUSY) as workload,
+    ):
+        tracer.attach(workload.pid)
+        with looked_after(tracer):
+            workload.run()
+        workload.await_rest()
+        observation = observation_of(tracer, workload.pid)
+        moment = tracer.moment(workload.pid)
+        workload.finish()
+
+    assert_sound(observation)
+    assert moment is not None
+    assert 0 < moment.chosen_among <= 3 * 10 < waits_of(observation)
+
+
 def test_nothing_is_sent_unless_it_was_asked_for(tracer: GilAccount) -> None:
     """
     Then there is no timeline, rather than an empty one.

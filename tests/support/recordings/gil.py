@@ -26,7 +26,7 @@ from gilscope.model.kinds import Cause, Kind
 from gilscope.model.moment.hold_state import HoldState, State
 from gilscope.model.session import Session
 from gilscope.model.stack import Frame, Stack, StackState
-from gilscope.model.timeline import Span, Timeline
+from gilscope.model.timeline import Moment, Span, Timeline
 from support.recordings.durations import histogram
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "thread",
     "with_edges",
     "with_holders",
+    "with_moment",
     "with_timeline",
 ]
 
@@ -223,6 +224,23 @@ def full_mode() -> Recording:
         cost=TracingCost(2_400_000, recent_ratio=0.0013, traps=1420, stack_share=0.25),
     )
     return replace(recording, observation=replace(seen, totals=totals), mode="full")
+
+
+def with_moment() -> Recording:
+    """Return `with_edges` with its worst moment: 40 ms from a second on, by waits alone.
+
+    Thread 1 waits for 18 ms behind thread 2, runs for 2 ms, and waits again at the end.
+    """
+    recording = with_edges()
+    began_ns = 1000 * MS
+    spans = (
+        Span(2, 0, began_ns - 9 * MS, began_ns - 5 * MS, Kind.PREEMPTION, CRUNCHING, SERVING),
+        Span(1, 0, began_ns, began_ns + 18 * MS, Kind.CONVOY, SERVING, CRUNCHING),
+        Span(2, 0, began_ns + 18 * MS, began_ns + 20 * MS, Kind.PREEMPTION, CRUNCHING, SERVING),
+        Span(1, 0, began_ns + 30 * MS, began_ns + 60 * MS, Kind.CONVOY, SERVING, CRUNCHING),
+    )
+    moment = Moment(began_ns, began_ns + 40 * MS, spans, chosen_among=200)
+    return replace(recording, worst=moment)
 
 
 def with_timeline() -> Recording:

@@ -13,6 +13,7 @@ from gilscope.commands.outputs import (
     Output,
     add_format_options,
     chosen_outputs,
+    wants_moment,
     wants_snapshots,
     wants_timeline,
     write_reports,
@@ -147,6 +148,13 @@ def test_timeline_is_wanted_for_pictures_of_time() -> None:
         form for form in outputs.FORMATS if wants_timeline(_chosen("--format", form))
     ]
     assert wants_timeline(_chosen("--format", "text", "--format", "perfetto=/dev/null"))
+
+
+def test_moment_is_wanted_for_pages() -> None:
+    """
+    Only these draw it.
+    """
+    assert ["html"] == [form for form in outputs.FORMATS if wants_moment(_chosen("--format", form))]
 
 
 def test_looks_are_wanted_for_history() -> None:

@@ -33,6 +33,7 @@ def test_the_numbers_of_c_are_those_of_python(tmp_path: Path) -> None:
         "NEXT_PROGRAMS": len(abi.NextProgram),
         "QUOTAS": abi.QUOTAS,
         "SPAN_IS_HOLD": abi.SPAN_IS_HOLD,
+        "SPAN_SECOND_SHIFT": abi.SPAN_SECOND_SHIFT,
         "STR_HASH": layout.STR_HASH,
         "BYTES_CONTENT": layout.BYTES_CONTENT,
         "OWNER_WITHOUT_CODE": layout.FIRST_OWNER_WITHOUT_CODE,

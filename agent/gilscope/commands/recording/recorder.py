@@ -169,6 +169,7 @@ class Recorder:
             self._application,
             sources=_sources(traced, seen.totals),
             timeline=self._tracer.gils.timeline(seen.process.pid),
+            worst=self._tracer.gils.moment(seen.process.pid),
             ended_ns=time.time_ns() - (time.monotonic_ns() - at_ns),
             host=platform.node(),
             snapshots=() if traced.snapshots is None else traced.snapshots.kept,

@@ -77,7 +77,10 @@ class GilProbe(Probe):
         KernelOrBccMissing or NotPermitted.
         """
         features = features or kernel_features()
-        super().__init__(loading or begin_loading(features=features), features, _TABLES)
+        loading = loading or begin_loading(features=features)
+        super().__init__(loading, features, _TABLES)
+        self.spans_a_second: int | None = loading.request.defines.get("SPANS_A_SECOND")
+        """How many waits and holds are sent by themselves at most; None: all, if any are."""
         self._files: dict[str, int] = {}
         self._slots = SlotPool(self._table("windows").entries)
         self._slot_of: dict[int, int] = {}
@@ -214,8 +217,13 @@ class GilProbe(Probe):
 
     @property
     def sends_spans(self) -> bool:
-        """Whether each wait and each hold is sent by itself."""
+        """Whether waits and holds are sent by themselves."""
         return "spans" in self._loaded.rings
+
+    @property
+    def sends_all_spans(self) -> bool:
+        """Whether each of them is, and not only what the worst moment is chosen among."""
+        return self.sends_spans and self.spans_a_second is None
 
     def new_return_sites(self, pid: int) -> list[ReturnSite]:
         """Return the addresses that waits of *pid* return to and that are not probed yet."""

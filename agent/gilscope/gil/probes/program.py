@@ -1,5 +1,6 @@
 """Which programs and tables of the GIL are asked for."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gilscope.bpf.features import Features, kernel_features, namespace_macros, program_kinds
@@ -44,6 +45,10 @@ class Limits:
     """The same for stacks, of which each takes 544 bytes."""
     span_pages: int = 1024
     """The same for the timeline, of which each wait and each hold takes 64 bytes."""
+    spans_a_second: int = 4000
+    """Of all processes, where only the worst moment is asked for; a convoy has some hundreds."""
+    least_hold_ns: int = 100_000
+    """Shorter ones are not sent then: the picture has no room for them."""
 
     # What one process may have of the tables that all share; then it loses as ``quota``.
     threads_of_process: int = 16384
@@ -59,22 +64,36 @@ def begin_loading(
     *,
     discover: bool = False,
     timeline: bool = False,
+    moments: bool = False,
     limits: Limits | None = None,
     features: Features | None = None,
 ) -> Loading:
     """Begin to compile the programs.
 
     *discover* asks for a notice of every exec on the host, *timeline* for each wait and each hold
-    by itself.
+    by itself, *moments* for so many of them that the worst moment can be shown.
     """
-    request = _request(
-        limits or Limits(), features or kernel_features(), discover=discover, timeline=timeline
-    )
+    limits = limits or Limits()
+    spans = _span_macros(limits, timeline=timeline, moments=moments)
+    request = _request(limits, features or kernel_features(), spans, discover=discover)
     return Loading(request)
 
 
+def _span_macros(limits: Limits, *, timeline: bool, moments: bool) -> Mapping[str, int]:
+    if timeline:
+        return {"TIMELINE": 1, "SPAN_PAGES": limits.span_pages}
+    if not moments:
+        return {}
+    return {
+        "TIMELINE": 1,
+        "SPAN_PAGES": limits.span_pages,
+        "SPANS_A_SECOND": limits.spans_a_second,
+        "LEAST_HOLD_NS": limits.least_hold_ns,
+    }
+
+
 def _request(
-    limits: Limits, features: Features, *, discover: bool, timeline: bool = False
+    limits: Limits, features: Features, spans: Mapping[str, int], *, discover: bool
 ) -> Request:
     blames = limits.threads if features.tables_may_grow else min(limits.threads, 4096)
     macros = {
@@ -101,12 +120,10 @@ def _request(
     }
     if discover:
         macros["DISCOVER"] = 1
-    if timeline:
-        macros |= {"TIMELINE": 1, "SPAN_PAGES": limits.span_pages}
     if features.uprobe_links:
         macros["HAS_COOKIES"] = 1
-    macros |= namespace_macros()
-    rings = {"notices": NOTICE, "stacks": STACK} | ({"spans": SPAN} if timeline else {})
+    macros |= {**spans, **namespace_macros()}
+    rings = {"notices": NOTICE, "stacks": STACK} | ({"spans": SPAN} if spans else {})
     return Request(
         probe="gil.bpf.c",
         defines=macros,

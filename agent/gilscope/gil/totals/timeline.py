@@ -1,24 +1,34 @@
-"""Waits and holds one by one: keeps what the probes send, and makes the timeline of it."""
+"""Waits and holds one by one: keeps what the probes send, and makes pictures of it."""
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from operator import attrgetter
 
 from gilscope.gil.abi import SPAN_IS_HOLD, Loss
+from gilscope.gil.totals.moments import (
+    MOMENT_NS,
+    Seconds,
+    of_moment,
+    worst_began_ns,
+    worth_keeping,
+)
 from gilscope.gil.totals.process_totals import thread_totals
 from gilscope.gil.totals.raw import RawProcess
 from gilscope.model.gil import ENDED_INTERPRETER, Gil, Record
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
-from gilscope.model.timeline import Span, Timeline
+from gilscope.model.timeline import Moment, Span, Timeline
 
-__all__ = ["MOST_SPANS", "Timelines"]
+__all__ = ["MOST_OF_MOMENTS", "MOST_SPANS", "Timelines"]
 
 MOST_SPANS = 500_000
 """That are kept, of all processes together; each takes 56 bytes, and a kilobyte for as long as a
 report is made of it."""
+MOST_OF_MOMENTS = 20_000
+"""Where only the worst moment is asked for: to choose it among them takes some hundredths of a
+second."""
 
 _FIELDS = ("cond", "began_ns", "ended_ns", "waiter", "holder", "tid", "kind")
 """What is kept of a record of the probes' ring ``spans``."""
@@ -31,21 +41,30 @@ _Key = tuple[int, int, bool]
 class Timelines:
     """What has been sent of all processes, as numbers: objects would take three times as much.
 
-    When there is no more room the first spans stay, and further ones are counted.
+    When there is no more room the first spans stay, and further ones are counted. Where only the
+    worst moment is asked for, that is what stays, and the last spans.
     """
 
-    def __init__(self, most: int = MOST_SPANS) -> None:
-        """Keep *most* spans."""
-        self._most = most
+    def __init__(self, most: int = MOST_SPANS, *, a_second: int | None = None) -> None:
+        """Keep *most* spans, of which *a_second* are sent; None: all of them are."""
+        self._most = self._at_most = most
+        self._seconds = None if a_second is None else Seconds(a_second)
         self._kept = 0
         self._values: dict[int, array[int]] = defaultdict(_no_values)
         self._no_room: Counter[int] = Counter()
         self._going_on: dict[int, list[Record]] = {}
+        self._noted_ns: dict[int, int] = {}
         self._unsent: dict[int, int] = {}
+        self._sent_waits: Counter[int] = Counter()
 
     def add(self, record: Record) -> None:
         """Take over one record of the ring: a wait or a hold that has ended."""
         pid = record["tgid"]
+        if self._seconds is not None:
+            self._seconds.add(record)
+            if self._kept >= self._most:
+                self._thin_out()
+        self._sent_waits[pid] += record["kind"] != SPAN_IS_HOLD
         if self._kept >= self._most:
             self._no_room[pid] += 1
             return
@@ -55,6 +74,7 @@ class Timelines:
     def note(self, pid: int, raw: RawProcess, now_ns: int) -> None:
         """Keep what is in flight in process *pid* at *now_ns*, until something newer is noted."""
         self._going_on[pid] = _in_flight(raw, now_ns)
+        self._noted_ns[pid] = now_ns
         self._unsent[pid] = raw.lost.get(Loss.SPAN, 0)
 
     def timeline(
@@ -64,23 +84,53 @@ class Timelines:
 
         *gils* are by address of ``cond``; *stack_of* turns the number of a stack into the stack.
         """
-        stack_of = cache(stack_of)
-        going_on = {_key(record): record for record in self._going_on.get(pid, ())}
-        spans = []
-        for record in self._records(pid):
-            # It may have ended since it was noted.
-            going_on.pop(_key(record), None)
-            spans.append(_span(record, gils, stack_of))
-        spans += [_span(record, gils, stack_of) for record in going_on.values()]
-        spans.sort(key=attrgetter("ended_ns"))
-        return Timeline(tuple(spans), self._no_room[pid] + self._unsent.get(pid, 0))
+        spans = _spans(self._all_records(pid), gils, stack_of)
+        return Timeline(spans, self._no_room[pid] + self._unsent.get(pid, 0))
+
+    def moment(
+        self, pid: int, gils: Mapping[int, Gil], stack_of: Callable[[int], Stack]
+    ) -> Moment | None:
+        """Return when process *pid* waited most, None where it did not; as for `timeline`."""
+        records = list(self._all_records(pid))
+        began_ns = worst_began_ns(records)
+        if began_ns is None:
+            return None
+        ended_ns = min(began_ns + MOMENT_NS, self._noted_ns.get(pid, began_ns + MOMENT_NS))
+        return Moment(
+            began_ns,
+            ended_ns,
+            _spans(of_moment(records, began_ns, ended_ns), gils, stack_of),
+            () if self._seconds is None else self._seconds.unseen(began_ns, ended_ns),
+            chosen_among=self._sent_waits[pid],
+            has_holds=any(record["kind"] == SPAN_IS_HOLD for record in records),
+        )
 
     def forget(self, pid: int) -> None:
         """Give up what is kept of process *pid*."""
         self._kept -= len(self._values.pop(pid, ())) // len(_FIELDS)
         del self._no_room[pid]
         self._going_on.pop(pid, None)
+        self._noted_ns.pop(pid, None)
         self._unsent.pop(pid, None)
+        del self._sent_waits[pid]
+
+    def _thin_out(self) -> None:
+        # Half of the room is free again, so that it is not done all the time.
+        most = self._at_most // (4 * len(self._values))
+        for pid in self._values:
+            kept = worth_keeping(list(self._records(pid)), most)
+            self._values[pid] = array("Q", [one[name] for one in kept for name in _FIELDS])
+        self._kept = sum(len(values) // len(_FIELDS) for values in self._values.values())
+        # The worst moments of hundreds of processes may take more.
+        self._most = max(self._at_most, 2 * self._kept)
+
+    def _all_records(self, pid: int) -> Iterator[Record]:
+        going_on = {_key(record): record for record in self._going_on.get(pid, ())}
+        for record in self._records(pid):
+            # It may have ended since it was noted.
+            going_on.pop(_key(record), None)
+            yield record
+        yield from going_on.values()
 
     def _records(self, pid: int) -> Iterator[Record]:
         values = self._values.get(pid, _no_values())
@@ -104,6 +154,14 @@ def _in_flight(raw: RawProcess, now_ns: int) -> list[Record]:
             ended_ns = hold.since_ns + hold.part_ns
             records.append(_record(cond, hold.since_ns, ended_ns, hold.tid, SPAN_IS_HOLD))
     return records
+
+
+def _spans(
+    records: Iterable[Record], gils: Mapping[int, Gil], stack_of: Callable[[int], Stack]
+) -> tuple[Span, ...]:
+    stack_of = cache(stack_of)
+    spans = [_span(record, gils, stack_of) for record in records]
+    return tuple(sorted(spans, key=attrgetter("ended_ns")))
 
 
 def _span(record: Record, gils: Mapping[int, Gil], stack_of: Callable[[int], Stack]) -> Span:

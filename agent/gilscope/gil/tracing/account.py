@@ -17,7 +17,7 @@ from gilscope.gil.tracing.checks import Checks
 from gilscope.gil.tracing.hold_windows import CONTENTION, ObservationPlan
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.model.gil import GilObservation
-from gilscope.model.timeline import Timeline
+from gilscope.model.timeline import Moment, Timeline
 from gilscope.process.watch import ProcessWatch
 from gilscope.runtimes.site_cache import SiteCache
 from gilscope.text.units import NS_PER_S
@@ -217,6 +217,14 @@ class GilAccount:
         """
         with self._lock:
             return self._processes.readings.timeline(pid)
+
+    def moment(self, pid: int) -> Moment | None:
+        """Return when *pid* waited most, as of the last `observe`.
+
+        None where the probe was not asked to send what it takes, or nobody has waited.
+        """
+        with self._lock:
+            return self._processes.readings.moment(pid)
 
     def close(self) -> None:
         """Take the probes out of all processes."""

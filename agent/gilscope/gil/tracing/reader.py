@@ -8,9 +8,9 @@ from functools import partial
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.totals.blame import Blame
 from gilscope.gil.totals.raw import RawProcess, RawStack, RawTotals
-from gilscope.gil.totals.timeline import Timelines
+from gilscope.gil.totals.timeline import MOST_OF_MOMENTS, Timelines
 from gilscope.gil.tracing.process import AttachedProcess
-from gilscope.model.timeline import Timeline
+from gilscope.model.timeline import Moment, Timeline
 from gilscope.process.memory_reader import ReadUnanswered
 
 __all__ = ["Readings"]
@@ -26,7 +26,11 @@ class Readings:
         """Read what *probe* holds of *traced*, by pid."""
         self._probe = probe
         self._traced = traced
-        self._timelines = Timelines()
+        self._timelines = (
+            Timelines()
+            if probe.spans_a_second is None
+            else Timelines(MOST_OF_MOMENTS, a_second=probe.spans_a_second)
+        )
         self.stacks_at_s = 0.0
         """When the last new stack was read, on the monotonic clock."""
 
@@ -101,9 +105,16 @@ class Readings:
         None where the probe was not asked to send them, or nothing is known of the process.
         """
         traced = self._traced.get(pid)
-        if traced is None or not self._probe.sends_spans:
+        if traced is None or not self._probe.sends_all_spans:
             return None
         return self._timelines.timeline(pid, traced.gils, traced.stack)
+
+    def moment(self, pid: int) -> Moment | None:
+        """Return when *pid* waited most; None where that is not known, or it did not wait."""
+        traced = self._traced.get(pid)
+        if traced is None or not self._probe.sends_spans:
+            return None
+        return self._timelines.moment(pid, traced.gils, traced.stack)
 
     def forget_timeline(self, pid: int) -> None:
         """Give up the waits and holds of *pid*."""

@@ -67,6 +67,21 @@ def test_every_exec_is_noticed_where_somebody_discovers(asked: list[Request]) ->
     assert "DISCOVER" not in _defines(asked)
 
 
+def test_spans_are_sent_as_far_as_somebody_draws_them(asked: list[Request]) -> None:
+    """
+    None, those among which a moment is chosen, or all; who wants all has the moment too.
+    """
+    bounds = {"SPANS_A_SECOND": 7, "LEAST_HOLD_NS": 8}
+    limits = Limits(spans_a_second=7, least_hold_ns=8)
+
+    assert "TIMELINE" not in _defines(asked, limits=limits)
+    assert "spans" not in asked[0].rings
+    assert {"TIMELINE": 1, **bounds}.items() <= _defines(asked, limits=limits, moments=True).items()
+    assert "spans" in asked[0].rings
+    whole = _defines(asked, limits=limits, moments=True, timeline=True)
+    assert (1, set()) == (whole["TIMELINE"], bounds.keys() & whole.keys())
+
+
 @pytest.mark.parametrize(("has_links", "kind"), [(True, "uprobe_multi"), (False, "uprobe")])
 def test_programs_are_loaded_for_the_way_they_are_placed(
     asked: list[Request], kind: str, *, has_links: bool

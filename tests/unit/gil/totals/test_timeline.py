@@ -74,6 +74,72 @@ def test_spans_are_what_the_probes_sent() -> None:
     ) == _timeline(timelines)
 
 
+def test_the_moment_is_when_most_was_waited_for() -> None:
+    """
+    200 ms from the first of two waits that overlap, with what tells who held the lock before.
+    """
+    timelines = Timelines(a_second=4000)
+    earlier, before = _sent(1, 0, 10, 3), _sent(2, 20, 30, 3)
+    first, other = _sent(1, 1000 * _MS, 1150 * _MS, 3), _sent(2, 1100 * _MS, 1190 * _MS, 3)
+    for record in (earlier, before, first, other, _sent(3, 2000 * _MS, 2100 * _MS, 3)):
+        timelines.add(record)
+    moment = timelines.moment(_PID, _GILS, lambda _: UNKNOWN_STACK)
+
+    assert moment is not None
+    assert (990 * _MS, 1190 * _MS, 5, False, ()) == (
+        moment.began_ns,
+        moment.ended_ns,
+        moment.chosen_among,
+        moment.has_holds,
+        moment.unseen,
+    )
+    assert [20, 1000 * _MS, 1100 * _MS] == [span.began_ns for span in moment.spans]
+
+
+def test_a_moment_ends_where_the_recording_does() -> None:
+    """
+    A wait in flight counts up to there.
+    """
+    timelines = Timelines(a_second=4000)
+    thread = _thread(wait_started_ns=70 * _MS, cause=0)
+    timelines.note(_PID, RawProcess(threads={1: thread}), 100 * _MS)
+
+    moment = timelines.moment(_PID, _GILS, lambda _: UNKNOWN_STACK)
+
+    assert moment is not None
+    assert (70 * _MS, 100 * _MS) == (moment.began_ns, moment.ended_ns)
+    assert [(70 * _MS, 100 * _MS)] == [(span.began_ns, span.ended_ns) for span in moment.spans]
+
+
+def test_there_is_no_moment_without_waits() -> None:
+    """
+    Holds alone do not make one.
+    """
+    timelines = Timelines(a_second=4000)
+    timelines.add(_sent(1, 0, 10 * _MS, _HOLD))
+
+    assert timelines.moment(_PID, _GILS, lambda _: UNKNOWN_STACK) is None
+
+
+def test_the_worst_moment_is_kept_when_there_is_no_more_room() -> None:
+    """
+    Also when ten times as many waits come later; the last of these are kept too.
+    """
+    timelines = Timelines(most=40, a_second=4000)
+    for number in range(3):
+        timelines.add(_sent(number, 5 * _MS, 155 * _MS, 3))
+    for number in range(400):
+        timelines.add(_sent(9, 1000 * _MS * number, 1000 * _MS * number + 10, 3))
+
+    moment = timelines.moment(_PID, _GILS, lambda _: UNKNOWN_STACK)
+
+    assert moment is not None
+    assert {0, 1, 2} <= {span.tid for span in moment.spans}
+    assert 403 == moment.chosen_among
+    assert 40 >= len(_timeline(timelines).spans)
+    assert 399_000 * _MS == _timeline(timelines).spans[-1].began_ns
+
+
 def test_a_stack_is_asked_for_once() -> None:
     """
     What the same code does a million times is put into words once.

@@ -11,6 +11,7 @@ from gilscope.reports.gil.html.data import report_data
 from gilscope.reports.gil.html.flames import flames_section
 from gilscope.reports.gil.html.held_by import held_by_section
 from gilscope.reports.gil.html.matrix import matrix_section
+from gilscope.reports.gil.html.moment import moment_section
 from gilscope.reports.gil.html.pairs import lost_ns, pairs_of, pairs_section
 from gilscope.reports.gil.html.script import script as page_script
 from gilscope.reports.gil.html.summary import heading, summary_section
@@ -85,6 +86,7 @@ def _part(recording: Recording) -> Iterator[Markup]:
     mark = about(is_estimate=are_shared_out(totals))
     yield from summary_section(recording, losses, names)
     yield from whose_code_section(losses, lost_ns(totals), recording.sources, names, mark)
+    yield from moment_section(recording, names)
     if pairs:
         yield from flames_section()
     yield from held_by_section(recording, names)

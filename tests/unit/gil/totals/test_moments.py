@@ -1,0 +1,64 @@
+"""What of many waits the worst moment is made of."""
+
+from gilscope.gil.abi import SPAN_IS_HOLD
+from gilscope.gil.totals.moments import (
+    MOMENT_NS,
+    Seconds,
+    of_moment,
+    worst_began_ns,
+    worth_keeping,
+)
+
+_SECOND = 1 << 30
+
+
+def _record(began_ns: int, ended_ns: int, *, cond: int = 1, kind: int = 3) -> dict[str, int]:
+    return {"cond": cond, "began_ns": began_ns, "ended_ns": ended_ns, "kind": kind}
+
+
+def test_holds_do_not_make_a_moment() -> None:
+    """
+    Nobody waits in them.
+    """
+    hold = _record(0, 10 * MOMENT_NS, kind=SPAN_IS_HOLD)
+
+    assert worst_began_ns([hold]) is None
+    assert 3 * MOMENT_NS == worst_began_ns([hold, _record(3 * MOMENT_NS, 5 * MOMENT_NS)])
+
+
+def test_the_last_wait_before_is_kept_for_each_lock() -> None:
+    """
+    Its thread holds the lock when the moment begins.
+    """
+    before, last, other = _record(0, 10), _record(5, 20), _record(0, 7, cond=2)
+    inside, later = _record(90, 110), _record(200, 210)
+    hold = _record(30, 40, kind=SPAN_IS_HOLD)
+
+    assert [last, other, inside] == of_moment([before, last, other, hold, inside, later], 100, 200)
+
+
+def test_what_is_worth_keeping_is_bounded() -> None:
+    """
+    The worst moment as a whole and the last, each once.
+    """
+    worst = [_record(0, MOMENT_NS), _record(1, MOMENT_NS)]
+    rest = [_record(MOMENT_NS * number, MOMENT_NS * number + 5) for number in range(5, 30)]
+
+    assert [*worst, *rest[-2:]] == worth_keeping([*worst, *rest], 2)
+    assert worst == worth_keeping(worst, 2)
+    holds = [_record(number, number + 1, kind=SPAN_IS_HOLD) for number in range(9)]
+    assert holds[-2:] == worth_keeping(holds, 2)
+
+
+def test_a_full_second_is_unseen_from_its_last_span_on() -> None:
+    """
+    One with fewer spans has no gap; what is asked for is all that is told.
+    """
+    seconds = Seconds(100)
+    for number in range(100):
+        seconds.add(_record(0, _SECOND + number))
+    seconds.add(_record(0, 2 * _SECOND + 5))
+
+    assert ((_SECOND + 99, 2 * _SECOND),) == seconds.unseen(0, 3 * _SECOND)
+    assert ((_SECOND + 500, _SECOND + 700),) == seconds.unseen(_SECOND + 500, _SECOND + 700)
+    assert () == seconds.unseen(_SECOND, _SECOND + 50)
