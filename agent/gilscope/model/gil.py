@@ -301,6 +301,8 @@ class Recording:
     """Whose code is to be told apart from libraries'."""
     sources: Mapping[tuple[str, int], str] = field(default_factory=dict)
     """Source lines by file and line number, without indentation; those that could be read."""
+    listings: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    """More lines around the costliest ones, with their indentation; those that could be read."""
     timeline: Timeline | None = None
     """None: it was not asked for."""
     worst: Moment | None = None

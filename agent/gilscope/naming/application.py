@@ -4,7 +4,7 @@ from gilscope.model.application import Application
 from gilscope.model.stack import UNKNOWN_FRAME, Frame, Stack
 from gilscope.naming.origins import Origin, is_made, origin_of
 
-__all__ = ["application_frame", "is_of_application"]
+__all__ = ["application_frame", "is_module", "is_of_application"]
 
 _MODULE = "<module>"
 _STARTS_WORKERS = ("/multiprocessing/spawn.py", "/multiprocessing/forkserver.py")
@@ -19,6 +19,11 @@ def is_of_application(frame: Frame, application: Application) -> bool:
         f"/{part}/" in f"/{frame.file}" or f"/{frame.file}".endswith(f"/{part}.py")
         for part in parts
     )
+
+
+def is_module(frame: Frame) -> bool:
+    """Return whether *frame* is of a file's own code, and of no function in it."""
+    return frame.function == _MODULE
 
 
 def application_frame(stack: Stack, application: Application) -> Frame | None:
@@ -46,4 +51,4 @@ def _starts_worker(frame: Frame, stack: Stack) -> bool:
 
 def _is_starter(frame: Frame) -> bool:
     *_, folder, name = ("", *frame.file.split("/"))
-    return frame.function == _MODULE and folder == "bin" and "." not in name
+    return is_module(frame) and folder == "bin" and "." not in name

@@ -13,6 +13,7 @@ from gilscope.model.gil import GilObservation, Recording, Refusal, ThreadTotals
 from gilscope.model.kinds import Mode
 from gilscope.model.session import Session
 from gilscope.process.files.source_files import SourceLines
+from gilscope.reports.gil.heat import hottest
 from gilscope.series.past import LONGEST_S, Past
 from gilscope.series.since import observation_since
 from gilscope.text.units import NS_PER_S
@@ -118,15 +119,19 @@ class Reporter:
 
     def _recording(self, seen: GilObservation, *, reads_sources: bool) -> Recording:
         sources: Mapping[tuple[str, int], str] = {}
+        listings: Mapping[tuple[str, int], str] = {}
         if reads_sources and not seen.ended:
             with SourceLines(seen.process.pid) as lines:
                 sources = lines.read(seen.totals.frames())
+                heats = hottest(seen.totals.edges, self._application)
+                listings = lines.listings({heat.frame: heat.shown_lines for heat in heats})
         return Recording(
             seen,
             self._mode.value,
             max(1, seen.totals.at_ns - seen.since_ns),
             self._application,
             sources=sources,
+            listings=listings,
             ended_ns=time.time_ns() - (time.monotonic_ns() - seen.totals.at_ns),
             host=platform.node(),
         )

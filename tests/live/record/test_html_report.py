@@ -10,7 +10,7 @@ from gilscope.model.gil import Recording
 from gilscope.reports.gil.html import report as html_report
 from support.browser.browser import Page
 from support.browser.page_looks import OVERFLOW, TOO_FAINT
-from support.recordings.gil import full_mode, with_edges, with_moment
+from support.recordings.gil import full_mode, with_edges, with_listings, with_moment
 from support.recordings.html import hostile, huge, large
 
 Show = Callable[[Recording], Page]
@@ -53,7 +53,9 @@ def _frames(page: Page, graph: str) -> dict[str, float]:
     return found
 
 
-@pytest.mark.parametrize("recording", [with_edges, with_moment, full_mode, large, hostile])
+@pytest.mark.parametrize(
+    "recording", [with_edges, with_moment, with_listings, full_mode, large, hostile]
+)
 def test_page_asks_for_nothing_and_complains_of_nothing(
     show: Show, recording: Callable[[], Recording]
 ) -> None:
@@ -326,7 +328,9 @@ def test_matrix_switches_between_roles_and_sites(show: Show) -> None:
     assert [False, True] == page.evaluate(shown)
 
 
-@pytest.mark.parametrize("recording", [with_edges, with_moment, full_mode, large, hostile])
+@pytest.mark.parametrize(
+    "recording", [with_edges, with_moment, with_listings, full_mode, large, hostile]
+)
 def test_narrow_window_needs_no_sideways_scrolling(
     show: Show, recording: Callable[[], Recording]
 ) -> None:

@@ -46,6 +46,7 @@ __all__ = [
     "thread",
     "with_edges",
     "with_holders",
+    "with_listings",
     "with_moment",
     "with_timeline",
 ]
@@ -182,6 +183,20 @@ def with_edges() -> Recording:
         ("/srv/app.py", 4): "total += sum(range(20000))",
     }
     return replace(recording, observation=replace(seen, totals=totals), sources=sources)
+
+
+def with_listings() -> Recording:
+    """Return `with_edges` with the text of the function that held the GIL, and what comes next."""
+    text = (
+        "def crunch():",
+        "    total = 0",
+        "    total += sum(range(20000))",
+        "    total += scan(total)",
+        "",
+        "def serve():",
+    )
+    listings = {("/srv/app.py", number): line for number, line in enumerate(text, 2)}
+    return replace(with_edges(), listings=listings)
 
 
 def with_holders() -> Recording:

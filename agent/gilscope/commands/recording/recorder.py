@@ -17,6 +17,7 @@ from gilscope.model.session import Session
 from gilscope.model.transaction_words import LIBRARY_WORDS
 from gilscope.model.transactions import StmObservation, StmProcess, StmRecording
 from gilscope.process.files.source_files import SourceLines
+from gilscope.reports.gil.heat import hottest
 from gilscope.series.snapshots import SnapshotSeries
 from gilscope.text.printable import printable
 from gilscope.tracing.tracer import Tracer
@@ -159,6 +160,10 @@ class Recorder:
         assert seen.gil is not None  # noqa: S101 - an observation has one of them
         return self._of_gil(seen.gil, traced)
 
+    def _listings(self, traced: _Traced, totals: ProcessTotals) -> Mapping[tuple[str, int], str]:
+        heats = hottest(totals.edges, self._application)
+        return traced.sources.listings({heat.frame: heat.shown_lines for heat in heats})
+
     def _of_gil(self, seen: GilObservation, traced: _Traced) -> Recording:
         at_ns = seen.totals.at_ns
         return Recording(
@@ -168,6 +173,7 @@ class Recorder:
             at_ns - seen.since_ns,
             self._application,
             sources=_sources(traced, seen.totals),
+            listings=self._listings(traced, seen.totals),
             timeline=self._tracer.gils.timeline(seen.process.pid),
             worst=self._tracer.gils.moment(seen.process.pid),
             ended_ns=time.time_ns() - (time.monotonic_ns() - at_ns),

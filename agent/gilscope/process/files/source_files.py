@@ -21,7 +21,7 @@ from gilscope.process.files.regular_file import (
     names_in_folder,
     opened_for_reading,
 )
-from gilscope.process.files.source_text import lines_of
+from gilscope.process.files.source_text import lines_of, listing_of
 from gilscope.system.syscall import set_file_ids, set_groups
 from gilscope.text.printable import printable
 
@@ -102,17 +102,36 @@ class SourceLines:
             if frame.line is not None and not frame.file.startswith("<"):
                 by_file.setdefault(frame.file, []).append(frame)
         found = self._lines_of_cells(by_file)
+        for file, content in self._contents(by_file):
+            lines = lines_of(content, by_file[file])
+            found |= {(file, number): line for number, line in lines.items()}
+        return found
+
+    def listings(self, numbers: Mapping[Frame, Sequence[int]]) -> dict[tuple[str, int], str]:
+        """Return the lines of the functions of frames whose *numbers* are asked for, indented.
+
+        What is left out, and why, is as in `read`; of a notebook's cells there are none.
+        """
+        by_file: dict[str, dict[Frame, Sequence[int]]] = {}
+        for frame, those in numbers.items():
+            if not frame.file.startswith("<"):
+                by_file.setdefault(frame.file, {})[frame] = those
+        found: dict[tuple[str, int], str] = {}
+        for file, content in self._contents(by_file):
+            lines = listing_of(content, by_file[file])
+            found |= {(file, number): line for number, line in lines.items()}
+        return found
+
+    def _contents(self, files: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         left = _MOST_CONTENT
-        for file, its_frames in by_file.items():
+        for file in files:
             content = None if cell_hash(file) is not None else self._content(file)
             if content is None:
                 continue
             left -= len(content)
             if left < 0:
                 break
-            lines = lines_of(content, its_frames)
-            found |= {(file, number): line for number, line in lines.items()}
-        return found
+            yield file, content
 
     def _lines_of_cells(self, by_file: Mapping[str, Sequence[Frame]]) -> dict[tuple[str, int], str]:
         files = {cell_hash(file): file for file in by_file}

@@ -3,12 +3,12 @@
 import io
 import re
 import tokenize
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gilscope.model.stack import Frame
 from gilscope.text.printable import printable
 
-__all__ = ["lines_of"]
+__all__ = ["lines_of", "listing_of"]
 
 _LONGEST_LINE = 160
 """Characters that are kept of a line: more would fill a screen."""
@@ -26,6 +26,18 @@ def lines_of(content: bytes, frames: Sequence[Frame]) -> dict[int, str]:
     wanted = sorted({frame.line for frame in frames if frame.line is not None})
     found = {number: _shown(lines[number - 1]) for number in wanted if 0 < number <= len(lines)}
     return {number: line for number, line in found.items() if line}
+
+
+def listing_of(content: bytes, numbers: Mapping[Frame, Sequence[int]]) -> dict[int, str]:
+    """Return the lines whose *numbers* are asked for, as they are indented; as `lines_of` else.
+
+    Empty lines are among them, and lines beyond the end are not.
+    """
+    lines = _decoded(content)
+    if lines is None or not all(_begins_there(frame, lines) for frame in numbers):
+        return {}
+    wanted = sorted({number for those in numbers.values() for number in those})
+    return {number: _indented(lines[number - 1]) for number in wanted if 0 < number <= len(lines)}
 
 
 def _decoded(content: bytes) -> list[str] | None:
@@ -51,6 +63,12 @@ def _begins_there(frame: Frame, lines: Sequence[str]) -> bool:
     line = lines[frame.first_line - 1].strip()
     words = "lambda" if name == "<lambda>" else rf"(?:def|class)\s+{re.escape(name)}"
     return line.startswith("@") or re.search(rf"\b{words}\b", line) is not None
+
+
+def _indented(line: str) -> str:
+    expanded = line.expandtabs()
+    indentation = len(expanded) - len(expanded.lstrip(" "))
+    return " " * min(indentation, _LONGEST_LINE) + _shown(line)
 
 
 def _shown(line: str) -> str:

@@ -60,6 +60,19 @@ def test_lines_are_found_under_the_names_that_the_frames_have(tmp_path: Path) ->
     assert {(name, 2): _LINE for name in names} == found
 
 
+def test_listings_have_the_lines_that_are_asked_for(tmp_path: Path) -> None:
+    """
+    Of each file that is there; what is no file is not looked for.
+    """
+    absolute = str(_source(tmp_path / "mod.py"))
+    with _process(tmp_path) as pid, SourceLines(pid) as sources:
+        found = sources.listings(
+            {_frame(absolute): [1, 2, 3, 4], _frame("gone.py"): [1], _frame("<string>"): [1]}
+        )
+
+    assert {(absolute, 1): "def f():", (absolute, 2): "    return 1", (absolute, 3): ""} == found
+
+
 def test_process_that_has_ended_still_has_its_sources(tmp_path: Path) -> None:
     """
     What was held on to at the beginning is read at the end.

@@ -3,7 +3,7 @@
 import pytest
 
 from gilscope.model.stack import Frame
-from gilscope.process.files.source_text import lines_of
+from gilscope.process.files.source_text import lines_of, listing_of
 
 _FILE = "/srv/app.py"
 _CODE = b"""\
@@ -126,3 +126,37 @@ def test_line_cannot_steer_a_terminal_and_does_not_fill_it() -> None:
     found = lines_of(content, [_frame("<module>", 1, 1), _frame("<module>", 1, 2)])
 
     assert {1: "x = '[2J'", 2: f"y = '{'y' * 155} …"} == found
+
+
+def test_listing_keeps_indentation_and_empty_lines() -> None:
+    """
+    What is beyond the end of the file is left out.
+    """
+    read = _frame("read", 5, 6)
+
+    assert {2: "", 5: "    def read(fd):", 6: "        return  os.read(fd, 1)"} == listing_of(
+        _CODE, {read: [2, 5, 6, 99]}
+    )
+    assert {1: "        x = 1"} == listing_of(b"\tx = 1\n", {_frame("<module>", 1, 1): [1]})
+
+
+def test_listing_of_another_version_is_empty() -> None:
+    """
+    One function that begins elsewhere is enough.
+    """
+    frames = {_frame("read", 5, 6): [5], _frame("write", 1, 1): [1]}
+
+    assert {} == listing_of(_CODE, frames)
+
+
+def test_listing_cannot_steer_a_terminal_and_is_bounded() -> None:
+    """
+    Neither by its signs nor by its length, before or after the indentation.
+    """
+    content = b"  x = '\x1b[2J'\n" + b" " * 1000 + b"y" * 1000
+    module = _frame("<module>", 1, 1)
+
+    found = listing_of(content, {module: [1, 2]})
+
+    assert "\x1b" not in found[1]
+    assert 330 > len(found[2])

@@ -9,6 +9,7 @@ from gilscope.model.gil import Recording
 from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.html.data import report_data
 from gilscope.reports.gil.html.flames import flames_section
+from gilscope.reports.gil.html.heat import heat_section
 from gilscope.reports.gil.html.held_by import held_by_section
 from gilscope.reports.gil.html.matrix import matrix_section
 from gilscope.reports.gil.html.moment import moment_section
@@ -89,6 +90,7 @@ def _part(recording: Recording) -> Iterator[Markup]:
     yield from moment_section(recording, names)
     if pairs:
         yield from flames_section()
+    yield from heat_section(recording, lost_ns(totals), names)
     yield from held_by_section(recording, names)
     if pairs:
         yield from matrix_section(totals.edges, names)
