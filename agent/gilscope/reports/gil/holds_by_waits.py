@@ -32,11 +32,18 @@ class Hold:
 
 def exact_holds(spans: Iterable[Span]) -> list[Hold]:
     """Return the holds that are among *spans*."""
-    return [
-        Hold(span.tid, span.interpreter_id, span.began_ns, span.ended_ns)
-        for span in spans
-        if span.kind is None
-    ]
+    spans = list(spans)
+    behind = {
+        lock: _behind(span for span in spans if span.interpreter_id == lock)
+        for lock in {span.interpreter_id for span in spans}
+    }
+    holds = []
+    for span in spans:
+        if span.kind is None:
+            waits = behind[span.interpreter_id]
+            stack = _first_behind(waits, span.tid, span.began_ns, span.ended_ns)
+            holds.append(Hold(span.tid, span.interpreter_id, span.began_ns, span.ended_ns, stack))
+    return holds
 
 
 def holds_by_waits(spans: Iterable[Span], until_ns: int) -> list[Hold]:
@@ -77,10 +84,7 @@ def _of_lock(waits: Sequence[Span], until_ns: int) -> Iterator[Hold]:
     for span in sorted(waits, key=lambda span: span.began_ns):
         begins[span.tid].append(span.began_ns)
     waited = _union((span.began_ns, span.ended_ns) for span in waits)
-    behind = sorted(
-        ((span.began_ns, span.tid, span.holder) for span in waits if span.holder.frames),
-        key=lambda each: each[:2],
-    )
+    behind = _behind(waits)
     ends = [*(span.ended_ns for span in acquisitions[1:]), until_ns]
     for span, next_ns in zip(acquisitions, ends, strict=True):
         own = begins[span.tid]
@@ -89,6 +93,12 @@ def _of_lock(waits: Sequence[Span], until_ns: int) -> Iterator[Hold]:
         stack = _first_behind(behind, span.tid, span.ended_ns, ended_ns)
         for began_ns, part_ended_ns, is_assumed in _split(span.ended_ns, ended_ns, waited):
             yield Hold(span.tid, span.interpreter_id, began_ns, part_ended_ns, stack, is_assumed)
+
+
+def _behind(spans: Iterable[Span]) -> list[tuple[int, int, Stack]]:
+    """Return when which thread began to wait, and where the holder stood, by time."""
+    known = ((span.began_ns, span.tid, span.holder) for span in spans if span.holder.frames)
+    return sorted(known, key=lambda each: each[:2])
 
 
 def _first_behind(

@@ -75,9 +75,11 @@ def test_locks_do_not_mix() -> None:
 
 def test_holds_that_were_seen_are_as_they_are() -> None:
     """
-    Full mode.
+    Full mode; where a thread stood is what those say who began to wait for it.
     """
-    assert [Hold(1, 0, 5, 9)] == exact_holds([Span(1, 0, 5, 9, None), _wait(2, 0, 9)])
+    spans = [Span(1, 0, 5, 9, None), Span(1, 0, 20, 30, None), _wait(2, 21, 30, CRUNCHING)]
+
+    assert [Hold(1, 0, 5, 9), Hold(1, 0, 20, 30, CRUNCHING)] == exact_holds(spans)
 
 
 def test_requests_come_an_interval_into_a_wait() -> None:

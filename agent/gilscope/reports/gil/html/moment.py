@@ -20,6 +20,8 @@ _MOST_ROWS = 16
 _HEIGHT = 22
 _NARROW = 0.0004
 """Of the width: two marks that are no farther apart than that are one."""
+_LEAST_WIDTH = 0.15
+"""In percent: what is shorter can still be seen."""
 _STEPS = 4
 
 _KEY = (
@@ -190,7 +192,7 @@ def _rect(moment: Moment, mark: _Mark, y: int, height: int) -> Markup:
         mark.look,
         _at(moment, mark.began_ns),
         y,
-        max(0.05, 100 * _inside(moment, mark) / whole_ns),
+        max(_LEAST_WIDTH, 100 * _inside(moment, mark) / whole_ns),
         height,
         text(mark.words),
     )
@@ -218,7 +220,7 @@ def _axis(moment: Moment) -> Markup:
         anchor = "start" if step == 0 else "end" if step == _STEPS else "middle"
         labels.append(
             Markup('<text class="axis" x="{}%" y="13" text-anchor="{}">{}</text>').format(
-                100 * step // _STEPS, anchor, duration(whole_ns * step // _STEPS)
+                100 * step // _STEPS, anchor, duration(whole_ns * step // _STEPS) if step else 0
             )
         )
     return Markup('<td><svg width="100%" height="18">{}</svg></td>').format(joined(labels))
