@@ -78,6 +78,9 @@ def blame_section(
 
 def _process(process: Process, lost: Lately, mark: str) -> Iterator[Markup]:
     yield tag("h3", text(process.name), " ", tag("span", process.pid, class_="quiet"))
+    yield Markup(
+        '<p><a href="report?pid={}">Its last 5 minutes</a>, with flame graphs and source lines.</p>'
+    ).format(process.pid)
     if lost.pairs:
         rate = short_duration(_per_second(lost.lost_ns, lost))
         caption = (

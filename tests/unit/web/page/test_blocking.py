@@ -72,6 +72,13 @@ def test_code_comes_first() -> None:
     assert ["66.7 ms", "10 %", "all other code", "", ""] == [cell for _, cell in others]
 
 
+def test_each_process_leads_to_its_report() -> None:
+    """
+    Of the same last minutes, with what a table has no room for.
+    """
+    assert '<a href="report?pid=4711">Its last 5 minutes</a>' in _page(_LATELY)
+
+
 def test_who_holds_it_is_told_without_waits_too() -> None:
     """
     A busy thread, or a blocked event loop, that nobody waits for.
