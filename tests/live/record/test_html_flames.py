@@ -174,6 +174,9 @@ def test_search_takes_regular_expressions(show: Show) -> None:
     ] == found
     assert 2 == marked
     assert 0 == page.evaluate(hits)
+    assert ["this is not a regular expression"] * 3 == page.evaluate(
+        "[...document.querySelectorAll('output')].map((it) => it.textContent)"
+    )
     assert ["true", "true"] == page.evaluate(
         "[...document.querySelectorAll('input[type=search]')].map((it) => it.ariaInvalid)"
     )

@@ -18,6 +18,7 @@ function wantedBy(query, isRegex) {
 function prepareSearch(part) {
   const listeners = [];
   const boxes = [...part.querySelectorAll("input[type=search]")];
+  const outputs = [...part.querySelectorAll("output")];
   const switches = [...part.querySelectorAll("input.regex")];
 
   function tell(query, isRegex) {
@@ -31,10 +32,12 @@ function prepareSearch(part) {
     for (const box of boxes) {
       box.value = query;
       box.setAttribute("aria-invalid", String(isWrong));
-      box.title = isWrong ? "This is not a regular expression." : "";
     }
     for (const other of switches) other.checked = isRegex;
     for (const listener of listeners) listener(wanted);
+    if (isWrong) {
+      for (const output of outputs) output.textContent = "this is not a regular expression";
+    }
   }
 
   for (const box of boxes) {
