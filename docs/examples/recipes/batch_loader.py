@@ -21,13 +21,15 @@ def make_batches(batches):
 
 def pin_batches(batches, pinned):
     while not GOES_ON.is_set():
-        pinned.put(bytearray(repr(batches.get()), "ascii"))
+        pinned.put(list(batches.get()))
 
 
-def train(batch):
+def train(pinned):
     loss = 0
-    for step in range(100_000):
-        loss = (loss * 31 + step + batch[0]) % 9973
+    while not GOES_ON.is_set():
+        batch = pinned.get()
+        for step in range(100_000):
+            loss = (loss * 31 + step + batch[0]) % 9973
     return loss
 
 
@@ -41,8 +43,7 @@ def main():
     threading.Thread(target=lambda: (sys.stdin.read(), GOES_ON.set()), daemon=True).start()
     threading.Thread(target=pin_batches, args=(batches, pinned), daemon=True).start()
     print("ready", flush=True)
-    while not GOES_ON.is_set():
-        train(pinned.get())
+    train(pinned)
 
 
 if __name__ == "__main__":
