@@ -1,19 +1,21 @@
 """What the text report says of who held the GIL, whether anybody waited for it or not."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gilscope.model.gil import Recording
 from gilscope.naming.hold_states import why_words
 from gilscope.naming.places import SiteNames
+from gilscope.reports.gil.words import process_words
 from gilscope.series.held_by import HeldPlace, held_places
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent
 
-__all__ = ["held_by_lines"]
+__all__ = ["computing_line", "held_by_lines"]
 
 _MOST_SHOWN = 5
 _LEAST_SHARE = 0.01
+_BUSY = 0.5
 _INDENT = " " * 13
 
 
@@ -31,6 +33,20 @@ def held_by_lines(recording: Recording, paint: Paint) -> Iterator[str]:
     for place in shown:
         yield from _place_lines(place, recording, names, paint)
     yield paint.dim(f"Of all the time, from {counted(samples.samples, 'sample')}.")
+
+
+def computing_line(recordings: Iterable[Recording]) -> Iterator[str]:
+    """Yield which of *recordings* has code that holds its GIL for most of the time, if any."""
+    places: list[tuple[HeldPlace, Recording]] = []
+    for recording in recordings:
+        samples = recording.observation.totals.holder_samples
+        if samples is not None:
+            places += ((each, recording) for each in held_places(samples, recording.application))
+    busy = [each for each in places if each[0].share >= _BUSY]
+    if busy:
+        place, recording = max(busy, key=lambda each: each[0].share)
+        name = printable(SiteNames().owner(place.frame, place.costliest))
+        yield f"{process_words(recording)} computes, ≈ {percent(place.share)} of the time: {name}."
 
 
 def _place_lines(

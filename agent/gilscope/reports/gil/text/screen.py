@@ -9,7 +9,7 @@ from gilscope.model.session import Session
 from gilscope.naming.hold_states import advice, why_words
 from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.text.convoy import behind_words, convoy_advice, queueing_lines
-from gilscope.reports.gil.text.held_by import held_by_lines
+from gilscope.reports.gil.text.held_by import computing_line, held_by_lines
 from gilscope.reports.gil.text.hog import hog_lines
 from gilscope.reports.gil.text.holds import cost_line, hold_summary
 from gilscope.reports.gil.text.whose_code import Sources, Whole, libraries_alone_lines
@@ -232,6 +232,7 @@ def _closing(
         has_lost = any(each.observation.totals.wait_ns for each in quiet)
         much = f"less than {percent(_LEAST_SHARE)} of all" if has_lost else "nothing"
         yield f"Lost {much}: {process_words(quiet[0])}{more}."
+        yield from computing_line(quiet)
     for refusal in session.refusals[:_MOST_REFUSED]:
         yield (
             f"Not traced: {printable(refusal.name)}, pid {refusal.pid}: "

@@ -69,6 +69,15 @@ def _hog(recording: Recording) -> Recording:
     )
 
 
+def _computing() -> Recording:
+    """Return a recording in which nobody waits, and `crunch` has the GIL nearly all the time."""
+    recording = replace(with_holders(), observation=observation(gils=(gil(),)))
+    seen = recording.observation
+    samples = HolderSamples(200, 2000 * MS, (HeldBy(CRUNCHING, 1900 * MS),))
+    totals = replace(seen.totals, holder_samples=samples)
+    return replace(recording, observation=replace(seen, totals=totals))
+
+
 def _lines(*recordings: Recording) -> list[str]:
     return screen.render(session_of(*recordings)).splitlines()
 
@@ -129,11 +138,7 @@ def test_nobody_waits() -> None:
     """
     Then it is told who has the GIL, and what that means.
     """
-    recording = replace(with_holders(), observation=observation(gils=(gil(),)))
-    seen = recording.observation
-    samples = HolderSamples(200, 2000 * MS, (HeldBy(CRUNCHING, 1900 * MS),))
-    totals = replace(seen.totals, holder_samples=samples)
-    lines = _lines(replace(recording, observation=replace(seen, totals=totals)))
+    lines = _lines(_computing())
 
     assert "None: no thread had to wait for the GIL." == lines[2]
     assert "That is no contention: whatever is slow here does not wait for the GIL." in lines
@@ -146,12 +151,7 @@ def test_process_that_computes_is_told_where_none_has_lost_much() -> None:
     """
     loss = thread(1, "serve (app.py:8)", {Kind.PREEMPTION: Tally(MS, 3)})
     parent = replace(convoy(), observation=observation((loss,)))
-    child = replace(with_holders(), observation=observation(gils=(gil(),)))
-    seen = child.observation
-    samples = HolderSamples(200, 2000 * MS, (HeldBy(CRUNCHING, 1900 * MS),))
-    totals = replace(seen.totals, holder_samples=samples)
-    child = replace(child, observation=replace(seen, totals=totals))
-    lines = _lines(_as(parent, 1), _as(child, 2))
+    lines = _lines(_as(parent, 1), _as(_computing(), 2))
 
     assert "2 processes with a GIL: 2.000s in contention mode" == lines[0]
     assert "None: 0.001s lost waiting for the GIL." == lines[2]
@@ -183,6 +183,16 @@ def test_process_that_has_lost_all_of_it_is_told_as_if_it_were_alone() -> None:
 
     assert "Lost nothing: app.py, pid 2, and 1 more." == others
     assert _CONVOY.splitlines() == [line for line in lines if line != others]
+
+
+def test_process_that_computes_is_told_beside_those_that_have_lost_something() -> None:
+    """
+    Though it has lost nothing, it may be what is slow.
+    """
+    lines = _lines(with_edges(), _as(_computing(), 2))
+
+    told = lines.index("Lost nothing: app.py, pid 2.") + 1
+    assert "app.py, pid 2 computes, ≈ 95 % of the time: crunch (app.py:4)." == lines[told]
 
 
 def test_process_that_has_lost_nearly_all_of_it() -> None:
@@ -238,7 +248,10 @@ def test_it_fits_on_a_screen() -> None:
     recordings = tuple(_as(each, pid) for pid, each in enumerate([crowded, _hog(crowded)] * 4))
     session = Session(2000 * MS, "contention", recordings, refusals=refusals, left_out=3)
 
-    for each in (session_of(crowded), session_of(_hog(crowded)), session):
+    child = _as(_computing(), 2)
+    with_child = Session(2000 * MS, "contention", (_hog(crowded), child), refusals=refusals)
+
+    for each in (session_of(crowded), session_of(_hog(crowded)), session, with_child):
         assert len(screen.render(each).splitlines()) <= MOST_LINES
 
 
