@@ -1,7 +1,8 @@
 """``python -m gilscope.pytest_plugin.child PID``: traces a process of tests, and says the sums.
 
-A line comes when the probes are in place, and one for each line of standard input, at whose end it
-ends. Each is an object of JSON; one with ``error`` is the last.
+A line comes when the probes are in place, and one for each line of standard input, a number, with
+that number; at the end of standard input it ends. Each is an object of JSON; one with ``error`` is
+the last.
 """
 
 import contextlib
@@ -67,14 +68,14 @@ def _trace(pid: int) -> None:
 
             def answer() -> None:
                 try:
-                    for _ in sys.stdin.buffer:
-                        _say(_sums(tracer, names))
+                    for number in sys.stdin.buffer:
+                        _say({**_sums(tracer, names), "number": int(number)})
                 except BrokenPipeError:
                     pass  # the tests have ended without a word
                 finally:
                     is_over.set()
 
-            _say(_sums(tracer, names))
+            _say({**_sums(tracer, names), "number": 0})
             threading.Thread(target=answer, name="answer", daemon=True).start()
             observe_until_end(
                 tracer,

@@ -33,6 +33,7 @@ class OwnTracer:
             process_group=0,
             env=_with_own_path(),
         )
+        self._asked = 0
         try:
             self._answer()
         except BaseException:
@@ -43,9 +44,10 @@ class OwnTracer:
         """Return what has been counted up to now; raises CannotTrace."""
         stdin = self._child.stdin
         assert stdin is not None  # noqa: S101 - it is a pipe
+        self._asked += 1
         try:
-            os.write(stdin.fileno(), b"\n")
-        except OSError as error:
+            os.write(stdin.fileno(), b"%d\n" % self._asked)
+        except BrokenPipeError as error:
             raise CannotTrace(f"gilscope has ended with code {self._child.wait()}") from error
         return self._answer()
 
@@ -63,10 +65,18 @@ class OwnTracer:
     def _answer(self) -> Sums:
         stdout = self._child.stdout
         assert stdout is not None  # noqa: S101 - it is a pipe
-        line = stdout.readline()
+        # Whoever was interrupted, by a time limit of a test for example, has not read its answer.
+        while (answer := self._line(stdout.readline()))["number"] != self._asked:
+            pass
+        return answer
+
+    def _line(self, line: bytes) -> Sums:
         if not line:
             raise CannotTrace(f"gilscope has ended with code {self._child.wait()}")
-        answer: Sums = json.loads(line)
+        try:
+            answer: Sums = json.loads(line)
+        except ValueError as error:
+            raise CannotTrace(f"gilscope's answer cannot be read: {line[:100]!a}") from error
         if "error" in answer:
             raise CannotTrace(f"{answer['error']}\n{answer['remedy']}".rstrip())
         return answer
