@@ -262,7 +262,7 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
                 past=past,
                 captures=capturing.recent,
             )
-            with pushed(arguments, collector.collect):
+            with pushed(arguments, service.began_ns, collector.collect):
                 service.ready(parts.server.url)
                 service.stopped.wait()
 

@@ -29,13 +29,20 @@ class Push:
     """Sends sums, so that one that does not arrive costs a point of a curve and nothing else."""
 
     def __init__(
-        self, url: str, headers: Mapping[str, str], collect: Callable[[], Iterable[Series]]
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        collect: Callable[[], Iterable[Series]],
+        began_ns: int,
     ) -> None:
-        """Send what *collect* returns to *url*, whose scheme has been checked."""
+        """Send what *collect* returns to *url*, whose scheme has been checked.
+
+        It has been counted since *began_ns*, of the epoch.
+        """
         self._url = url
         self._headers = {**headers, **_FIXED}
         self._collect = collect
-        self._began_ns = time.time_ns()
+        self._began_ns = began_ns
         self._failed = 0
 
     def run(self, every_s: float, stopped: threading.Event) -> None:

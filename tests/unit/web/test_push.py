@@ -11,6 +11,8 @@ from gilscope.web.push import Push
 from support.ports import free_port
 from support.web.otlp_receiver import metrics_in, receiving
 
+_BEGAN_NS = 1_800_000_000_000_000_000
+
 
 def _series() -> list[Series]:
     series = Series(metrics.AGENT_TRAPS)
@@ -23,7 +25,7 @@ def test_figures_arrive() -> None:
     At the path that was given, compressed, with the headers that were given.
     """
     with receiving() as receiver:
-        push = Push(f"{receiver.url}/v1/metrics", {"X-Scope-OrgID": "ops"}, _series)
+        push = Push(f"{receiver.url}/v1/metrics", {"X-Scope-OrgID": "ops"}, _series, _BEGAN_NS)
         assert push.once()
         received = receiver.received.get()
 
@@ -33,7 +35,10 @@ def test_figures_arrive() -> None:
         received.headers["content-type"],
         received.headers["content-encoding"],
     )
-    assert ["gilscope_agent_traps_total"] == [*metrics_in(received.request)]
+    (metric,) = metrics_in(received.request).values()
+    (point,) = metric.sum.data_points
+    assert ("gilscope_agent_traps_total", 5000.0) == (metric.name, point.as_double)
+    assert _BEGAN_NS == point.start_time_unix_nano
 
 
 def test_it_is_said_once_that_figures_are_not_taken(caplog: pytest.LogCaptureFixture) -> None:
@@ -42,7 +47,7 @@ def test_it_is_said_once_that_figures_are_not_taken(caplog: pytest.LogCaptureFix
     """
     caplog.set_level(logging.INFO)
     with receiving() as receiver:
-        push = Push(receiver.url, {}, _series)
+        push = Push(receiver.url, {}, _series, _BEGAN_NS)
         receiver.answer = (503, b"full\x1b[31m\n")
         assert [False, False] == [push.once(), push.once()]
         receiver.answer = (200, b"{}")
@@ -59,7 +64,7 @@ def test_points_that_are_rejected_are_a_failure(caplog: pytest.LogCaptureFixture
     The receiver says how many and why; other answers are none.
     """
     with receiving() as receiver:
-        push = Push(receiver.url, {}, _series)
+        push = Push(receiver.url, {}, _series, _BEGAN_NS)
         for answer in (b"", b"\n\x01", b"[]", b'{"partialSuccess":{}}', b'{"partialSuccess":[]}'):
             receiver.answer = (200, answer)
             assert push.once()
@@ -76,7 +81,7 @@ def test_nobody_there_is_no_end(caplog: pytest.LogCaptureFixture) -> None:
     """
     The reason is the system's.
     """
-    assert not Push(f"http://127.0.0.1:{free_port()}", {}, _series).once()
+    assert not Push(f"http://127.0.0.1:{free_port()}", {}, _series, _BEGAN_NS).once()
     assert "Connection refused" in caplog.text
 
 
@@ -94,7 +99,7 @@ def test_it_goes_on_whatever_fails(caplog: pytest.LogCaptureFixture) -> None:
         return _series()
 
     with receiving() as receiver:
-        Push(receiver.url, {}, collect).run(0.001, stopped)
+        Push(receiver.url, {}, collect, _BEGAN_NS).run(0.001, stopped)
         assert 1 == receiver.received.qsize()
 
     assert "could not make the figures for OTLP this time" in caplog.text

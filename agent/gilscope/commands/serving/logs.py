@@ -63,7 +63,7 @@ def serve_logs(arguments: argparse.Namespace, server: Server, service: Service) 
         collector = server.show(source, pulse, BlockingSeries(arguments.pairs), follower.logs)
         http = threading.Thread(target=server.answer, daemon=True)
         http.start()
-        with pushed(arguments, collector.collect):
+        with pushed(arguments, service.began_ns, collector.collect):
             service.ready(server.url)
             service.stopped.wait()
         server.stop()

@@ -67,16 +67,20 @@ def otlp_headers(text: str) -> dict[str, str]:
 
 @contextmanager
 def pushed(
-    arguments: argparse.Namespace, collect: Callable[[], Iterable[Series]]
+    arguments: argparse.Namespace, began_ns: int, collect: Callable[[], Iterable[Series]]
 ) -> Iterator[None]:
-    """Send what *collect* returns as *arguments* say until the block has ended."""
+    """Send what *collect* returns as *arguments* say until the block has ended.
+
+    It has been counted since *began_ns*, of the epoch.
+    """
     if arguments.otlp is None:
         yield
         return
     # It brings what speaks HTTP and TLS, which who is scraped alone is not to pay for.
     from gilscope.web.push import Push  # noqa: PLC0415 - see above
 
-    push = Push(arguments.otlp, otlp_headers(os.environ.get(HEADERS, "")), collect)
+    headers = otlp_headers(os.environ.get(HEADERS, ""))
+    push = Push(arguments.otlp, headers, collect, began_ns)
     is_over = threading.Event()
     thread = threading.Thread(
         target=push.run, args=(arguments.otlp_every, is_over), name="otlp", daemon=True

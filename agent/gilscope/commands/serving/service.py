@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 import threading
+import time
 
 from gilscope.system.log_output import use_log_output
 from gilscope.system.service_manager import ServiceManager
@@ -49,6 +50,8 @@ class Service:
     def __init__(self) -> None:
         self.stopped = threading.Event()
         """Set when it is to end."""
+        self.began_ns = time.time_ns()
+        """Since the epoch: nothing has been counted before."""
         self._manager = ServiceManager(os.environ)
 
     def ready(self, url: str) -> None:
