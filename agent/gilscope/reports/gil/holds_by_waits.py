@@ -85,8 +85,8 @@ def _of_lock(waits: Sequence[Span], until_ns: int) -> Iterator[Hold]:
         begins[span.tid].append(span.began_ns)
     waited = _union((span.began_ns, span.ended_ns) for span in waits)
     behind = _behind(waits)
-    ends = [*(span.ended_ns for span in acquisitions[1:]), until_ns]
-    for span, next_ns in zip(acquisitions, ends, strict=True):
+    ends = [*(span.ended_ns for span in acquisitions), until_ns]
+    for span, next_ns in zip(acquisitions, ends[1:], strict=True):
         own = begins[span.tid]
         at = bisect_right(own, span.ended_ns)
         ended_ns = min(next_ns, own[at]) if at < len(own) else next_ns

@@ -22,6 +22,13 @@ def test_who_has_waited_holds_until_another_gets_it() -> None:
     )
 
 
+def test_where_no_wait_has_ended_nobody_is_known_to_hold() -> None:
+    """
+    One call that goes through all of the time has everybody wait for it.
+    """
+    assert [] == holds_by_waits([_wait(1, 0, 40), _wait(2, 5, 41)], until_ns=40)
+
+
 def test_who_waits_again_does_not_hold() -> None:
     """
     What comes after is not known: nobody has been seen to get it.
