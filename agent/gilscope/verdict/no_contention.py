@@ -28,4 +28,4 @@ def no_contention(samples: HolderSamples | None, places: str = "below") -> Itera
         yield f"But code kept the {kept[0]} event loop for most of the time: all other tasks of the"
         yield "loop waited for that. What helps: await, a thread or a process for that code."
     elif in_loops.total() >= max(1, busy_ns):
-        yield f"Python code runs for most of the time: what costs that time is {places}."
+        yield f"Python code has the GIL for most of the time: what costs that time is {places}."

@@ -55,7 +55,7 @@ def test_shares_are_those_that_the_program_has_measured(
         assert abs(share - 100 * truth[name]) <= 2 * error + _ROUNDED, (name, told, truth)
     assert _line_of("return json.dumps(ORDERS") == told["render"][2]
     assert "No thread had to wait for the GIL.\nThat is no contention" in outcome.output
-    assert "Python code runs for most of the time" in outcome.output
+    assert "Python code has the GIL for most of the time" in outcome.output
     process = only_process(report.read_text())
     held_s = sum(held["held_s"] for held in process["held_by"])
     assert 0 < held_s <= process["totals"]["sampled_s"] <= process["duration_s"]

@@ -111,7 +111,7 @@ MORE = (
         "celery_prefork.py",
         _of("crunch"),
         _MORE,
-        says_uncontended="Python code runs for most of the time",
+        says_uncontended="Python code has the GIL for most of the time",
         ends_by_signal=True,
     ),
     Program(

@@ -148,6 +148,6 @@ def test_pane_says_why_it_is_empty() -> None:
     assert "No thread has had to wait for another since the process is traced." == when_empty(idle)
     assert when_empty(busy).splitlines()[1:] == [
         "That is no contention: whatever is slow here does not wait for the GIL.",
-        "Python code runs for most of the time: what costs that time is above, at held by.",
+        "Python code has the GIL for most of the time: what costs that time is above, at held by.",
     ]
     assert when_empty(blind).startswith("Threads wait, but who keeps them waiting is not known")
