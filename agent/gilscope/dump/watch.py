@@ -1,6 +1,8 @@
 """Captures processes that are traced, with what the tracer has counted of them."""
 
+import logging
 import time
+from dataclasses import replace
 
 from gilscope.dump.figures import with_figures
 from gilscope.dump.process import opened
@@ -13,6 +15,8 @@ from gilscope.series.since import observation_since
 from gilscope.text.units import NS_PER_S
 
 __all__ = ["TracedProcesses"]
+
+_log = logging.getLogger(__name__)
 
 _LATELY_NS = 30 * NS_PER_S
 
@@ -43,17 +47,26 @@ class TracedProcesses:
                 return None
             at_ns = time.monotonic_ns()
             dump = take(subject)
-        # What lasts is looked at first; the sums can wait.
-        seen = next((each for each in self._gils.observe() if each.process.pid == pid), None)
+        trigger = Trigger(tid, self._limit_ns, self._limit_ns)
+        # What lasts is looked at first. Without the sums it is still worth having.
+        try:
+            return self._counted(dump, at_ns, trigger)
+        except Exception:  # noqa: BLE001 - see above
+            _log.exception("could not read what was counted of process %d", pid)
+            return replace(dump, trigger=trigger)
+
+    def _counted(self, dump: Dump, at_ns: int, trigger: Trigger) -> Dump:
+        """Return *dump*, which is of *at_ns*, with what was counted until now."""
+        seen = next((each for each in self._gils.observe() if each.process.pid == dump.pid), None)
         if seen is None or seen.invalid:
-            return dump
+            return replace(dump, trigger=trigger)
         earlier = self._past.near(seen.totals.at_ns - _LATELY_NS, seen)
         return with_figures(
             dump,
             seen,
             seen if earlier is None else observation_since(seen, earlier),
             later_ns=seen.totals.at_ns - at_ns,
-            trigger=Trigger(tid, self._limit_ns, self._limit_ns),
+            trigger=trigger,
         )
 
     def close(self) -> None:
