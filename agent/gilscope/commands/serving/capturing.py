@@ -106,7 +106,10 @@ class Capturing:
 
 
 def _to_log(dump: Dump, line: str) -> None:
-    _log.warning("capture of pid %d", dump.pid, extra={"fields": {"capture": json.loads(line)}})
+    # It is asked for by an option of its own, whatever --log.level leaves out.
+    level = max(logging.WARNING, _log.getEffectiveLevel())
+    fields = {"capture": json.loads(line)}
+    _log.log(level, "capture of pid %d", dump.pid, extra={"fields": fields})
 
 
 def _to_files(files: CaptureFiles) -> Callable[[Dump, str], None]:
