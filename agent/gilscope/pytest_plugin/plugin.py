@@ -154,5 +154,6 @@ class _Told:
             behind = f"; costliest: {loss.costliest}" if loss.costliest else ""
             told.line(f"{test}: {loss}{behind}")
         others = [loss.wait_ns for _, loss in costly[len(shown) :]]
-        rest = counted(len(others), "test" if not shown else "other test")
-        told.line(f"{rest}: {short_duration(sum(others))}")
+        if others:
+            rest = counted(len(others), "other test" if shown else "test")
+            told.line(f"{rest}: {short_duration(sum(others))}")
