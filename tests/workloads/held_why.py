@@ -8,7 +8,9 @@ import ctypes
 import gc
 import os
 import re
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -45,6 +47,21 @@ def read():
     _LIBC.read(_PIPE[0], ctypes.create_string_buffer(1), 1)
 
 
+def spin():
+    """Compute in a library of our own that does not release the GIL."""
+    _SPINS[0](int(_NAP_S * 1e9))
+
+
+def compiled(folder):
+    """Return the function of that library, compiled in *folder*."""
+    library = os.path.join(folder, "libspin.so")
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "spin_in_c.c")
+    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
+    function = ctypes.PyDLL(library).spin_with_the_gil
+    function.argtypes = [ctypes.c_long]
+    return function
+
+
 def compute():
     """Run Python code."""
     number = 0
@@ -72,11 +89,15 @@ def note_collection(phase, _info):
         _COLLECTED.append(time.monotonic() - _BEGAN[-1])
 
 
-_REASONS = {each.__name__: each for each in (collect, allocate, match, nap, read, compute)}
+_REASONS = {each.__name__: each for each in (collect, allocate, match, nap, read, spin, compute)}
 _ENDS = threading.Event()
 _BEGAN, _COLLECTED = [], []
 _PIPE = os.pipe()
 _heap = [[number] for number in range(_CONTAINERS)]
+_SPINS = []
+if sys.argv[1] == "spin":
+    with tempfile.TemporaryDirectory() as _folder:
+        _SPINS.append(compiled(_folder))
 if sys.argv[1] == "read" and not os.fork():
     # Another process writes, so that nobody needs the GIL for that.
     while os.getppid() != 1:

@@ -96,6 +96,7 @@ def test_garbage_collection_by_itself_is_told() -> None:
         ("nap", "syscall", "clock_nanosleep"),
         ("read", "syscall", "read on fd"),
         ("match", "native", "python3"),
+        ("spin", "native", "libspin.so spin_with_the_gil"),
         ("compute", "python", None),
     ],
 )
