@@ -1,11 +1,27 @@
 """Reads the locks of a process in its memory."""
 
+import struct
+
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
+from gilscope.process.remote_read import Memory, read_bytes
 from gilscope.runtimes.cpython.gil_struct import GilStruct
 from gilscope.runtimes.cpython.threads import ThreadFinder
 
-__all__ = ["LockMemory"]
+__all__ = ["LockMemory", "holder_now"]
+
+
+def holder_now(memory: Memory, struct_: GilStruct, cond: int) -> tuple[int, int] | None:
+    """Return the thread state that holds the lock at *cond*, and how often holders have changed.
+
+    None: nobody holds it. Raises as `read_bytes` does.
+    """
+    first = struct_.last_holder
+    content = read_bytes(memory, cond + first, struct_.switch_number + 8 - first)
+    (tstate,) = struct.unpack_from("<Q", content)
+    (locked,) = struct.unpack_from("<i", content, struct_.locked - first)
+    (switch_number,) = struct.unpack_from("<Q", content, struct_.switch_number - first)
+    return (tstate, switch_number) if locked == 1 else None
 
 
 class LockMemory:

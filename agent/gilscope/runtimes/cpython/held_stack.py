@@ -1,12 +1,11 @@
 """Reads, from outside and without stopping it, what the thread does that holds a GIL."""
 
-import struct
-
 from gilscope.model.stack import Stack, StackState
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
-from gilscope.process.remote_read import TornRead, read_bytes, read_int, read_pointer
+from gilscope.process.remote_read import TornRead, read_int, read_pointer
 from gilscope.runtimes.base import HolderSample
+from gilscope.runtimes.cpython.gil_state import holder_now
 from gilscope.runtimes.cpython.runtime import Runtime
 from gilscope.runtimes.cpython.stack_walk import StackWalk
 from gilscope.runtimes.cpython.threads import ThreadFinder
@@ -64,15 +63,7 @@ class HolderReader:
         return HolderSample(_TORN, None, 0, 0, 0, is_collecting=False)
 
     def _holder(self, cond: int) -> tuple[int, int] | None:
-        """Return the thread state of the holder and how often holders have changed, or None."""
-        gil = self._runtime.layout.gil_struct
-        first = gil.last_holder
-        size = gil.switch_number + 8 - first
-        content = read_bytes(self._memory, cond + first, size)
-        (tstate,) = struct.unpack_from("<Q", content)
-        (locked,) = struct.unpack_from("<i", content, gil.locked - first)
-        (switch_number,) = struct.unpack_from("<Q", content, gil.switch_number - first)
-        return (tstate, switch_number) if locked == 1 else None
+        return holder_now(self._memory, self._runtime.layout.gil_struct, cond)
 
     def _standing(self, tstate: int, switch_number: int) -> HolderSample:
         stack, position = self._walk.stack_and_position(tstate)

@@ -1,6 +1,5 @@
 """Reads, from outside and without stopping them, where all threads stand and who holds each GIL."""
 
-import struct
 from collections.abc import Mapping
 from functools import partial
 
@@ -9,7 +8,8 @@ from gilscope.model.moment.seen import LockNow, ThreadStack
 from gilscope.model.stack import Stack, StackState
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
-from gilscope.process.remote_read import LimitExceeded, TornRead, read_bytes
+from gilscope.process.remote_read import LimitExceeded, TornRead
+from gilscope.runtimes.cpython.gil_state import holder_now
 from gilscope.runtimes.cpython.runtime import Runtime, read_gils
 from gilscope.runtimes.cpython.stack_walk import StackWalk
 from gilscope.runtimes.cpython.threads import ThreadFinder
@@ -89,8 +89,5 @@ class StandingReader:
 
     def _holder(self, gil: Gil) -> int | None:
         """Return the thread state of the holder, None where nobody holds the lock."""
-        offsets = self._runtime.layout.gil_struct
-        begin, end = offsets.last_holder, offsets.locked + 4
-        content = read_bytes(self._memory, gil.cond + begin, end - begin)
-        tstate, locked = struct.unpack_from(f"<Q{end - begin - 12}xi", content)
-        return int(tstate) if locked == 1 else None
+        holder = holder_now(self._memory, self._runtime.layout.gil_struct, gil.cond)
+        return None if holder is None else holder[0]
