@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _PYTHON = "/usr/bin/python3"
 _SCRIPT = "one_busy.py"
-_LINE = re.compile(r" *(\d+) % ±(\d+) +(\w+) \(one_busy\.py:(\d+)\)")
+_LINE = re.compile(r" *≈ (\d+) % ±(\d+) +(\w+) \(one_busy\.py:(\d+)\)")
 _ROUNDED = 1.0
 """Points by which the text may be off by itself."""
 

@@ -26,7 +26,7 @@ _NOT_MEASURED = {"hold_s", "holds"}
 _KEYS = {
     "": {
         *("version", "mode", "duration_s", "process", "totals", "histograms", "threads"),
-        *("interpreters", "edges", "slow_drops", "held_by", "stacks", "frames"),
+        *("interpreters", "edges", "slow_drops", "held_by", "held_up", "stacks", "frames"),
         *("wait_s", "waits", "processes", "transactions", "refused", "left_out"),
     },
     "process": {
@@ -34,7 +34,7 @@ _KEYS = {
     },
     "totals": {
         *("wait_s", "waits", "forced_switches", "drop_requests", "convoy_waits", "lost_events"),
-        *("held_s", "observed_s", "overhead_s", "cpu_s", "samples", "sampled_s"),
+        *("held_s", "observed_s", "overhead_s", "cpu_s", "samples", "sampled_s", "throttled_s"),
         *_NOT_MEASURED,
     },
     "histograms": {"wait", "hold", "switch_latency", "drop_latency"},
@@ -48,7 +48,8 @@ _KEYS = {
         *("kind", "wait_s", "waits", "waiter", "holder"),
     },
     "slow_drops": {"holder", "drop_latency_s", "requests", "longest_s", "in_flight_s"},
-    "held_by": {"holder", "held_s"},
+    "held_by": {"holder", "state", "detail", "held_s"},
+    "held_up": {"holder", "kind", "state", "detail", "wait_s"},
     "stacks": {"state", "frames"},
     "frames": {"function", "file", "line", "first_line"},
 }

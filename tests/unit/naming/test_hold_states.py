@@ -3,7 +3,7 @@
 import pytest
 
 from gilscope.model.moment.hold_state import HoldState, State
-from gilscope.naming.hold_states import STATE_WORDS, advice, telling_states, why_words
+from gilscope.naming.hold_states import STATE_WORDS, advice, telling_states, why_in_short, why_words
 
 _GC = HoldState(State.GC, "generation 2")
 _YOUNG = HoldState(State.GC, "generation 0")
@@ -38,6 +38,23 @@ def test_what_one_would_think_is_not_told(
     Python code alone, and what hardly matters.
     """
     assert expected == why_words(telling_states(parts))
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([(_PYTHON, 60), (_GC, 25), (_NO_CPU, 15)], "≈ 25 % garbage collection"),
+        ([(_PYTHON, 81), (_GC, 19)], ""),
+        ([], ""),
+    ],
+)
+def test_in_short_the_costliest_other_state_is_told(
+    parts: list[tuple[HoldState, int]], expected: str
+) -> None:
+    """
+    If it makes up a fifth: a line of a screen has no more room.
+    """
+    assert expected == why_in_short(telling_states(parts))
 
 
 @pytest.mark.parametrize("state", State)

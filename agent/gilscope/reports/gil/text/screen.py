@@ -6,7 +6,7 @@ from itertools import chain
 from gilscope.model.gil import Recording, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.session import Session
-from gilscope.naming.hold_states import advice, why_words
+from gilscope.naming.hold_states import advice, why_in_short
 from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.text.convoy import behind_words, convoy_advice, queueing_lines
 from gilscope.reports.gil.text.held_by import computing_line, held_by_lines
@@ -33,6 +33,8 @@ _MOST_ROWS = 3
 """In each table of one process."""
 _ROWS_OF_SEVERAL = 2
 _MOST_REFUSED = 1
+_MOST_OF_HOG = 4
+"""Lines."""
 _LEAST_SHARE = 0.01
 _LONGEST = 78
 """Of a line of source code, with the place below it."""
@@ -117,7 +119,7 @@ def verdict_lines(
     if verdict.hog is not None:
         first, *others = hog_lines(recording, Paint(on=False))
         yield paint.red(f"{degree}: {first[:1].lower()}{first[1:]}")
-        yield from (line.strip() for line in others)
+        yield from (line.strip() for line in others[:_MOST_OF_HOG])
         return
     if verdict.convoy is not None:
         convoy = f"{degree}: convoy: {printable(verdict.convoy.role)}"
@@ -205,14 +207,12 @@ def _place_lines(
     least_ns = _LEAST_SHARE * whole.lost_ns
     shown = [loss for loss in losses[:rows] if loss.lost.ns >= least_ns] or losses[:1]
     for loss in shown:
-        frame = loss.frame
+        frame, why = loss.frame, why_in_short(loss.states)
         yield (
             f"{whole.share(loss.lost.ns):>7} {whole.time(loss.lost.ns):>9}  "
             f"{paint.bold(printable(names.owner(frame, loss.costliest)))}"
+            f"{f', {why}' if why else ''}"
         )
-        why = why_words(loss.states)
-        if why:
-            yield f"{'':>19}{printable(why)}"
         source = "" if frame is None else sources.get((frame.file, frame.line or 0), "")
         inner = loss.costliest.frames[:1]
         below = f"in {printable(names.site(inner[0]))}" if inner and inner[0] != frame else ""
