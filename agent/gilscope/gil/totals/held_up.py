@@ -3,7 +3,7 @@
 What was lost is measured; the states are of samples. So the time that is lost from one observation
 to the next is shared out by what samples of the same function of the application have shown
 meanwhile, of the time that others waited; else by all that they have ever shown of it. A function
-that many samples have never met has the GIL for moments at a time, so it is in no call for long.
+that many samples have never met, and nobody waits for long, is in no call for long either.
 No figure ever falls, and those of a holder and kind add up to what was lost.
 """
 
@@ -25,6 +25,9 @@ _Weights = Mapping[HoldState, int]
 _Holder = tuple[int, Kind]
 """By the id of its stack: to compare thousands of stacks by their frames takes too long."""
 _MANY = 20
+_BRIEF_NS = 10_000_000
+"""For waits that last longer behind a function that is never met, something else is the reason:
+the lock is free, say, and the thread that waits has no CPU to take it."""
 _BRIEF = {HoldState(State.PYTHON): 1}
 
 
@@ -51,15 +54,18 @@ class HeldUpSums:
         if is_same and samples == self._samples:
             return self._shown
         lost_ns: Counter[_Holder] = Counter()
+        waits: Counter[_Holder] = Counter()
         for edge in edges:
             self._code(edge.holder)
             lost_ns[id(edge.holder), edge.kind] += edge.lost.ns
+            waits[id(edge.holder), edge.kind] += edge.lost.count
         seen = self._weights(samples)
         self._samples = samples
         for holder, ns in lost_ns.items():
             grown_ns = ns - self._lost_ns.get(holder, 0)
             if grown_ns > 0:
-                weights = self._weights_of(self._codes[holder[0]][0], seen)
+                mean_ns = ns // max(1, waits[holder])
+                weights = self._weights_of(self._codes[holder[0]][0], mean_ns, seen)
                 self._sums[holder].update(_shares(grown_ns, weights))
                 self._lost_ns[holder] = ns
         self._seen = seen
@@ -82,12 +88,14 @@ class HeldUpSums:
                 waited[code][each.state] += each.waited_ns
         return {**held, **waited}
 
-    def _weights_of(self, holder: Stack, now: Mapping[Hashable, Counter[HoldState]]) -> _Weights:
+    def _weights_of(
+        self, holder: Stack, mean_ns: int, now: Mapping[Hashable, Counter[HoldState]]
+    ) -> _Weights:
         code = self._code(holder)
         weights = now.get(code, Counter())
         number = 0 if self._samples is None else self._samples.samples
-        is_rare = not weights and bool(holder.frames) and number >= _MANY
-        return weights - self._seen.get(code, Counter()) or weights or (_BRIEF if is_rare else {})
+        is_brief = mean_ns <= _BRIEF_NS and bool(holder.frames) and number >= _MANY
+        return weights - self._seen.get(code, Counter()) or weights or (_BRIEF if is_brief else {})
 
     def _code(self, stack: Stack) -> Hashable:
         known = self._codes.get(id(stack))

@@ -90,6 +90,17 @@ def test_a_function_that_no_sample_has_met_is_brief() -> None:
     assert {UNKNOWN_HOLD: 15} == _sums(HeldUpSums().enter(edges, None))
 
 
+def test_long_waits_for_a_function_that_is_never_met_have_another_reason() -> None:
+    """
+    The lock is free, perhaps, and the thread that waits has no CPU.
+    """
+    edges = (_edge(10_000_001, MATCHING), _edge(10_000_000, SERVING))
+
+    assert {UNKNOWN_HOLD: 10_000_001, _PYTHON: 10_000_000} == _sums(
+        HeldUpSums().enter(edges, _samples(samples=20))
+    )
+
+
 def test_what_has_not_changed_is_the_same_object() -> None:
     """
     So that whoever adds it up has nothing to do.
