@@ -39,6 +39,7 @@ class HeldUpSums:
         self._application = application
         self._codes: dict[int, tuple[Stack, Hashable]] = {}
         """By id of the stack, which is kept so that nothing else gets that id."""
+        self._sampled: dict[Stack, Hashable] = {}
         self._lost_ns: dict[_Holder, int] = {}
         self._sums: dict[_Holder, Counter[HoldState]] = defaultdict(Counter)
         self._seen: dict[Hashable, Counter[HoldState]] = {}
@@ -82,7 +83,7 @@ class HeldUpSums:
         waited: dict[Hashable, Counter[HoldState]] = defaultdict(Counter)
         held: dict[Hashable, Counter[HoldState]] = defaultdict(Counter)
         for each in () if samples is None else samples.holders:
-            code = self._code(each.holder)
+            code = self._code_of_sample(each.holder)
             held[code][each.state] += each.held_ns
             if each.waited_ns:
                 waited[code][each.state] += each.waited_ns
@@ -96,6 +97,12 @@ class HeldUpSums:
         number = 0 if self._samples is None else self._samples.samples
         is_brief = mean_ns <= _BRIEF_NS and bool(holder.frames) and number >= _MANY
         return weights - self._seen.get(code, Counter()) or weights or (_BRIEF if is_brief else {})
+
+    def _code_of_sample(self, stack: Stack) -> Hashable:
+        # These are made anew for what is open still: ids of them would be ever new ones.
+        if stack not in self._sampled:
+            self._sampled[stack] = code_of(stack, application_frame(stack, self._application))
+        return self._sampled[stack]
 
     def _code(self, stack: Stack) -> Hashable:
         known = self._codes.get(id(stack))

@@ -1,5 +1,6 @@
 """What was lost to a holder, shared out among the states in which it kept the GIL."""
 
+import sys
 from dataclasses import replace
 
 from gilscope.gil.totals.held_up import HeldUpSums
@@ -110,3 +111,16 @@ def test_what_has_not_changed_is_the_same_object() -> None:
 
     assert first is sums.enter((edge,), samples)
     assert first is not sums.enter((replace(edge, lost=Tally(11, 1)),), samples)
+
+
+def test_stacks_that_are_made_anew_each_time_take_no_more_memory() -> None:
+    """
+    What is open still is told by a stack of its own each time that it is asked for.
+    """
+    sums, edge = HeldUpSums(), _edge(10)
+    known, made, asked = (replace(CRUNCHING) for _ in range(3))
+    for number, each in enumerate((known, made, replace(CRUNCHING)), 1):
+        sums.enter((edge,), _samples(HeldBy(each, number, _GC, number)))
+    del each
+
+    assert sys.getrefcount(asked) == sys.getrefcount(made) < sys.getrefcount(known)
