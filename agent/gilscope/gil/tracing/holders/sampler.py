@@ -16,7 +16,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from gilscope.gil.tracing.holders.states import Part, StateReader
@@ -41,6 +41,9 @@ _FIRST_COST_NS = 1_000_000
 _SMOOTHING = 8
 _MOST_STACKS = 2_000
 """That are told apart in one process; time at further ones is at an unknown stack."""
+_MOST_DETAILS = 32
+"""Different states of one process, with what is known beside them; further ones are told without:
+a program may read from ever new sockets."""
 _UNKNOWN = Stack((), StackState.UNKNOWN)
 _PATIENCE_S = 2.0
 
@@ -72,6 +75,7 @@ class _Process:
     samples: int = 0
     sampled_ns: int = 0
     held: _Held = field(default_factory=dict)
+    states: set[HoldState] = field(default_factory=set)
     pending: list[HeldBy] = field(default_factory=list)
     """What may turn out to be in another state."""
 
@@ -181,7 +185,7 @@ class HolderSampler:
             process.samples += 1
             process.sampled_ns += gap_ns
             for part in itertools.chain.from_iterable(found):
-                _credit(process.held, part)
+                _credit(process.held, _bounded(process.states, part))
             pending = map(process.source.states.pending, process.source.conds())
             process.pending = _held_by(process.source, filter(None, pending))
 
@@ -199,6 +203,14 @@ def _held_by(source: HolderSource, parts: Iterable[Part]) -> list[HeldBy]:
         HeldBy(source.shortened(each.sample.stack), each.ns, each.state, each.ns * each.waiting)
         for each in parts
     ]
+
+
+def _bounded(states: set[HoldState], part: HeldBy) -> HeldBy:
+    if part.state not in states:
+        if len(states) >= _MOST_DETAILS:
+            return replace(part, state=HoldState(part.state.state))
+        states.add(part.state)
+    return part
 
 
 def _credit(held: _Held, part: HeldBy) -> None:

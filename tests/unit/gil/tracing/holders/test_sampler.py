@@ -6,9 +6,10 @@ from random import Random
 
 import pytest
 
+from gilscope.gil.tracing.holders import sampler as sampler_module
 from gilscope.gil.tracing.holders.sampler import HolderSampler, HolderSource
-from gilscope.gil.tracing.holders.states import StateReader
-from gilscope.model.moment.hold_state import UNKNOWN_HOLD
+from gilscope.gil.tracing.holders.states import Part, StateReader
+from gilscope.model.moment.hold_state import UNKNOWN_HOLD, HoldState, State
 from gilscope.runtimes.base import HolderSample
 from support.commands.gilscope import eventually
 from support.recordings.gil import CRUNCHING, SERVING
@@ -118,3 +119,29 @@ def test_what_is_dropped_is_forgotten() -> None:
         assert sampler.figures(8) is None
     finally:
         sampler.close()
+
+
+def test_details_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A program may read from ever new sockets: what is beyond is told without the socket.
+    """
+
+    def parts(
+        _reader: StateReader, _cond: int, sample: HolderSample, gap_ns: int, waiting: int
+    ) -> list[Part]:
+        state = HoldState(State.SYSCALL, f"read on fd {sample.switch_number}")
+        return [Part(sample, state, gap_ns, waiting)]
+
+    monkeypatch.setattr(StateReader, "parts", parts)
+    monkeypatch.setattr(sampler_module, "_MOST_DETAILS", 2)
+    holders = _Holders()
+    sampler = HolderSampler(Random(1), cpu_share=1.0)  # noqa: S311 - of no secret
+    try:
+        sampler.add(7, holders.source(lambda: [1]))
+        eventually(lambda: holders.asked >= 6)
+        figures = sampler.figures(7)
+    finally:
+        sampler.close()
+
+    assert figures is not None
+    assert {"read on fd 1", "read on fd 2", ""} == {held.state.detail for held in figures.holders}
