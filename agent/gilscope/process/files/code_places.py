@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ __all__ = ["CodePlace", "CodePlaces"]
 
 _MOST_FILES = 64
 _MOST_PLACES = 4096
+_MOST_SEARCHES = 64
+"""In one file: a large one has a million symbols, which takes a tenth of a second and more."""
 _READ_AGAIN_S = 1.0
 """A process may make code as it runs: its mappings are not read for each address of that."""
 
@@ -30,14 +33,17 @@ class CodePlace:
 
 
 class CodePlaces:
-    """The code of one process. Symbols are searched for once for each address, and not kept."""
+    """The code of one process. Symbols are searched for once for each function, and not kept."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._files: Sequence[CodeFile] = ()
         self._read_again_s = 0.0
         self._known: dict[int, CodePlace | None] = {}
-        self._unreadable: set[str] = set()
+        self._functions: list[tuple[int, int, CodePlace]] = []
+        """Where those begin and end that have been found."""
+        self._searches: Counter[str] = Counter()
+        """By path of the file."""
 
     def place(self, address: int) -> CodePlace | None:
         """Return where *address* is, None where no file is mapped there as code."""
@@ -48,31 +54,40 @@ class CodePlaces:
         return self._known[address]
 
     def _search(self, address: int) -> CodePlace | None:
+        for begin, end, place in self._functions:
+            if begin <= address < end:
+                return place
         file = self._file(address)
         if file is None:
             return None
         module = file.path.rpartition("/")[2]
-        function = ""
-        if file.path not in self._unreadable:
-            try:
-                function = self._function(file, address)
-            except (ElfError, GilscopeError, OSError):
-                # It is told by its name alone, and not read again.
-                self._note_unreadable(file.path)
-        return CodePlace(module, function)
+        if self._searches[file.path] >= _MOST_SEARCHES or len(self._searches) > _MOST_FILES:
+            return CodePlace(module, "")
+        self._searches[file.path] += 1
+        try:
+            found = self._function(file, address)
+        except (ElfError, GilscopeError, OSError):
+            # It is told by its name alone, and not read again.
+            self._searches[file.path] = _MOST_SEARCHES
+            found = None
+        if found is None:
+            return CodePlace(module, "")
+        begin, size, name = found
+        place = CodePlace(module, name)
+        if len(self._functions) < _MOST_PLACES:
+            self._functions.append((begin, begin + size, place))
+        return place
 
-    def _function(self, file: CodeFile, address: int) -> str:
+    def _function(self, file: CodeFile, address: int) -> tuple[int, int, str] | None:
+        """Return where the function around *address* begins, its size and its name."""
         with contextlib.closing(open_mapped(self._pid, file.first)) as opened:
             image = opened.image()
             for bias in load_biases(image.segments, file):
                 if image.is_code(address - bias):
                     symbol = image.function_at(address - bias)
-                    return "" if symbol is None else symbol.name
-        return ""
-
-    def _note_unreadable(self, path: str) -> None:
-        if len(self._unreadable) < _MOST_FILES:
-            self._unreadable.add(path)
+                    if symbol is not None:
+                        return symbol.vaddr + bias, symbol.size, symbol.name
+        return None
 
     def _file(self, address: int) -> CodeFile | None:
         found = _holding(self._files, address)

@@ -3,6 +3,10 @@
 import ctypes
 import os
 
+import pytest
+
+from gilscope.elf.image import ElfImage, Symbol
+from gilscope.process.files import code_places
 from gilscope.process.files.code_places import CodePlace, CodePlaces
 
 
@@ -34,3 +38,26 @@ def test_what_is_no_code_of_a_file() -> None:
     places = CodePlaces(os.getpid())
 
     assert [None, None] == [places.place(ctypes.addressof(held)), places.place(0)]
+
+
+def test_symbols_are_searched_for_once_for_each_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    And not without end in one file: it may have a million of them.
+    """
+    searched = []
+    search = ElfImage.function_at
+
+    def function_at(image: ElfImage, vaddr: int) -> Symbol | None:
+        searched.append(vaddr)
+        return search(image, vaddr)
+
+    monkeypatch.setattr(ElfImage, "function_at", function_at)
+    monkeypatch.setattr(code_places, "_MOST_SEARCHES", 2)
+    places = CodePlaces(os.getpid())
+    address = _address("getenv")
+    found = [places.place(address + offset) for offset in range(3)]
+    others = [places.place(_address(name)) for name in ("qsort", "strtol")]
+
+    assert {"getenv"} == {place.function for place in found if place is not None}
+    assert 2 == len(searched)
+    assert ["qsort", ""] == [place.function for place in others if place is not None]
