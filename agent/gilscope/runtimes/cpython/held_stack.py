@@ -47,7 +47,11 @@ class HolderReader:
 
     def is_held_by(self, cond: int, sample: HolderSample) -> bool:
         """Return whether the thread of *sample* holds the lock now; raises OSError likewise."""
-        return self._reads(lambda: self._holder(cond)) == (sample.thread, sample.switch_number)
+        try:
+            holder = self._reads(lambda: self._holder(cond))
+        except TornRead:
+            return False  # its interpreter has just ended
+        return holder == (sample.thread, sample.switch_number)
 
     def _sample(self, cond: int) -> HolderSample | None:
         for _ in range(_TRIES):

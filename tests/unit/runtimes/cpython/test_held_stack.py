@@ -7,6 +7,8 @@ from support.gil.python_in_memory import LAYOUTS, PythonInMemory
 
 _PAGE = 4096
 """Memory is read by pages."""
+_NOWHERE = 0x1000
+"""Where the lock of an interpreter was that has ended."""
 every_version = pytest.mark.parametrize("version", LAYOUTS)
 
 
@@ -35,6 +37,7 @@ def _sample(version: str, *, collecting: int = 0, counts: tuple[int, int] = (0, 
     assert python.instance.holders.is_held_by(gil + 32, sample)
     python.put_int(gil + 24, 10)
     assert not python.instance.holders.is_held_by(gil + 32, sample)
+    assert not python.instance.holders.is_held_by(_NOWHERE, sample)
     python.put_int(gil + 16, 0, 4)
     assert python.instance.holders.sample(gil + 32) is None
     return sample
