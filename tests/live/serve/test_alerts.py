@@ -82,7 +82,9 @@ def test_convoy_is_notified_and_so_is_its_end(monitored: _Monitored) -> None:
         rf"quotes_before\.py \(pid {monitored.pid} at 127\.0\.0\.1:\d+\): [\d.]+ times a second a "
         r"thread comes back from a blocking call and waits for the GIL for a switch interval or "
         r"longer\. For [\d.]+% of that the holder is in (compute_price|refresh_prices) "
-        r"\(quotes_before\.py:\d+\)\.",
+        r"\(quotes_before\.py:\d+\)\."
+        # On a machine that others use too.
+        r"( For [\d.]+% of the time lost the state of the holder is no_cpu\.)?",
         firing["annotations"]["description"],
     )
 
