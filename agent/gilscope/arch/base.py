@@ -10,6 +10,7 @@ __all__ = [
     "DummyCode",
     "PthreadLayout",
     "Registers",
+    "SampledRegisters",
     "Search",
     "SlotBranch",
     "Spend",
@@ -51,6 +52,14 @@ class Registers:
     return_address: int
     return_address_offset: int
     """Where a function's caller has left it, from the canonical frame address."""
+
+
+class SampledRegisters(NamedTuple):
+    """Numbers of registers in samples of perf events (<asm/perf_regs.h>)."""
+
+    instruction: int
+    stack_pointer: int
+    frame_pointer: int
 
 
 class SlotBranch(NamedTuple):
@@ -105,6 +114,7 @@ class Architecture:
     """The name of each system call that a program may be in, by the kernel's number."""
     pthread: PthreadLayout
     registers: Registers
+    sampled_registers: SampledRegisters
     slot_relocations: Collection[int]
     """Kinds of relocations that fill a slot with the address of a symbol."""
 

@@ -12,6 +12,7 @@ __all__ = [
     "add_application_option",
     "add_method_option",
     "add_mode_option",
+    "add_native_stacks_option",
     "add_stacks_option",
     "add_target_options",
     "add_transactions_option",
@@ -57,6 +58,16 @@ def add_stacks_option(parser: argparse.ArgumentParser) -> None:
         dest="stacks",
         action="store_false",
         help="do not read stacks: waits cost less, but who kept whom waiting is not reported",
+    )
+
+
+def add_native_stacks_option(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--native-stacks``."""
+    parser.add_argument(
+        "--native-stacks",
+        action="store_true",
+        help="of a call into C that keeps the GIL tell also which functions of C called each other "
+        "in it, by samples of the thread's registers and stack",
     )
 
 

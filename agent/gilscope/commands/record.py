@@ -13,6 +13,7 @@ from gilscope.commands.options import (
     add_application_option,
     add_method_option,
     add_mode_option,
+    add_native_stacks_option,
     add_stacks_option,
     add_target_options,
     chosen_application,
@@ -92,6 +93,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     )
     add_mode_option(parser, Mode.CONTENTION, Mode.FULL)
     add_stacks_option(parser)
+    add_native_stacks_option(parser)
     add_method_option(parser)
     add_application_option(parser)
     add_format_options(parser)
@@ -129,7 +131,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _tracer(arguments: argparse.Namespace, probe: GilProbe) -> Tracer:
     # What a trap costs is told in the report, and in full mode taken out of the holds.
     plan = ObservationPlan(
-        Mode(arguments.mode), costs=measure_trap_costs(probe), reads_stacks=arguments.stacks
+        Mode(arguments.mode),
+        costs=measure_trap_costs(probe),
+        reads_stacks=arguments.stacks,
+        native_stacks=arguments.native_stacks,
     )
     return new_tracer(arguments, probe, plan)
 

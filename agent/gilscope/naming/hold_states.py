@@ -1,7 +1,7 @@
 """What people call the states in which a thread keeps the GIL, and what helps against each."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from gilscope.model.moment.hold_state import HoldState, State
 from gilscope.text.units import percent
@@ -10,6 +10,7 @@ __all__ = [
     "STATE_WORDS",
     "TellingState",
     "advice",
+    "calls_words",
     "state_words",
     "telling_states",
     "why_in_short",
@@ -56,6 +57,7 @@ _LEAST_SHARE = 0.05
 _MUCH = 0.2
 """As the alerts have it: what is less is no answer."""
 _MOST_TOLD = 3
+_MOST_CALLS = 6
 
 TellingState = tuple[State, str, int]
 """A state, the detail that most of it has, and the time in it, ns."""
@@ -113,3 +115,19 @@ def why_words(states: Iterable[TellingState]) -> str:
 def state_words(state: State, detail: str) -> str:
     """Return the state in words: ``C code (libz.so.1 deflate)``."""
     return f"{STATE_WORDS[state]} ({detail})" if detail else STATE_WORDS[state]
+
+
+def calls_words(calls: Sequence[str]) -> str:
+    """Return functions of C, each called by the next: ``deflate < compress (libz.so.1)``.
+
+    The file stands behind the last function of it; many are told by the first few.
+    """
+    told = list(calls[:_MOST_CALLS])
+    files = [call.partition(" ")[0] for call in told]
+    words = []
+    for number, (call, file) in enumerate(zip(told, files, strict=True)):
+        name = call.partition(" ")[2]
+        is_last = files[number + 1 : number + 2] != [file]
+        words.append(f"{name} ({file})" if name and is_last else name or f"({file})")
+    more = [] if len(calls) == len(told) else ["..."]
+    return " < ".join([*words, *more])

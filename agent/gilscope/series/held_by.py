@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 from gilscope.model.application import Application
@@ -33,6 +33,8 @@ class HeldPlace:
     """By how much the share may be off, in 19 of 20 cases."""
     states: tuple[TellingState, ...] = ()
     """What the holder did meanwhile."""
+    calls: tuple[str, ...] = ()
+    """Those that led from there to the C code that it was in longest, if they were asked for."""
 
 
 def held_places(samples: HolderSamples, application: Application) -> tuple[HeldPlace, ...]:
@@ -66,4 +68,13 @@ def _place(group: list[tuple[HeldBy, Frame | None]], samples: HolderSamples) -> 
         share=share,
         error=share_error(share, samples.samples),
         states=telling_states((held.state, held.held_ns) for held, _ in group),
+        calls=_costliest_calls(held for held, _ in group),
     )
+
+
+def _costliest_calls(group: Iterable[HeldBy]) -> tuple[str, ...]:
+    by_calls: Counter[tuple[str, ...]] = Counter()
+    for held in group:
+        if held.state.calls:
+            by_calls[held.state.detail, *held.state.calls] += held.held_ns
+    return max(by_calls, key=by_calls.__getitem__, default=())

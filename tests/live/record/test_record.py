@@ -49,8 +49,8 @@ _KEYS = {
         *("kind", "wait_s", "waits", "waiter", "holder"),
     },
     "slow_drops": {"holder", "drop_latency_s", "requests", "longest_s", "in_flight_s"},
-    "held_by": {"holder", "state", "detail", "held_s"},
-    "held_up": {"holder", "kind", "state", "detail", "wait_s"},
+    "held_by": {"holder", "state", "detail", "native_calls", "held_s"},
+    "held_up": {"holder", "kind", "state", "detail", "native_calls", "wait_s"},
     "stacks": {"state", "frames"},
     "frames": {"function", "file", "line", "first_line"},
 }

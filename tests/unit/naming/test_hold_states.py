@@ -3,7 +3,14 @@
 import pytest
 
 from gilscope.model.moment.hold_state import HoldState, State
-from gilscope.naming.hold_states import STATE_WORDS, advice, telling_states, why_in_short, why_words
+from gilscope.naming.hold_states import (
+    STATE_WORDS,
+    advice,
+    calls_words,
+    telling_states,
+    why_in_short,
+    why_words,
+)
 
 _GC = HoldState(State.GC, "generation 2")
 _YOUNG = HoldState(State.GC, "generation 0")
@@ -78,3 +85,20 @@ def test_the_costliest_known_state_decides_on_the_advice() -> None:
     """
     assert advice(telling_states([(_GC, 3), (_PYTHON, 2)])) == advice(((State.GC, "", 1),))
     assert advice(()) == advice(((State.PYTHON, "", 1),))
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        (["libz.so.1 deflate"], "deflate (libz.so.1)"),
+        (["z longest", "z deflate", "zlib.so"], "longest < deflate (z) < (zlib.so)"),
+        (["a f", "b", "a f"], "f (a) < (b) < f (a)"),
+        (["a f"] * 7, "f < f < f < f < f < f (a) < ..."),
+        ([], ""),
+    ],
+)
+def test_calls_in_a_row(calls: list[str], expected: str) -> None:
+    """
+    Innermost first, with the file behind the last function of it.
+    """
+    assert expected == calls_words(calls)

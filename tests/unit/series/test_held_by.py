@@ -4,6 +4,7 @@ import pytest
 
 from gilscope.model.application import EVERYBODYS
 from gilscope.model.gil import HeldBy, HolderSamples
+from gilscope.model.moment.hold_state import HoldState, State
 from gilscope.series.held_by import held_places, share_error
 from support.recordings.gil import stack
 
@@ -42,3 +43,24 @@ def test_errors_of_shares() -> None:
     assert pytest.approx(0.102, abs=0.001) == share_error(0.5, 100)
     assert [0.03, 0.03] == [share_error(share, 100) for share in (0.0, 1.0)]
     assert pytest.approx(0.0102, abs=0.0001) == share_error(0.5, 10_000)
+
+
+def test_calls_of_the_c_code_that_it_was_in_longest() -> None:
+    """
+    Innermost first, with the function itself; none where they were not asked for.
+    """
+    deflate = HoldState(State.NATIVE, "libz.so.1 deflate", ("zlib.so",))
+    match = HoldState(State.NATIVE, "libz.so.1 longest_match", ("libz.so.1 deflate", "zlib.so"))
+    samples = HolderSamples(
+        100,
+        10 * _S,
+        (
+            HeldBy(stack(_RENDER), 3 * _S, deflate),
+            HeldBy(stack(_RENDER), 4 * _S, match),
+            HeldBy(stack(_DUMPS), 1 * _S, HoldState(State.NATIVE, "libz.so.1 deflate")),
+        ),
+    )
+    render, libraries = held_places(samples, EVERYBODYS)
+
+    assert ("libz.so.1 longest_match", "libz.so.1 deflate", "zlib.so") == render.calls
+    assert () == libraries.calls

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gilscope.arch.base import Architecture, PthreadLayout, Registers
+from gilscope.arch.base import Architecture, PthreadLayout, Registers, SampledRegisters
 from gilscope.arch.x86_64 import search
 from gilscope.arch.x86_64.branches import LOOKAHEAD, distance_to_jump
 from gilscope.arch.x86_64.call_names import CALL_NAMES
@@ -27,6 +27,8 @@ X86_64: Final = Architecture(
     registers=Registers(
         frame_pointer=6, stack_pointer=7, return_address=16, return_address_offset=-8
     ),
+    # PERF_REG_X86_IP, _SP and _BP.
+    sampled_registers=SampledRegisters(instruction=8, stack_pointer=7, frame_pointer=6),
     slot_relocations=(6, 7),  # R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT
     longest_instruction=LONGEST_INSTRUCTION,
     instruction_length=instruction_length,

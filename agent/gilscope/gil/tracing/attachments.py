@@ -61,6 +61,7 @@ class Attachments:
         self._probe = probe
         self._cache = cache
         self._reads_stacks = plan.reads_stacks
+        self._native_stacks = plan.native_stacks
         self._keep_callers = keep_callers
         self._application = plan.application
         self.by_pid: dict[int, AttachedProcess] = {}
@@ -245,9 +246,11 @@ class Attachments:
     def _sample_holders(self, traced: AttachedProcess) -> None:
         if traced.blame is not None:
             holders, pid = traced.runtime.holders, traced.pid
+            machine = traced.target.build.file.image().architecture
+            registers = machine.sampled_registers if self._native_stacks else None
             source = HolderSource(
                 holders,
-                StateReader(pid, holders, traced.target.build.file.image().architecture.call_names),
+                StateReader(pid, holders, machine.call_names, registers),
                 lambda: list(traced.gils),
                 lambda cond: self._probe.waiting(pid, cond),
                 traced.blame.kept,

@@ -47,6 +47,8 @@ class ObservationPlan:
     little as the agent can afford."""
     reads_stacks: bool = True
     """Whether the stacks of both ends of a wait are read when it begins."""
+    native_stacks: bool = False
+    """Whether the calls are read through which a holder came to the C code that it is in."""
     holders_cpu_share: float = 0.02
     """Of one core: what sampling the holders of all processes takes at the most."""
     application: Application = EVERYBODYS

@@ -33,6 +33,9 @@ class HoldState:
     detail: str = ""
     """Of `GC` the generation, of `NATIVE` module and function, of `SYSCALL` its name and what it
     is about; empty: not known, or nothing to tell."""
+    calls: tuple[str, ...] = ()
+    """Of `NATIVE` the functions between its innermost and the Python code that led to it, innermost
+    first, each with its file: ``libz.so.1 deflate``; empty: not asked for, or not known."""
 
 
 UNKNOWN_HOLD = HoldState(State.UNKNOWN)

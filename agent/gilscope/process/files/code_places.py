@@ -1,15 +1,13 @@
 """Names the functions of C code at addresses in a process."""
 
 import contextlib
-import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gilscope.elf.image import ElfError
 from gilscope.errors import GilscopeError
-from gilscope.process import procfs
-from gilscope.process.files.code_files import CodeFile, code_files, load_biases
+from gilscope.process.files.code_files import CodeFile, load_biases
+from gilscope.process.files.code_mappings import CodeMappings
 from gilscope.process.files.mapped_file import open_mapped
 
 __all__ = ["CodePlace", "CodePlaces"]
@@ -18,8 +16,6 @@ _MOST_FILES = 64
 _MOST_PLACES = 4096
 _MOST_SEARCHES = 64
 """In one file: a large one has a million symbols, which takes a tenth of a second and more."""
-_READ_AGAIN_S = 1.0
-"""A process may make code as it runs: its mappings are not read for each address of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +31,9 @@ class CodePlace:
 class CodePlaces:
     """The code of one process. Symbols are searched for once for each function, and not kept."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, mappings: CodeMappings) -> None:
         self._pid = pid
-        self._files: Sequence[CodeFile] = ()
-        self._read_again_s = 0.0
+        self._mappings = mappings
         self._known: dict[int, CodePlace | None] = {}
         self._functions: list[tuple[int, int, CodePlace]] = []
         """Where those begin and end that have been found."""
@@ -57,7 +52,7 @@ class CodePlaces:
         for begin, end, place in self._functions:
             if begin <= address < end:
                 return place
-        file = self._file(address)
+        file = self._mappings.file(address)
         if file is None:
             return None
         module = file.path.rpartition("/")[2]
@@ -88,24 +83,3 @@ class CodePlaces:
                     if symbol is not None:
                         return symbol.vaddr + bias, symbol.size, symbol.name
         return None
-
-    def _file(self, address: int) -> CodeFile | None:
-        found = _holding(self._files, address)
-        if found is None and time.monotonic() >= self._read_again_s:
-            self._read_again_s = time.monotonic() + _READ_AGAIN_S
-            with contextlib.suppress(OSError):
-                self._files = code_files(procfs.read_maps(self._pid))
-            found = _holding(self._files, address)
-        return found
-
-
-def _holding(files: Sequence[CodeFile], address: int) -> CodeFile | None:
-    return next(
-        (
-            file
-            for file in files
-            for mapping in file.executable
-            if mapping.start <= address < mapping.end
-        ),
-        None,
-    )

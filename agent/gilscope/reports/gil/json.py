@@ -175,6 +175,7 @@ def _held_by(samples: HolderSamples | None, stacks: StackTable) -> list[dict[str
             "holder": stacks.number(held.holder),
             "state": held.state.state.value,
             "detail": held.state.detail or None,
+            "native_calls": list(held.state.calls) or None,
             "held_s": held.held_ns / NS_PER_S,
         }
         for held in holders
@@ -187,6 +188,7 @@ def _held_up(held_up: HeldUp, stacks: StackTable) -> dict[str, Any]:
         "kind": held_up.kind.value,
         "state": held_up.state.state.value,
         "detail": held_up.state.detail or None,
+        "native_calls": list(held_up.state.calls) or None,
         "wait_s": held_up.ns / NS_PER_S,
     }
 

@@ -7,6 +7,7 @@ import pytest
 
 from gilscope.elf.image import ElfImage, Symbol
 from gilscope.process.files import code_places
+from gilscope.process.files.code_mappings import CodeMappings
 from gilscope.process.files.code_places import CodePlace, CodePlaces
 
 
@@ -20,7 +21,7 @@ def test_a_function_that_is_exported() -> None:
     """
     By its name and the file that it is in; also in the middle of it.
     """
-    places = CodePlaces(os.getpid())
+    places = CodePlaces(os.getpid(), CodeMappings(os.getpid()))
     address = _address("getenv")
     place = places.place(address)
 
@@ -35,7 +36,7 @@ def test_what_is_no_code_of_a_file() -> None:
     Neither data nor memory that nothing is mapped in.
     """
     held = ctypes.create_string_buffer(8)
-    places = CodePlaces(os.getpid())
+    places = CodePlaces(os.getpid(), CodeMappings(os.getpid()))
 
     assert [None, None] == [places.place(ctypes.addressof(held)), places.place(0)]
 
@@ -53,7 +54,7 @@ def test_symbols_are_searched_for_once_for_each_function(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(ElfImage, "function_at", function_at)
     monkeypatch.setattr(code_places, "_MOST_SEARCHES", 2)
-    places = CodePlaces(os.getpid())
+    places = CodePlaces(os.getpid(), CodeMappings(os.getpid()))
     address = _address("getenv")
     found = [places.place(address + offset) for offset in range(3)]
     others = [places.place(_address(name)) for name in ("qsort", "strtol")]

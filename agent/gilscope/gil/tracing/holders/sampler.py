@@ -39,9 +39,12 @@ _MOST_AT_ONCE = 16
 """Processes of a wake-up, drawn anew each time: it is to be brief, however many there are."""
 _FIRST_COST_NS = 1_000_000
 _SMOOTHING = 8
+_JUMP = 2
+"""A single sample that costs much more, because files are read for the first time, must not make
+the next ones rare; what costs more for long soon counts as a whole."""
 _MOST_STACKS = 2_000
 """That are told apart in one process; time at further ones is at an unknown stack."""
-_MOST_DETAILS = 32
+_MOST_DETAILS = 64
 """Different states of one process, with what is known beside them; further ones are told without:
 a program may read from ever new sockets."""
 _UNKNOWN = Stack((), StackState.UNKNOWN)
@@ -149,7 +152,7 @@ class HolderSampler:
                 self._sample(pid, process)
             cost_ns = time.thread_time_ns() - began_ns
             self.cpu_ns += cost_ns
-            self._cost_ns += (cost_ns - self._cost_ns) / _SMOOTHING
+            self._cost_ns += (min(cost_ns, _JUMP * self._cost_ns) - self._cost_ns) / _SMOOTHING
             mean_ns = max(_LEAST_GAP_NS, self._cost_ns / self._cpu_share)
             self._closed.wait(mean_ns * self._random.uniform(0.5, 1.5) / 1e9)
 
@@ -208,7 +211,8 @@ def _held_by(source: HolderSource, parts: Iterable[Part]) -> list[HeldBy]:
 def _bounded(states: set[HoldState], part: HeldBy) -> HeldBy:
     if part.state not in states:
         if len(states) >= _MOST_DETAILS:
-            return replace(part, state=HoldState(part.state.state))
+            short = replace(part.state, calls=())
+            return replace(part, state=short if short in states else HoldState(short.state))
         states.add(part.state)
     return part
 

@@ -10,10 +10,18 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from gilscope.arch.base import SampledRegisters
 from gilscope.gil.tracing.holders.gap import Gap, Seen, gap_between
+from gilscope.gil.tracing.holders.native_calls import (
+    Chain,
+    NativeCalls,
+    calls_to_python,
+    evaluates_python,
+)
 from gilscope.model.moment.hold_state import UNKNOWN_HOLD, HoldState, State
 from gilscope.model.moment.seen import SystemCall
 from gilscope.naming.system_calls import call_words, descriptor_of
+from gilscope.process.files.code_mappings import CodeMappings
 from gilscope.process.files.code_places import CodePlace, CodePlaces
 from gilscope.process.threads.activity import (
     ThreadActivity,
@@ -21,7 +29,7 @@ from gilscope.process.threads.activity import (
     read_descriptor,
     read_schedule,
 )
-from gilscope.process.threads.instruction_samples import ran_ns, sampled_instructions
+from gilscope.process.threads.instruction_samples import ran_ns
 from gilscope.runtimes.base import Holders, HolderSample
 
 __all__ = ["Part", "StateReader"]
@@ -33,8 +41,6 @@ _IS_RUNNING_S = 0.0002
 _SAMPLED_S = 0.001
 _NATIVE_AGAIN_S = 0.1
 """For so long what was found of a call into C is taken to be true, if it is still in flight."""
-_EVALUATES = {"_PyEval_EvalFrameDefault", "_PyEval_EvalFrame", "PyEval_EvalFrameEx"}
-"""The functions that run Python code."""
 _C_LIBRARIES = ("libc.", "libc-", "ld-", "libm.", "libpthread", "linux-vdso", "[vdso]", "ld-musl")
 _UNINTERRUPTIBLE = "D"
 _STOPPED = {"T", "t"}
@@ -66,12 +72,23 @@ class _Before:
 class StateReader:
     """The states of the holders of one process. One thread may use it."""
 
-    def __init__(self, pid: int, holders: Holders, call_names: Mapping[int, str]) -> None:
-        """Read those of *pid*, whose system calls are numbered as in *call_names*."""
+    def __init__(
+        self,
+        pid: int,
+        holders: Holders,
+        call_names: Mapping[int, str],
+        stack_registers: SampledRegisters | None = None,
+    ) -> None:
+        """Read those of *pid*, whose system calls are numbered as in *call_names*.
+
+        With *stack_registers* the calls that led to C code are read too, from samples of stacks.
+        """
         self._pid = pid
         self._holders = holders
         self._call_names = call_names
-        self._code = CodePlaces(pid)
+        mappings = CodeMappings(pid)
+        self._code = CodePlaces(pid, mappings)
+        self._calls = NativeCalls(pid, mappings, stack_registers)
         self._before: dict[int, _Before] = {}
         """By address of the lock."""
         self._pending: dict[int, Part | None] = {}
@@ -173,11 +190,11 @@ class StateReader:
             self._note(error)
             return False
 
-    def _instructions(self, sample: HolderSample) -> tuple[int, ...]:
+    def _chains(self, sample: HolderSample) -> tuple[Chain, ...]:
         if sample.tid is None or not self._may_sample:
             return ()
         try:
-            return sampled_instructions(sample.tid, _SAMPLED_S)
+            return self._calls.sampled(sample.tid, _SAMPLED_S)
         except OSError as error:
             self._note(error)
             return ()
@@ -196,14 +213,18 @@ class StateReader:
         now_s = time.monotonic()
         if self._native is not None and self._native[0] == key and now_s < self._native_until_s:
             return self._native[1]
-        places = [self._code.place(each) for each in self._instructions(sample)]
-        if any(place is not None and place.function in _EVALUATES for place in places):
+        chains = self._chains(sample)
+        places = [self._code.place(chain[0]) for chain in chains]
+        if any(evaluates_python(place) for place in places):
             return None
         if not places:
             # Whoever runs Python code would have released it to those that wait.
             is_native = waiting and not self._may_sample
             return self._native_at.get(sample.position, _NATIVE if is_native else None)
-        state = HoldState(State.NATIVE, _most_of(places))
+        calls = calls_to_python(
+            [[self._code.place(address) for address in chain[1:]] for chain in chains]
+        )
+        state = HoldState(State.NATIVE, _most_of(places), calls)
         self._native, self._native_until_s = (key, state), now_s + _NATIVE_AGAIN_S
         if len(self._native_at) < _MOST_POSITIONS:
             self._native_at[sample.position] = state

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from markupsafe import Markup
 
 from gilscope.model.gil import Recording
-from gilscope.naming.hold_states import why_words
+from gilscope.naming.hold_states import calls_words, why_words
 from gilscope.naming.places import SiteNames
 from gilscope.reports.html.markup import EMPTY, tag, text
 from gilscope.series.held_by import HeldPlace, held_places
@@ -54,6 +54,8 @@ def _place(place: HeldPlace, recording: Recording, names: SiteNames) -> Markup:
     source = EMPTY if line is None else tag("code", text(line), class_="source")
     why = why_words(place.states)
     state = tag("span", text(why), class_="state") if why else EMPTY
+    if place.calls:
+        state += tag("span", text(calls_words(place.calls)), class_="outer")
     if not leaf or leaf[0] == frame:
         return site + source + state
     return site + source + state + tag("span", "in ", text(names.site(leaf[0])), class_="outer")

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 import gilscope
 from gilscope.model.gil import Recording
+from gilscope.model.moment.hold_state import HoldState
 from gilscope.model.stack import Frame, Stack
 from gilscope.naming.application import application_frame
 from gilscope.naming.places import SiteNames, role_of
@@ -89,7 +90,9 @@ def _add(profile: Profile, recording: Recording) -> None:
     if totals.holder_samples is not None:
         for held in totals.holder_samples.holders:
             profile.add(
-                stacks.locations(held.holder), stacks.labels(held.holder), {HOLD: held.held_ns}
+                (*stacks.native(held.state), *stacks.locations(held.holder)),
+                stacks.labels(held.holder),
+                {HOLD: held.held_ns},
             )
 
 
@@ -111,6 +114,12 @@ class _Stacks:
         if stack not in self._locations:
             self._locations[stack] = tuple(map(self._location, reversed(levels(stack))))
         return self._locations[stack]
+
+    def native(self, state: HoldState) -> tuple[Location, ...]:
+        """Return the functions of C that the holder was in, where its calls are known."""
+        called = (state.detail, *state.calls) if state.calls else ()
+        parts = (printable(call).partition(" ") for call in called)
+        return tuple(Location(self._program, name or file, file) for file, _, name in parts)
 
     def place(self, stack: Stack) -> str:
         """Return where in the application's code *stack* stands."""

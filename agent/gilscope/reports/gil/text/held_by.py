@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from gilscope.model.gil import Recording
-from gilscope.naming.hold_states import why_words
+from gilscope.naming.hold_states import calls_words, why_words
 from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.words import process_words
 from gilscope.series.held_by import HeldPlace, held_places
@@ -61,6 +61,8 @@ def _place_lines(
     why = why_words(place.states)
     if why:
         yield f"{_INDENT}{printable(why)}"
+    if place.calls:
+        yield paint.dim(f"{_INDENT}{printable(calls_words(place.calls))}")
     inner = place.costliest.frames[:1]
     if inner and inner[0] != frame:
         yield paint.dim(f"{_INDENT}in {printable(names.site(inner[0]))}")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.arch.x86_64.architecture import X86_64
-from gilscope.gil.tracing.holders import states
+from gilscope.gil.tracing.holders import native_calls, states
 from gilscope.gil.tracing.holders.states import Part, StateReader
 from gilscope.model.moment.hold_state import UNKNOWN_HOLD, HoldState, State
 from gilscope.process.procfs import read_status
@@ -169,7 +169,7 @@ def test_where_perf_events_are_not_permitted(
         raise PermissionError
 
     monkeypatch.setattr(states, "ran_ns", refuse)
-    monkeypatch.setattr(states, "sampled_instructions", refuse)
+    monkeypatch.setattr(native_calls, "sampled_instructions", refuse)
     tid = threading.get_native_id()
     for _ in range(3):
         reader.parts(_COND, _sample(tid), 10, 1)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from gilscope.model.gil import Recording
 from gilscope.reports.gil.html import report
-from support.recordings.gil import with_edges, with_holders
+from support.recordings.gil import with_edges, with_holders, with_native_calls
 from support.reports.html_tree import parse
 
 
@@ -36,3 +36,13 @@ def test_without_waits_it_says_what_that_means() -> None:
 
     assert "That is no contention" in quiet.text
     assert [] == parse(report.render(with_edges())).all("section", id="held-by")
+
+
+def test_calls_in_c_are_told_where_they_are_known() -> None:
+    """
+    Behind the state.
+    """
+    section = parse(report.render(with_native_calls())).one("section", id="held-by")
+
+    calls = "longest_match < deflate (libz.so.1) < (zlib.so) < _PyObject_MakeTpCall (python3.11)"
+    assert calls in section.text

@@ -6,7 +6,7 @@ from dataclasses import replace
 from gilscope.model.application import Application
 from gilscope.model.gil import Recording
 from gilscope.reports.gil.pprof import report as pprof
-from support.recordings.gil import MS, convoy, with_edges, with_holders
+from support.recordings.gil import MS, convoy, with_edges, with_holders, with_native_calls
 from support.reports.pprof import Read, read
 
 _RUNS = ["Thread.run", "Thread._bootstrap_inner", "Thread._bootstrap"]
@@ -163,3 +163,15 @@ def test_the_same_recording_is_the_same_file() -> None:
     No time of writing is in it.
     """
     assert pprof.render(with_holders()) == pprof.render(with_holders())
+
+
+def test_calls_in_c_are_on_top_of_the_stack_of_the_holder() -> None:
+    """
+    Functions without a name by their file.
+    """
+    held = _stacks(_read(with_native_calls()), "gil_hold")
+
+    assert (
+        600 * MS
+        == held[("longest_match", "deflate", "zlib.so", "_PyObject_MakeTpCall", "crunch", *_RUNS)]
+    )
