@@ -5,8 +5,6 @@ waits for the mutex that the thread `keep` owns; that one waits for the GIL, in 
 until the process is killed. `ready` has the kernel's numbers of both.
 """
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import os
@@ -16,6 +14,7 @@ from pathlib import Path
 
 from gilclock import build_directory
 from handshake import await_begin, ready
+from old_pythons import native_id
 
 _SOURCE = Path(__file__).resolve().parent / "abba.c"
 _COMPILER = ("gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread")
@@ -41,7 +40,7 @@ KEEPER_TIDS = []
 
 def keep():
     """Take the mutex, and then the GIL."""
-    KEEPER_TIDS.append(threading.get_native_id())
+    KEEPER_TIDS.append(native_id())
     DROPPING.abba_keep(CALLBACK(lambda: None))
 
 
@@ -54,7 +53,7 @@ def main():
     """Say who is who, and be stuck."""
     threading.Thread(target=keep, daemon=True).start()
     DROPPING.abba_await_taken()
-    ready(main=threading.get_native_id(), keeper=KEEPER_TIDS[0])
+    ready(main=native_id(), keeper=KEEPER_TIDS[0])
     await_begin()
     want()
 

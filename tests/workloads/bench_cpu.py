@@ -5,8 +5,6 @@ so it is taken once and kept: no wait, and no release but to read the next comma
 of a round is the same with probes as without. Each line on stdin runs one round.
 """
 
-from __future__ import annotations
-
 import argparse
 
 from rounds import serve_rounds

@@ -5,8 +5,6 @@ round, so any difference in CPU time between rounds is the cost of switching and
 line on stdin runs one round.
 """
 
-from __future__ import annotations
-
 import argparse
 import threading
 

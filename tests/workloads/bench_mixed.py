@@ -5,8 +5,6 @@ fixed number as well, so every round does the same work and differences in CPU t
 are the cost of switching and of probes. Each line on stdin runs one round.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import threading

@@ -5,8 +5,6 @@ Known answer: each unit is one uncontended release and acquire, by os.read of on
 a round divided by its units is the cost of one cycle. Each line on stdin runs one round.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import os

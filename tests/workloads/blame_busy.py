@@ -14,8 +14,6 @@ function. Besides:
   and is gone.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import threading
@@ -34,19 +32,19 @@ class Run:
         self.is_on = True
 
 
-def crunch(run: Run) -> None:
+def crunch(run: "Run") -> None:
     while run.is_on:  # holds here
         sum(range(2000))  # holds here
 
 
-def serve(run: Run) -> None:
+def serve(run: "Run") -> None:
     timer = DROPPING.blame_timer(2 * MS)
     while run.is_on:
         os.read(timer, 8)  # waits here
     os.close(timer)
 
 
-def nap(run: Run) -> None:
+def nap(run: "Run") -> None:
     while run.is_on:
         time.sleep(0.0005)  # waits here
 
@@ -54,7 +52,7 @@ def nap(run: Run) -> None:
 # Short functions.
 
 
-def climb(run: Run) -> None:
+def climb(run: "Run") -> None:
     while run.is_on:
         left(3)
         right(3)
@@ -101,7 +99,7 @@ def rank(number: int) -> int:
     return -number
 
 
-def ramble(run: Run) -> None:
+def ramble(run: "Run") -> None:
     while run.is_on:
         roam(2)
         sum(stray(number) for number in (1, 2))
@@ -133,7 +131,7 @@ class Pebble:
 # The standard library.
 
 
-def encode_all(run: Run) -> None:
+def encode_all(run: "Run") -> None:
     while run.is_on:
         json.dumps(VALUES)  # holds here
 
@@ -146,14 +144,14 @@ def answer() -> None:
     time.sleep(0.0005)  # waits here
 
 
-def receive(run: Run) -> None:
+def receive(run: "Run") -> None:
     while run.is_on:
         thread = threading.Thread(target=answer)
         thread.start()
         thread.join()
 
 
-def run_for_a_while(*functions: object) -> dict[str, object]:
+def run_for_a_while(*functions: object) -> "dict[str, object]":
     """Run each function in a thread of its own."""
     run = Run()
     threads = [threading.Thread(target=function, args=(run,)) for function in functions]
@@ -166,12 +164,13 @@ def run_for_a_while(*functions: object) -> dict[str, object]:
     return {}
 
 
+SCENARIOS = {
+    "convoy": lambda: run_for_a_while(crunch, serve),
+    "calls": lambda: run_for_a_while(climb, ramble, nap),
+    "encode": lambda: run_for_a_while(encode_all, nap),
+    "pool": lambda: run_for_a_while(crunch, receive),
+}
+
+
 if __name__ == "__main__":
-    perform(
-        {
-            "convoy": lambda: run_for_a_while(crunch, serve),
-            "calls": lambda: run_for_a_while(climb, ramble, nap),
-            "encode": lambda: run_for_a_while(encode_all, nap),
-            "pool": lambda: run_for_a_while(crunch, receive),
-        }
-    )
+    perform(SCENARIOS)  # in one line: before 3.8 a call stands in the line of its last argument

@@ -16,65 +16,63 @@ end, and both lines are marked.
   for some 100 ms.
 """
 
-from __future__ import annotations
-
 import re
-import time
 
 from blame_stage import KEEPING, MS, End, Rounds, perform, play
+from old_pythons import perf_counter_ns
 
 _LONG_ENOUGH_NS = 60 * MS
 # Each further letter takes 1.6 times as long.
 _BACKTRACKING = re.compile("(?:a|aa)+$")
 
 
-def wait_for_c(end: End) -> None:
+def wait_for_c(end: "End") -> None:
     while KEEPING.blame_wait(end.waits()):  # waits here
         pass
 
 
-def call_c(rounds: Rounds) -> None:
+def call_c(rounds: "Rounds") -> None:
     for _ in range(2):
         KEEPING.blame_hold(rounds.holds(), 50 * MS)  # holds here
 
 
-def wait_first(end: End) -> None:
+def wait_first(end: "End") -> None:
     while KEEPING.blame_wait(end.waits()):  # waits here
         pass
 
 
-def wait_second(end: End) -> None:
+def wait_second(end: "End") -> None:
     while KEEPING.blame_wait(end.waits()):  # waits here
         pass
 
 
-def wait_third(end: End) -> None:
+def wait_third(end: "End") -> None:
     while KEEPING.blame_wait(end.waits()):  # waits here
         pass
 
 
-def keep_three(rounds: Rounds) -> None:
+def keep_three(rounds: "Rounds") -> None:
     for _ in range(10):
         KEEPING.blame_hold(rounds.holds(), 12 * MS)  # holds here
 
 
-def wait_for_lines(end: End) -> None:
+def wait_for_lines(end: "End") -> None:
     while KEEPING.blame_wait(end.waits()):  # waits here
         pass
 
 
-def keep_in_two_lines(rounds: Rounds) -> None:
+def keep_in_two_lines(rounds: "Rounds") -> None:
     for _ in range(3):
         KEEPING.blame_hold(rounds.holds(), 30 * MS)  # holds here
         KEEPING.blame_hold(rounds.holds(), 60 * MS)  # holds here
 
 
-def wait_for_expression(end: End) -> None:
+def wait_for_expression(end: "End") -> None:
     while KEEPING.blame_wait(end.waits()):  # waits here
         pass
 
 
-def keep_in_expression(rounds: Rounds) -> None:
+def keep_in_expression(rounds: "Rounds") -> None:
     kept = 0
     while kept < 10:
         kept += sum(
@@ -89,19 +87,19 @@ def slow_text() -> str:
     """Return a text that takes long to match, on any machine."""
     text = "a" * 20 + "b"
     while True:
-        began_ns = time.perf_counter_ns()
+        began_ns = perf_counter_ns()
         _BACKTRACKING.match(text)
-        if time.perf_counter_ns() - began_ns > _LONG_ENOUGH_NS:
+        if perf_counter_ns() - began_ns > _LONG_ENOUGH_NS:
             return text
         text = "a" + text
 
 
-def wait_for_regex(end: End) -> None:
+def wait_for_regex(end: "End") -> None:
     while KEEPING.blame_wait(end.waits()):  # waits here
         pass
 
 
-def search(rounds: Rounds) -> None:
+def search(rounds: "Rounds") -> None:
     text = slow_text()
     for _ in range(2):
         _BACKTRACKING.match(text, KEEPING.blame_wake(rounds.holds()))  # holds here

@@ -5,8 +5,6 @@ of the time. The code of each has a file name of its own: `<duel 0>`, `<duel 1>`
 Needs CPython 3.12 or later; before, the ready line says `"ready": false` with a reason.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -8,8 +8,6 @@ Known answer: `edges` in the answers. Every wait lasts for about 12 ms, those of
   much of the memory is used for the next one. Where a name is told, it is the right one.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile
@@ -63,7 +61,7 @@ def import_unusual(folder: str) -> tuple:
     return __import__("naïve 名前").größe, __import__("zipped_module").kept_by_zip
 
 
-def hold_unusual(rounds: Rounds) -> None:
+def hold_unusual(rounds: "Rounds") -> None:
     with tempfile.TemporaryDirectory() as folder:
         by_file, by_zip = import_unusual(folder)
         by_file(HOLD, rounds, HOLD_NS)
@@ -76,18 +74,18 @@ def hold_unusual(rounds: Rounds) -> None:
             HOLD(rounds.holds(), HOLD_NS)  # holds here
 
 
-def wait_in_lambda(end: End) -> None:
+def wait_in_lambda(end: "End") -> None:
     wait = lambda: KEEPING.blame_wait(end.waits())  # noqa: E731 - waits here
     list(iter(wait, 0))
 
 
-def hold_fleeting(rounds: Rounds) -> None:
+def hold_fleeting(rounds: "Rounds") -> None:
     for number in range(FLEETING):
         source = SHORT_LIVED.format(number=number, lines="\n" * (number % 7))
         exec(source, {"hold": HOLD, "rounds": rounds, "ns": FLEETING_NS})  # noqa: S102
 
 
-def wait_for_fleeting(end: End) -> None:
+def wait_for_fleeting(end: "End") -> None:
     while KEEPING.blame_wait(end.waits()):  # waits here
         pass
 

@@ -14,13 +14,12 @@ the 32 innermost ones are noted. Every wait lasts for about 12 ms.
 * encoder: `Kept.default`, which json.dumps calls, holds.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 import json
 
 from blame_stage import KEEPING, MS, End, Rounds, perform, play
+from old_asyncio import run_coroutine
 
 HOLD_NS = 12 * MS
 CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int)
@@ -32,91 +31,91 @@ COMPARISON = ctypes.CFUNCTYPE(
 # Generators.
 
 
-def first(rounds: Rounds) -> object:
+def first(rounds: "Rounds") -> object:
     yield from second(rounds)
 
 
-def second(rounds: Rounds) -> object:
+def second(rounds: "Rounds") -> object:
     yield from third(rounds)
 
 
-def third(rounds: Rounds) -> object:
+def third(rounds: "Rounds") -> object:
     for number in range(3):
         KEEPING.blame_hold(rounds.holds(), HOLD_NS)  # holds here
         yield number
 
 
-def deliver(rounds: Rounds) -> None:
+def deliver(rounds: "Rounds") -> None:
     for _ in first(rounds):
         pass
 
 
-def outer(end: End) -> object:
+def outer(end: "End") -> object:
     yield from middle(end)
 
 
-def middle(end: End) -> object:
+def middle(end: "End") -> object:
     yield from inner(end)
 
 
-def inner(end: End) -> object:
+def inner(end: "End") -> object:
     while KEEPING.blame_wait(end.waits()):  # waits here
         yield 1
 
 
-def collect(end: End) -> None:
+def collect(end: "End") -> None:
     sum(outer(end))
 
 
 # Coroutines.
 
 
-async def leaf(rounds: Rounds) -> None:
+async def leaf(rounds: "Rounds") -> None:
     KEEPING.blame_hold(rounds.holds(), HOLD_NS)  # holds here
     await asyncio.sleep(0)
     KEEPING.blame_hold(rounds.holds(), HOLD_NS)  # holds here
 
 
-async def branch(rounds: Rounds) -> None:
+async def branch(rounds: "Rounds") -> None:
     await leaf(rounds)
 
 
-async def tree(rounds: Rounds) -> None:
+async def tree(rounds: "Rounds") -> None:
     await branch(rounds)
 
 
-async def grow(rounds: Rounds) -> None:
+async def grow(rounds: "Rounds") -> None:
     await asyncio.gather(tree(rounds))
 
 
-def grow_all(rounds: Rounds) -> None:
-    asyncio.run(grow(rounds))
+def grow_all(rounds: "Rounds") -> None:
+    run_coroutine(grow(rounds))
 
 
-def block(end: End) -> None:
+def block(end: "End") -> None:
     while KEEPING.blame_wait(end.waits()):  # waits here
         pass
 
 
-async def delegate(end: End) -> None:
-    await asyncio.get_running_loop().run_in_executor(None, block, end)
+async def delegate(end: "End") -> None:
+    await asyncio.get_event_loop().run_in_executor(None, block, end)
 
 
-def run_delegate(end: End) -> None:
-    asyncio.run(delegate(end))
+def run_delegate(end: "End") -> None:
+    run_coroutine(delegate(end))
 
 
 # Recursion.
 
 
-def dive(rounds: Rounds, levels: int) -> None:
+def dive(rounds: "Rounds", levels: int) -> None:
     if levels == 1:
         KEEPING.blame_hold(rounds.holds(), HOLD_NS)  # holds here
     else:
         dive(rounds, levels - 1)
 
 
-def wait_deep(end: End, levels: int) -> None:
+def wait_deep(end: "End", levels: int) -> None:
     if levels > 1:
         wait_deep(end, levels - 1)
         return
@@ -124,16 +123,16 @@ def wait_deep(end: End, levels: int) -> None:
         pass
 
 
-def dive_twice(rounds: Rounds) -> None:
+def dive_twice(rounds: "Rounds") -> None:
     dive(rounds, 25)
     dive(rounds, 100)
 
 
-def wait_25_deep(end: End) -> None:
+def wait_25_deep(end: "End") -> None:
     wait_deep(end, 25)
 
 
-def wait_100_deep(end: End) -> None:
+def wait_100_deep(end: "End") -> None:
     wait_deep(end, 100)
 
 
@@ -143,24 +142,24 @@ def wait_100_deep(end: End) -> None:
 class Trap:
     """Holds when it goes."""
 
-    def __init__(self, rounds: Rounds) -> None:
+    def __init__(self, rounds: "Rounds") -> None:
         self._rounds = rounds
 
     def __del__(self) -> None:
         KEEPING.blame_hold(self._rounds.holds(), HOLD_NS)  # holds here
 
 
-def key_of(rounds: Rounds) -> int:
+def key_of(rounds: "Rounds") -> int:
     KEEPING.blame_hold(rounds.holds(), HOLD_NS)  # holds here
     return 0
 
 
-def called_back(rounds: Rounds) -> int:
+def called_back(rounds: "Rounds") -> int:
     KEEPING.blame_hold(rounds.holds(), HOLD_NS)  # holds here
     return 0
 
 
-def call_back(rounds: Rounds) -> None:
+def call_back(rounds: "Rounds") -> None:
     sorted([rounds, rounds], key=key_of)
     hold = KEEPING.blame_hold
     list(map(lambda ns: hold(rounds.holds(), ns), (HOLD_NS, HOLD_NS)))  # noqa: C417 - holds here
@@ -171,13 +170,13 @@ def call_back(rounds: Rounds) -> None:
     Trap(rounds)
 
 
-def wait_in_key(end: End) -> int:
+def wait_in_key(end: "End") -> int:
     while KEEPING.blame_wait(end.waits()):  # waits here
         pass
     return 0
 
 
-def wait_in_callback(end: End) -> None:
+def wait_in_callback(end: "End") -> None:
     callback = CALLBACK(lambda: sorted([end], key=wait_in_key) and 0)
     list(map(lambda function: function(), (callback,)))  # noqa: C417 - C calls it
 
@@ -193,16 +192,16 @@ class Kept(json.JSONEncoder):
         return 0
 
 
-def encode(rounds: Rounds) -> None:
+def encode(rounds: "Rounds") -> None:
     json.dumps({"values": [rounds, rounds]}, cls=Kept)
 
 
-def wait_for_encoder(end: End) -> None:
+def wait_for_encoder(end: "End") -> None:
     while KEEPING.blame_wait(end.waits()):  # waits here
         pass
 
 
-def play_in_executor() -> dict[str, object]:
+def play_in_executor() -> "dict[str, object]":
     return play(Rounds(), grow_all, run_delegate)
 
 

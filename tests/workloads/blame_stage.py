@@ -6,8 +6,6 @@ asked of the interpreter itself. `truth` has the waiting time of each pair of st
 C. The lines are marked `# waits here` and `# holds here`.
 """
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import os
@@ -110,7 +108,7 @@ class End:
         self.stack = stack_here(2)
         return ctypes.addressof(self.native)
 
-    def news(self) -> list[int]:
+    def news(self) -> "list[int]":
         """Return the waits since the last time, how long they took, and what is uncertain."""
         native = self.native
         now = (native.waits, native.wait_ns, native.uncertain_ns)
@@ -144,7 +142,7 @@ class Rounds:
         self._stacks = [(end.stack, holder) for end in self.ends]
         return self.address
 
-    def truth(self) -> dict[str, object]:
+    def truth(self) -> "dict[str, object]":
         """Return how long each pair of stacks has waited, for the answer."""
         self._charge()
         return {
@@ -168,7 +166,7 @@ class Rounds:
         self._stacks = []
 
 
-def play(rounds: Rounds, holder: object, *waiters: object) -> dict[str, object]:
+def play(rounds: "Rounds", holder: object, *waiters: object) -> "dict[str, object]":
     """Let *holder* keep the *waiters*, each in a thread of its own; return the truth.
 
     A waiter is called with its end of the rounds and returns when `blame_wait` returns 0. The
@@ -193,13 +191,13 @@ def play(rounds: Rounds, holder: object, *waiters: object) -> dict[str, object]:
     return rounds.truth()
 
 
-def _hold(holder: object, rounds: Rounds) -> None:
+def _hold(holder: object, rounds: "Rounds") -> None:
     DROPPING.blame_await_begin()
     holder(rounds)
     DROPPING.blame_done()
 
 
-def perform(scenarios: dict[str, object]) -> None:
+def perform(scenarios: "dict[str, object]") -> None:
     """Run the scenario that each command names and answer with its truth, until stdin ends."""
     policy = schedule("auto")
     ready(scenarios=list(scenarios), policy=policy)

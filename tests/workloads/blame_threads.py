@@ -10,8 +10,6 @@ Every wait lasts for about 12 ms.
   waits twice and ends.
 """
 
-from __future__ import annotations
-
 import ctypes
 import threading
 from functools import partial
@@ -23,36 +21,36 @@ CALLBACK = ctypes.CFUNCTYPE(None)
 SHORT_LIVED = 12
 
 
-def called_natively(rounds: Rounds) -> None:
+def called_natively(rounds: "Rounds") -> None:
     for _ in range(2):
         KEEPING.blame_hold(rounds.holds(), HOLD_NS)  # holds here
 
 
-def start_natively(rounds: Rounds) -> None:
+def start_natively(rounds: "Rounds") -> None:
     DROPPING.blame_native_call(CALLBACK(partial(called_natively, rounds)))
     DROPPING.blame_native_hold(rounds.held_by(no_python()), HOLD_NS, 3)
 
 
-def wait_for_native(end: End) -> None:
+def wait_for_native(end: "End") -> None:
     while KEEPING.blame_wait(end.waits()):  # waits here
         pass
 
 
-def keep_native(rounds: Rounds) -> None:
+def keep_native(rounds: "Rounds") -> None:
     for _ in range(3):
         KEEPING.blame_hold(rounds.holds(), HOLD_NS)  # holds here
 
 
-def wait_natively(end: End) -> None:
+def wait_natively(end: "End") -> None:
     DROPPING.blame_native_wait(ctypes.byref(end.native))
 
 
-def wait_twice(end: End) -> None:
+def wait_twice(end: "End") -> None:
     for _ in range(2):
         KEEPING.blame_wait(end.waits())  # waits here
 
 
-def keep_short_lived(rounds: Rounds) -> None:
+def keep_short_lived(rounds: "Rounds") -> None:
     for _ in range(SHORT_LIVED):
         thread = threading.Thread(target=wait_twice, args=(rounds.ends[0],))
         thread.start()

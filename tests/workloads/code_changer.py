@@ -8,8 +8,6 @@ Each command is carried out before it is answered:
 The end of stdin ends the process, or the children's parent.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import threading
@@ -33,7 +31,7 @@ def compete() -> None:
         threading.Thread(target=crunch, daemon=True).start()
 
 
-def code() -> tuple[int, int, int, str]:
+def code() -> "tuple[int, int, int, str]":
     """Return start, size, offset and file of the mapping with the interpreter's code."""
     found = []
     with open("/proc/self/maps") as maps:

@@ -5,8 +5,6 @@ tracebacks; and `co_lines` where the version has it. The corpus is a part of the
 and a few sources that are shaped like no source that people write.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

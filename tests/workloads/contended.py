@@ -1,7 +1,5 @@
 """The Python side of contended_takes.c: takes of the GIL that are contended for certain."""
 
-from __future__ import annotations
-
 import ctypes
 
 from gilclock import ThreadClock, load
@@ -32,7 +30,7 @@ class Waiter:
         KEEPING.contended_wait(ctypes.c_void_p(self.address))
 
 
-def hold(clock: ThreadClock, waiters: list[Waiter], length_ns: list[int]) -> None:
+def hold(clock: "ThreadClock", waiters: "list[Waiter]", length_ns: "list[int]") -> None:
     """Hold the GIL once a round until every waiter sleeps, and *length_ns* more; never returns."""
     addresses = (ctypes.c_void_p * len(waiters))(*(waiter.address for waiter in waiters))
     lengths = (ctypes.c_uint64 * len(length_ns))(*length_ns)
@@ -57,6 +55,6 @@ class Turn:
         return ctypes.byref(self._memory)
 
 
-def take_in_turn(clock: ThreadClock, turn: Turn, next_turn: Turn) -> None:
+def take_in_turn(clock: "ThreadClock", turn: "Turn", next_turn: "Turn") -> None:
     """Take the GIL once, uncontended; never returns."""
     KEEPING.contended_take_in_turn(ctypes.byref(clock), turn.pointer(), next_turn.pointer())

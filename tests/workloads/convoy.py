@@ -11,8 +11,6 @@ Runs until SIGINT, SIGTERM or --seconds and exits with 0. `--client` starts conv
 it, which keeps sending and prints the round trip times.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import signal
@@ -28,13 +26,13 @@ CLIENT = Path(__file__).resolve().parent / "convoy_client.py"
 LARGEST_DATAGRAM = 65536
 
 
-def crunch(stop: threading.Event) -> None:
+def crunch(stop: "threading.Event") -> None:
     """Compute until told to stop, without ever letting go of the GIL."""
     while not stop.is_set():
         sum(range(20000))
 
 
-def serve_echo(server: socket.socket, stop: threading.Event) -> None:
+def serve_echo(server: "socket.socket", stop: "threading.Event") -> None:
     """Send every datagram back to where it came from."""
     while not stop.is_set():
         message, sender = server.recvfrom(LARGEST_DATAGRAM)
@@ -47,7 +45,7 @@ def tell(text: str) -> None:
     sys.stderr.flush()
 
 
-def parse_arguments() -> argparse.Namespace:
+def parse_arguments() -> "argparse.Namespace":
     """Return the command line's options."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cpu-threads", type=int, default=2)
@@ -56,7 +54,7 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def wake(server: socket.socket) -> None:
+def wake(server: "socket.socket") -> None:
     """Let serve_echo return from recvfrom."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as waker:
         waker.sendto(b"", server.getsockname())

@@ -5,23 +5,22 @@ With --compare: starts the server twice, without and with CPU threads, and print
 Lines of stdout are JSON; the same in words goes to stderr.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
+
+from old_pythons import perf_counter_ns
 
 SERVER = Path(__file__).resolve().parent / "convoy.py"
 MESSAGE_BYTES = 8192
 TIMEOUT_S = 10.0
 
 
-def time_echoes(port: int, echoes: int) -> list[int]:
+def time_echoes(port: int, echoes: int) -> "list[int]":
     """Return the round trip times in nanoseconds, in ascending order."""
     message = bytes(MESSAGE_BYTES)
     round_trips_ns = []
@@ -29,14 +28,14 @@ def time_echoes(port: int, echoes: int) -> list[int]:
         client.connect(("127.0.0.1", port))
         client.settimeout(TIMEOUT_S)
         for _ in range(echoes):
-            began_ns = time.perf_counter_ns()
+            began_ns = perf_counter_ns()
             client.send(message)
             client.recv(MESSAGE_BYTES)
-            round_trips_ns.append(time.perf_counter_ns() - began_ns)
+            round_trips_ns.append(perf_counter_ns() - began_ns)
     return sorted(round_trips_ns)
 
 
-def report(port: int, echoes: int, cpu_threads: int | None) -> None:
+def report(port: int, echoes: int, cpu_threads: "int | None") -> None:
     """Time some echoes and print what they took."""
     times_ns = time_echoes(port, echoes)
     figures = {
@@ -79,7 +78,7 @@ def compare(echoes: int, cpu_threads: int) -> None:
             raise SystemExit("the server exited with %d" % server.returncode)
 
 
-def parse_arguments() -> argparse.Namespace:
+def parse_arguments() -> "argparse.Namespace":
     """Return the command line's options."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     what = parser.add_mutually_exclusive_group(required=True)

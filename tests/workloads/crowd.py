@@ -4,8 +4,6 @@ Ninety of them compute for some milliseconds and sleep for one; eight compute an
 keep the GIL for 20 ms in a call into C, so that drop requests are slow to be answered.
 """
 
-from __future__ import annotations
-
 import ctypes
 import threading
 import time

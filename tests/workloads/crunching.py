@@ -10,12 +10,11 @@ subinterpreters: a yield in the few instructions between the clock and the count
 what the scheduler did in the same jump counts as wait. known_waits.py has the exact clock.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import threading
-import time
+
+from old_pythons import native_id, perf_counter_ns
 
 __all__ = ["Crunched", "Fight", "crunch"]
 
@@ -35,12 +34,12 @@ class Crunched:
         self.other_jump_ns = 0
         self.wall_ns = 0
 
-    def as_dict(self) -> dict[str, int]:
+    def as_dict(self) -> "dict[str, int]":
         """Return the members by name."""
         return dict(vars(self))
 
 
-def crunch(seconds: float, seen: Crunched, clock=time.perf_counter_ns) -> None:
+def crunch(seconds: float, seen: "Crunched", clock=perf_counter_ns) -> None:
     """Compute for *seconds*, adding to *seen* each time the thread was made to yield."""
     usage, whose = resource.getrusage, resource.RUSAGE_THREAD
     sleeps = usage(whose).ru_nvcsw
@@ -76,7 +75,7 @@ class Fight:
         ]
 
     def _fighter(self, seconds: float) -> None:
-        seen = self.seen[threading.get_native_id()] = Crunched()
+        seen = self.seen[native_id()] = Crunched()
         crunch(seconds, seen)
 
     def start(self) -> None:
@@ -89,7 +88,7 @@ class Fight:
         for thread in self._threads:
             thread.join()
 
-    def truth(self) -> list[dict[str, object]]:
+    def truth(self) -> "list[dict[str, object]]":
         """Return for each thread what it saw up to now."""
         code = Fight._fighter.__code__
         where = "%s:%d" % (os.path.basename(code.co_filename), code.co_firstlineno)

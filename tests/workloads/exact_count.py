@@ -18,8 +18,6 @@ stalls so long that a short round reaches 5 ms, `is_exact` is false and the run 
 real-time priority, where it is permitted, makes that unlikely. It takes two CPUs.
 """
 
-from __future__ import annotations
-
 import threading
 
 from contended import DROPPING, Waiter, hold
@@ -35,22 +33,22 @@ ROUNDS_NS = [LONG_NS if number % 3 == 2 else SHORT_NS for number in range(23)]
 LONG_ROUNDS = ROUNDS_NS.count(LONG_NS)
 
 
-def wait_in_c(waiter: Waiter) -> None:
+def wait_in_c(waiter: "Waiter") -> None:
     """Stand in a known Python function while waiting."""
     waiter.wait()
 
 
-def hold_in_c(clock: ThreadClock, waiter: Waiter) -> None:
+def hold_in_c(clock: "ThreadClock", waiter: "Waiter") -> None:
     """Stand in a known Python function while holding."""
     hold(clock, [waiter], ROUNDS_NS)
 
 
-def waiter(own: Waiter) -> None:
+def waiter(own: "Waiter") -> None:
     """Run into the held GIL once a round."""
     wait_in_c(own)
 
 
-def holder(clock: ThreadClock, other: Waiter) -> None:
+def holder(clock: "ThreadClock", other: "Waiter") -> None:
     """Hold the GIL once a round."""
     hold_in_c(clock, other)
 
@@ -61,7 +59,7 @@ def role_of(function: object) -> str:
     return "%s (exact_count.py:%d)" % (code.co_name, code.co_firstlineno)
 
 
-def waits_of_length(length_ns: int, wait_ns: list[int]) -> list[int]:
+def waits_of_length(length_ns: int, wait_ns: "list[int]") -> "list[int]":
     """Return how long the waits of all rounds of that length really took."""
     return [wait_ns[number] for number, ns in enumerate(ROUNDS_NS) if ns == length_ns]
 

@@ -6,8 +6,6 @@ again, is idle (0 waits) until the next command, fights for --seconds, and repor
 Each stage ends with a result; --then names the interpreter of stage 2, by default the same.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys
@@ -19,7 +17,7 @@ from handshake import await_begin, finish, ready, say
 FOREVER = 3600.0
 
 
-def parse_arguments() -> argparse.Namespace:
+def parse_arguments() -> "argparse.Namespace":
     """Return the command line's options."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=0.5)

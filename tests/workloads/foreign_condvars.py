@@ -6,8 +6,6 @@ lie in a structure with the members of a held GIL: an interval of 5000 µs, a ho
 a mutex right behind, a second variable that is signalled where take_gil would.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import threading
@@ -20,8 +18,8 @@ TICK_NS = 5_000_000
 
 
 def blocked(
-    clock: ThreadClock,
-    foreign: ForeignClock,
+    clock: "ThreadClock",
+    foreign: "ForeignClock",
     is_lookalike: bool,  # noqa: FBT001
     ns: int,
 ) -> None:

@@ -6,8 +6,6 @@ In the child only that thread is left: it starts two of its own, which fight for
 The waits of both processes are in the parent's result, as each thread saw them.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -16,6 +14,7 @@ import warnings
 
 from crunching import Crunched, Fight, crunch
 from handshake import await_begin, finish, ready, say
+from old_pythons import native_id
 
 
 class Forking:
@@ -30,7 +29,7 @@ class Forking:
 
     def forking(self) -> None:
         """Fight, fork, and fight on."""
-        self.tid = threading.get_native_id()
+        self.tid = native_id()
         crunch(self.seconds / 2, self.seen)
         self.child_pid = os.fork()
         if self.child_pid == 0:

@@ -1,7 +1,5 @@
 """Builds the C parts of the workloads and binds them with ctypes."""
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import os
@@ -53,7 +51,7 @@ class CallClock(ctypes.Structure):
         ("disturbed_ns", _u64),
     ]
 
-    def as_dict(self) -> dict[str, int]:
+    def as_dict(self) -> "dict[str, int]":
         """Return the members by name."""
         return {name: getattr(self, name) for name, _ in self._fields_}
 
@@ -103,7 +101,7 @@ class CrunchClock(ctypes.Structure):
         ("last", Scheduling),
     ]
 
-    def as_dict(self) -> dict[str, int]:
+    def as_dict(self) -> "dict[str, int]":
         """Return what was counted, by name."""
         names = [name for name, _ in self._fields_]
         return {name: getattr(self, name) for name in names[1 : names.index("last_ns")]}
@@ -115,7 +113,7 @@ class ForeignClock(ctypes.Structure):
     _fields_ = [("tid", _u64), ("waits", _u64), ("wait_ns", _u64)]
 
 
-def build_directory() -> Path:
+def build_directory() -> "Path":
     """Return $GILSCOPE_WORKLOADS_BUILD, or a directory of the user's own among temporary files."""
     default = os.path.join(tempfile.gettempdir(), "gilscope-workloads-%d" % os.getuid())
     directory = Path(os.environ.get("GILSCOPE_WORKLOADS_BUILD", default))
@@ -142,7 +140,7 @@ def build() -> str:
     return str(library)
 
 
-def load() -> tuple[ctypes.PyDLL, ctypes.CDLL]:
+def load() -> "tuple[ctypes.PyDLL, ctypes.CDLL]":
     """Return the library twice: as one whose calls keep the GIL, and as one whose calls drop it."""
     path = build()
     keeping, dropping = ctypes.PyDLL(path), ctypes.CDLL(path)
@@ -152,7 +150,7 @@ def load() -> tuple[ctypes.PyDLL, ctypes.CDLL]:
     return keeping, dropping
 
 
-def thread_truth(name: str, role: str | None, clock: ThreadClock) -> dict[str, object]:
+def thread_truth(name: str, role: "str | None", clock: "ThreadClock") -> "dict[str, object]":
     """Return the true waits of a thread whose every take and drop went through *clock*.
 
     A call counts as a wait if the thread slept in it: a take that found the GIL locked comes back

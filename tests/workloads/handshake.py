@@ -1,7 +1,5 @@
 """How a workload talks to whoever started it: JSON lines on stdout, command lines on stdin."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform
@@ -12,7 +10,7 @@ _STDIN = 0
 _STDOUT = 1
 
 
-def say(message: dict[str, object]) -> None:
+def say(message: "dict[str, object]") -> None:
     """Write one JSON line, in one system call, so that lines of several processes never mix."""
     os.write(_STDOUT, json.dumps(message).encode() + b"\n")
 
@@ -22,7 +20,7 @@ def ready(**facts: object) -> None:
     say({"ready": True, "pid": os.getpid(), "python": platform.python_version(), **facts})
 
 
-def next_command() -> str | None:
+def next_command() -> "str | None":
     """Return the next line of stdin without its end, None at the end of stdin.
 
     Reads byte by byte: nothing may be left in a buffer when the process forks or execs.
@@ -43,7 +41,7 @@ def await_begin() -> None:
         os._exit(1)
 
 
-def finish(result: dict[str, object], exit_code: int = 0) -> None:
+def finish(result: "dict[str, object]", exit_code: int = 0) -> None:
     """Write the result, wait for one more command or the end of stdin, and end at once.
 
     The threads stay where they are until then, because a thread that ends needs the GIL.

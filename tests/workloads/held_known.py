@@ -20,19 +20,17 @@ With --rounds each thread but a yielder makes exactly so many holds. With --asle
 using the CPU, so that a busy machine disturbs it less. Lengths are random, and the same each time.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import os
 import random
 import threading
-import time
 
 from gilclock import ThreadClock, load, thread_truth
 from handshake import await_begin, finish, ready
 from known_waits import Worker as Crunching
 from known_waits import add_crunched, yielder
+from old_pythons import perf_counter_ns
 from priority import POLICIES, schedule
 
 KEEPING, DROPPING = load()
@@ -74,7 +72,7 @@ def one_of_ten(rare_ms: float, usual_ms: float) -> object:
     """Return a source of lengths that are *rare_ms* exactly once in ten, in random order."""
     dealt: list[float] = []
 
-    def draw(chance: random.Random) -> int:
+    def draw(chance: "random.Random") -> int:
         if not dealt:
             dealt.extend([rare_ms] + 9 * [usual_ms])
             chance.shuffle(dealt)
@@ -101,7 +99,7 @@ DEFAULT_THREADS = "hog,worker,yielder"
 class Holder:
     """One thread whose holds are made in C, and its clocks."""
 
-    def __init__(self, number: int, kind: str, options: argparse.Namespace) -> None:
+    def __init__(self, number: int, kind: str, options: "argparse.Namespace") -> None:
         self.kind = kind
         self.name = "%s-%d" % (kind, number)
         self.clock = ThreadClock()
@@ -127,7 +125,7 @@ class Holder:
         else:
             threading.Thread(target=holder, args=(self,), name=self.name, daemon=True).start()
 
-    def truth(self) -> dict[str, object]:
+    def truth(self) -> "dict[str, object]":
         """Return what the thread did."""
         role = None if self.kind == "native" else role_of(holder)
         return {
@@ -142,7 +140,7 @@ class Yielder:
 
     kind = "yielder"
 
-    def __init__(self, number: int, options: argparse.Namespace) -> None:
+    def __init__(self, number: int, options: "argparse.Namespace") -> None:
         self._worker = Crunching("yielder", "yielder-%d" % number, options.seconds)
         self.clock = self._worker.clock
         self.name = self._worker.name
@@ -151,14 +149,14 @@ class Yielder:
         """Start the thread; it parks in C, without the GIL."""
         threading.Thread(target=yielder, args=(self._worker,), name=self.name, daemon=True).start()
 
-    def truth(self) -> dict[str, object]:
+    def truth(self) -> "dict[str, object]":
         """Return what the thread did; its waits and the ends of its holds come from two clocks."""
         truth = thread_truth(self.name, role_of(yielder), self.clock)
         add_crunched(truth, self._worker)
         return {**truth, "kind": self.kind, "outside_ns": 0}
 
 
-def holder(own: Holder) -> None:
+def holder(own: "Holder") -> None:
     """Hold the GIL again and again."""
     KEEPING.hold_run(ctypes.byref(own.clock), ctypes.byref(own.run))
 
@@ -170,7 +168,7 @@ def role_of(function: object) -> str:
     return "%s (%s:%d)" % (code.co_name, where, code.co_firstlineno)
 
 
-def parse_arguments() -> argparse.Namespace:
+def parse_arguments() -> "argparse.Namespace":
     """Return the command line's options."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=3.0)
@@ -199,12 +197,12 @@ def main() -> None:
     DROPPING.gilclock_await_arrivals(len(threads))
     ready(threads={thread.name: thread.clock.tid for thread in threads})
     await_begin()
-    began_ns = time.perf_counter_ns()
+    began_ns = perf_counter_ns()
     DROPPING.gilclock_begin(len(threads))
     DROPPING.gilclock_await_departures(len(threads))
     finish(
         {
-            "wall_ns": time.perf_counter_ns() - began_ns,
+            "wall_ns": perf_counter_ns() - began_ns,
             "policy": policy,
             "threads": [thread.truth() for thread in threads],
         }

@@ -5,8 +5,6 @@ began and at which it was over. Each waiter comes back from a sleep of a millise
 again, so it waits from a millisecond after the beginning at the latest.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import threading

@@ -11,14 +11,13 @@ the holder itself waits for it for a moment when a command comes.
 but only between holds: it takes a signal to end a hold that never ends.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import threading
 
 from gilclock import ThreadClock, load
 from handshake import next_command, ready, say
+from old_pythons import native_id
 
 KEEPING, _ = load()
 NO_EXIT = -1
@@ -52,13 +51,13 @@ class Holder:
 
     def holder(self) -> None:
         """Hold as often and as long as asked, again and again."""
-        self.clock.tid = threading.get_native_id()
+        self.clock.tid = native_id()
         while True:
             self.done.ring()
             self.begin.wait()
             self.holds = [self._hold(ns) for ns in self.lengths_ns]
 
-    def _hold(self, ns: int) -> tuple[int, int]:
+    def _hold(self, ns: int) -> "tuple[int, int]":
         clock = self.clock
         clock.hold_began_ns = 0
         before_ns = clock.hold_ns
@@ -67,7 +66,7 @@ class Holder:
         return began_ns, began_ns + clock.hold_ns - before_ns
 
 
-def obey(holder: Holder, command: str) -> None:
+def obey(holder: "Holder", command: str) -> None:
     """Let the holder hold, and report."""
     verb, *numbers = command.split()
     if verb == "exit":
@@ -86,7 +85,7 @@ def main() -> None:
     threading.Thread(target=holder.holder, daemon=True).start()
     holder.done.wait()
     ready(holder=holder.clock.tid)
-    while (command := next_command()) is not None:
+    for command in iter(next_command, None):
         obey(holder, command)
     os._exit(0)
 

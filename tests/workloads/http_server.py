@@ -11,8 +11,6 @@ clients saw: `requests_per_s`, `p50_ns`, `p99_ns`, `max_ns` of the latency, and 
 With --serve-only there are no clients, and stdin says only when to end; the ready line has `port`.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -21,10 +19,12 @@ import subprocess
 import sys
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from socketserver import ThreadingMixIn
 
 from handshake import next_command, ready, say
+from old_pythons import perf_counter_ns
 from rounds import cpu_ns
 
 CLIENTS = Path(__file__).resolve().parent / "http_load.py"
@@ -67,10 +67,15 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+class Server(ThreadingMixIn, HTTPServer):
+    """One thread for each connection, as `ThreadingHTTPServer` of 3.7 is made."""
+
+    daemon_threads = True
+
+
 def serve() -> int:
     """Serve on a free port of the loopback in the background; return the port."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = Server(("127.0.0.1", 0), Handler)
     # The socket listens already.
     threading.Thread(target=server.serve_forever, name="accept", daemon=True).start()
     return server.server_address[1]
@@ -79,19 +84,19 @@ def serve() -> int:
 class Clients:
     """The load generator, seen through its pipes."""
 
-    def __init__(self, port: int, options: argparse.Namespace) -> None:
+    def __init__(self, port: int, options: "argparse.Namespace") -> None:
         command = [sys.executable, str(CLIENTS), "--port", str(port)]
         command += ["--requests", str(options.units), "--concurrency", str(options.concurrency)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.pid = self._answer()["pid"]
 
-    def _answer(self) -> dict[str, int]:
+    def _answer(self) -> "dict[str, int]":
         line = self._process.stdout.readline()
         if not line:
             raise SystemExit("the clients ended with exit code %d" % self._process.wait())
         return json.loads(line)
 
-    def run(self) -> dict[str, int]:
+    def run(self) -> "dict[str, int]":
         """Let them send their requests; return what they saw."""
         self._process.stdin.write(b"\n")
         self._process.stdin.flush()
@@ -103,15 +108,15 @@ class Clients:
         self._process.wait()
 
 
-def serve_rounds(clients: Clients, units: int, **facts: int) -> None:
+def serve_rounds(clients: "Clients", units: int, **facts: int) -> None:
     """Run a round for every command, until the end of stdin."""
     clients.run()
     ready(units=units, **facts)
     while next_command() is not None:
-        wall_before_ns, cpu_before_ns = time.perf_counter_ns(), cpu_ns()
+        wall_before_ns, cpu_before_ns = perf_counter_ns(), cpu_ns()
         seen = clients.run()
         spent_ns = cpu_ns() - cpu_before_ns
-        wall_ns = time.perf_counter_ns() - wall_before_ns
+        wall_ns = perf_counter_ns() - wall_before_ns
         own = {"units": units, "cpu_ns": spent_ns, "cpu_ns_per_unit": spent_ns / units}
         say({**seen, **own, "done": True, "wall_ns": wall_ns})
 

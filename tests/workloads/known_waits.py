@@ -21,8 +21,6 @@ give the GIL up and take it. With two yielders alone that is half a percent of t
 interval; --switch-interval makes the waits longer. (`convoy_waits` counts 5 ms or more even so.)
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import os
@@ -54,29 +52,29 @@ class Worker:
         self.times = (CpuTimes(), CpuTimes())
         self.seen = CrunchClock()
 
-    def cycle_arguments(self) -> tuple[object, ...]:
+    def cycle_arguments(self) -> "tuple[object, ...]":
         """Return what the C loop needs: its clock, and the hold, release and total times."""
         hold_ns, release_ns = HOLD_AND_RELEASE_NS[self.kind]
         times = (hold_ns, release_ns, int(self.seconds * 1e9))
         return (ctypes.byref(self.clock), *map(ctypes.c_uint64, times))
 
 
-def hog(worker: Worker) -> None:
+def hog(worker: "Worker") -> None:
     """Hold the GIL most of the time."""
     KEEPING.gilclock_run(*worker.cycle_arguments())
 
 
-def spinner(worker: Worker) -> None:
+def spinner(worker: "Worker") -> None:
     """Hold the GIL for a while, often."""
     KEEPING.gilclock_run(*worker.cycle_arguments())
 
 
-def io(worker: Worker) -> None:
+def io(worker: "Worker") -> None:
     """Hold the GIL for an instant between blocking calls."""
     KEEPING.gilclock_run(*worker.cycle_arguments())
 
 
-def yielder(worker: Worker) -> None:
+def yielder(worker: "Worker") -> None:
     """Compute in Python, and be made to yield by the evaluation loop."""
     before, after = worker.times
     KEEPING.gilclock_enter(ctypes.byref(worker.clock), ctypes.byref(before))
@@ -90,7 +88,7 @@ def yielder(worker: Worker) -> None:
 ROLES = {"hog": hog, "spinner": spinner, "io": io, "yielder": yielder}
 
 
-def start(worker: Worker) -> None:
+def start(worker: "Worker") -> None:
     """Start the worker's thread; it parks in C, without the GIL."""
     if worker.kind == "native":
         error = KEEPING.gilclock_run_native(*worker.cycle_arguments())
@@ -102,7 +100,7 @@ def start(worker: Worker) -> None:
         thread.start()
 
 
-def role_of(kind: str) -> str | None:
+def role_of(kind: str) -> "str | None":
     """Return the role that a tracer should name: the thread's function and where it is."""
     if kind not in ROLES:
         return None
@@ -110,7 +108,7 @@ def role_of(kind: str) -> str | None:
     return "%s (%s:%d)" % (kind, os.path.basename(code.co_filename), code.co_firstlineno)
 
 
-def truth_of(worker: Worker) -> dict[str, object]:
+def truth_of(worker: "Worker") -> "dict[str, object]":
     """Return the thread's true waits; a yielder's come from both of its clocks."""
     truth = thread_truth(worker.name, role_of(worker.kind), worker.clock)
     truth["kind"] = worker.kind
@@ -119,7 +117,7 @@ def truth_of(worker: Worker) -> dict[str, object]:
     return truth
 
 
-def add_crunched(truth: dict[str, object], worker: Worker) -> None:
+def add_crunched(truth: "dict[str, object]", worker: "Worker") -> None:
     """Add what the yielder saw in Python, and the cross-check against the kernel's clocks."""
     before, after = worker.times
     seen = worker.seen
@@ -148,7 +146,7 @@ def add_crunched(truth: dict[str, object], worker: Worker) -> None:
     }
 
 
-def parse_arguments() -> argparse.Namespace:
+def parse_arguments() -> "argparse.Namespace":
     """Return the command line's options."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=3.0)

@@ -4,8 +4,6 @@ One line is the application's own. What is below it belongs to `json`: several f
 lines, so that no pair of innermost places stands for much.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 

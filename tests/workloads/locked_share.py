@@ -6,14 +6,13 @@ and after that it listens to its stdin, without the GIL. Each held time is a usl
 GIL, or with --spin a loop that needs a CPU.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import random
 import time
 
 from handshake import await_begin, finish, ready, say
+from old_pythons import monotonic_ns
 
 # Calls through PyDLL keep the GIL.
 KEEPING = ctypes.PyDLL(None)
@@ -46,14 +45,14 @@ def main() -> None:
     ready()
     await_begin()
     say({"begun": True})
-    begin_ns = time.monotonic_ns()
-    while time.monotonic_ns() < begin_ns + options.seconds * 1e9:
+    begin_ns = monotonic_ns()
+    while monotonic_ns() < begin_ns + options.seconds * 1e9:
         hold(chosen.expovariate(1) * options.held_ms / 1e3)
         free_s = chosen.expovariate(1) * options.free_ms / 1e3
-        from_ns = time.monotonic_ns()
+        from_ns = monotonic_ns()
         time.sleep(free_s)
-        free.append((from_ns, time.monotonic_ns()))
-    finish({"begin_ns": begin_ns, "end_ns": time.monotonic_ns(), "free": free})
+        free.append((from_ns, monotonic_ns()))
+    finish({"begin_ns": begin_ns, "end_ns": monotonic_ns(), "free": free})
 
 
 if __name__ == "__main__":

@@ -6,14 +6,13 @@ and keeps it while it sleeps. The request to drop it is answered only when that 
 Each command but `stop` is one round, answered when it is over; the end of stdin ends the process.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import os
 import threading
 
 from handshake import next_command, ready, say
+from old_pythons import native_id
 
 # Calls through PyDLL keep the GIL.
 KEEPING = ctypes.PyDLL(None)
@@ -34,7 +33,7 @@ class Bell:
         KEEPING.write(self._write_fd, b".", ctypes.c_size_t(1))
 
 
-def waiter(start: Bell, done: Bell) -> None:
+def waiter(start: "Bell", done: "Bell") -> None:
     """Come back from a blocking call once a round."""
     tell_tid()
     while True:
@@ -42,7 +41,7 @@ def waiter(start: Bell, done: Bell) -> None:
         done.ring()
 
 
-def holder(seconds: float, begin: Bell, start: Bell) -> None:
+def holder(seconds: float, begin: "Bell", start: "Bell") -> None:
     """Wake the waiter and keep the GIL, once a round."""
     tell_tid()
     while True:
@@ -57,7 +56,7 @@ ARRIVED = threading.Semaphore(0)
 
 def tell_tid() -> None:
     """Note the calling thread's id for the ready line."""
-    TIDS.append(threading.get_native_id())
+    TIDS.append(native_id())
     ARRIVED.release()
 
 

@@ -12,7 +12,7 @@ import threading
 from collections import deque
 from time import sleep
 
-functions: deque = deque(maxlen=200)
+functions: "deque" = deque(maxlen=200)
 EVIL = "\x1b]0;PWN\x07\x1b[31m\r\u202e"
 
 
@@ -22,7 +22,7 @@ def compute() -> None:
         sum(range(2000))
 
 
-def new_role(number: int) -> threading.Thread:
+def new_role(number: int) -> "threading.Thread":
     """Return a thread that runs a function of a name and a file that no other has."""
     space: dict = {}
     name = "f" * 4000 + str(number)

@@ -11,8 +11,6 @@ been asked to, and then sleeps until the next one has it. The truth of each thre
 its drop slept.
 """
 
-from __future__ import annotations
-
 import argparse
 import threading
 
@@ -24,17 +22,17 @@ HOLD_NS = 6_000_000
 STACK_BYTES = 256 * 1024
 
 
-def waiter(own: Waiter) -> None:
+def waiter(own: "Waiter") -> None:
     """Run into the held GIL once a round."""
     own.wait()
 
 
-def holder(clock: ThreadClock, waiters: list[Waiter], rounds: int) -> None:
+def holder(clock: "ThreadClock", waiters: "list[Waiter]", rounds: int) -> None:
     """Hold the GIL once a round, until every waiter sleeps."""
     hold(clock, waiters, [HOLD_NS] * rounds)
 
 
-def bystander(clock: ThreadClock, turn: Turn, next_turn: Turn) -> None:
+def bystander(clock: "ThreadClock", turn: "Turn", next_turn: "Turn") -> None:
     """Take the GIL once, when nobody else wants it."""
     take_in_turn(clock, turn, next_turn)
 
@@ -50,7 +48,7 @@ def start(function: object, *arguments: object) -> None:
     threading.Thread(target=function, args=arguments, daemon=True).start()
 
 
-def parse_arguments() -> argparse.Namespace:
+def parse_arguments() -> "argparse.Namespace":
     """Return the command line's options."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=500)

@@ -5,8 +5,6 @@ in `spin`, whose work is its own, and asleep, by its own clock. With `--loop` th
 by a coroutine that never awaits while it works.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import select
@@ -14,6 +12,7 @@ import sys
 import time
 
 from handshake import finish, ready
+from old_asyncio import run_coroutine
 
 ORDERS = [{"id": number, "tags": ["a", "b", "c"]} for number in range(20)]
 RENDER_S, SPIN_S, SLEEP_S = 0.012, 0.006, 0.006
@@ -42,18 +41,18 @@ def is_over() -> bool:
     return bool(select.select([sys.stdin], [], [], 0)[0])
 
 
-def work(spent: dict[str, float]) -> None:
+def work(spent: "dict[str, float]") -> None:
     spent["render"] += repeated(render, RENDER_S)
     spent["spin"] += repeated(spin, SPIN_S)
 
 
-def plain(spent: dict[str, float]) -> None:
+def plain(spent: "dict[str, float]") -> None:
     while not is_over():
         work(spent)
         time.sleep(SLEEP_S)
 
 
-async def in_loop(spent: dict[str, float]) -> None:
+async def in_loop(spent: "dict[str, float]") -> None:
     while not is_over():
         work(spent)
         await asyncio.sleep(SLEEP_S)
@@ -65,7 +64,7 @@ def main() -> None:
     ready()
     began_s = time.perf_counter()
     if "--loop" in sys.argv:
-        asyncio.run(in_loop(spent))
+        run_coroutine(in_loop(spent))
     else:
         plain(spent)
     wall_s = time.perf_counter() - began_s

@@ -3,13 +3,11 @@
 Known answer: between `ready` and the first command every thread but the main one is parked in a
 blocking read, so its stack does not change; the line that answers the command `truth` holds the
 stacks as `sys._current_frames` shows them, innermost frame first. Besides the threads of the main
-interpreter one parks in a second interpreter, in `inside (<string>:2)`; a third is idle. From 3.12
-on the second has a GIL of its own and the third shares the main one's.
+interpreter one parks in a second interpreter, in `inside (<string>:2)`; a third is idle, from 3.8
+on. From 3.12 on the second has a GIL of its own and the third shares the main one's.
 """
 
 # ruff: noqa: N802, PLC2401 (names outside ASCII are what the reader has to get right)
-
-from __future__ import annotations
 
 import concurrent.futures
 import os
@@ -19,16 +17,21 @@ import threading
 import zipfile
 
 from handshake import next_command, ready, say
+from old_pythons import native_id
 
 try:
     import _interpreters as interpreters
 except ImportError:
-    import _xxsubinterpreters as interpreters
+    try:
+        import _xxsubinterpreters as interpreters
+    except ImportError:  # before 3.8
+        import _testcapi
 
 LEVELS = 2000
 STACK_BYTES = 64 * 1024 * 1024
 ARRIVALS, ARRIVAL = os.pipe()
 CLOSED_GATE, _GATE = os.pipe()
+TIDS = {}
 INSIDE = """import os
 def inside():
     os.write(%d, b".")
@@ -39,6 +42,7 @@ inside()
 
 def park(*_):
     """Arrive and stay: the Python stack is the same in both calls."""
+    TIDS[threading.get_ident()] = native_id()
     os.write(ARRIVAL, b".")
     os.read(CLOSED_GATE, 1)
 
@@ -172,11 +176,17 @@ class Methods:
 
 def inhabit(interpreter):
     """Stand in a second interpreter."""
-    interpreters.run_string(interpreter, INSIDE % (ARRIVAL, CLOSED_GATE))
+    TIDS[threading.get_ident()] = native_id()
+    if interpreter is None:
+        _testcapi.run_in_subinterp(INSIDE % (ARRIVAL, CLOSED_GATE))
+    else:
+        interpreters.run_string(interpreter, INSIDE % (ARRIVAL, CLOSED_GATE))
 
 
 def new_interpreters():
     """Return the ids of two interpreters, the first with its own GIL where that exists."""
+    if sys.version_info < (3, 8):
+        return None, None
     own = interpreters.create()
     if sys.version_info >= (3, 13):
         return own, interpreters.create("legacy")
@@ -200,13 +210,14 @@ def truth():
     """Return stack and kernel id of every thread of this interpreter, by pthread_self()."""
     stacks = sys._current_frames()  # noqa: SLF001 (documented, in spite of its name)
     return {
-        str(thread.ident): {"tid": thread.native_id, "stack": frame_truth(stacks[thread.ident])}
+        str(thread.ident): {"tid": TIDS[thread.ident], "stack": frame_truth(stacks[thread.ident])}
         for thread in threading.enumerate()
     }
 
 
 def main():
     """Park everybody, answer one question, and end."""
+    TIDS[threading.get_ident()] = native_id()
     sys.setrecursionlimit(LEVELS * 2)
     threading.stack_size(STACK_BYTES)
     pool = concurrent.futures.ThreadPoolExecutor(1)

@@ -9,8 +9,6 @@ Commands: `begin` starts the workers' fights, `restart` replaces the oldest work
 A replacement contends at once.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -27,7 +25,7 @@ FOREVER = 3600.0
 class Worker:
     """One forked worker: its pid, and the pipes to and from it."""
 
-    def __init__(self, others: list[Worker]) -> None:
+    def __init__(self, others: "list[Worker]") -> None:
         read_report, write_report = os.pipe()
         read_begin, write_begin = os.pipe()
         # Blocked in the child from its first instant, so that no signal is missed.
@@ -47,7 +45,7 @@ class Worker:
         """Let the worker's threads fight."""
         os.write(self.begin_fd, b"\n")
 
-    def stop(self) -> dict[str, object]:
+    def stop(self) -> "dict[str, object]":
         """End the worker; return what its threads saw."""
         os.close(self.begin_fd)
         os.kill(self.pid, signal.SIGTERM)
@@ -72,7 +70,7 @@ def work(begin_fd: int, report_fd: int) -> None:
     os._exit(0)
 
 
-def restart(workers: list[Worker], reports: list[dict[str, object]]) -> None:
+def restart(workers: "list[Worker]", reports: "list[dict[str, object]]") -> None:
     """Replace the oldest worker, as a server does that recycles them."""
     old = workers.pop(0)
     reports.append(old.stop())

@@ -1,7 +1,5 @@
 """Keeps the scheduler out of what a workload measures."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 
@@ -12,7 +10,7 @@ __all__ = ["POLICIES", "schedule"]
 POLICIES = ("auto", "rr", "other")
 
 # Open, and so locked, as long as the process lives.
-_locks: list[int] = []
+_locks: "list[int]" = []
 
 
 def schedule(policy: str) -> str:

@@ -4,8 +4,6 @@ Known answer: the role `MainThread`, for the thread whose id is the process'. Wi
 `ending` it has left the program's module when the line `ready` is written.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

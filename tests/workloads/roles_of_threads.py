@@ -5,8 +5,6 @@ function that it runs for its life, or that of its job where a library runs it. 
 where they are until the next command.
 """
 
-from __future__ import annotations
-
 import _thread
 import asyncio
 import concurrent.futures
@@ -25,6 +23,7 @@ import threading
 import traceback
 
 from handshake import next_command, ready
+from old_pythons import native_id
 
 GATE, _ = os.pipe()
 ARRIVED = queue.Queue()
@@ -44,7 +43,7 @@ def role(function):
 
 def park(expected):
     """Say as what this thread should be known, and stay."""
-    ARRIVED.put((threading.get_native_id(), expected))
+    ARRIVED.put((native_id(), expected))
     os.read(GATE, 1)
 
 
@@ -110,7 +109,7 @@ async def coroutine():
 
 async def run_in_executor():
     """Do what blocks in another thread, as servers with an event loop do."""
-    asyncio.get_running_loop().run_in_executor(None, job)
+    asyncio.get_event_loop().run_in_executor(None, job)
     park(role(run_loop))
 
 
@@ -126,7 +125,8 @@ def start_threads():
     """Start the threads whose makers are Python's own; return how many will arrive."""
     for target in (plain, Service().serve, Service(), functools.partial(plain, 1, two=2), run_loop):
         threading.Thread(target=target, daemon=True).start()
-    threading.Thread(target=asyncio.run, args=(coroutine(),), daemon=True).start()
+    run = getattr(asyncio, "run", None) or asyncio.new_event_loop().run_until_complete
+    threading.Thread(target=run, args=(coroutine(),), daemon=True).start()
     for thread in (Poller(daemon=True), Beat(daemon=True), Logged(target=plain, daemon=True)):
         thread.start()
     threading.Timer(0, plain).start()
@@ -171,12 +171,18 @@ def start_resting():
     timer = threading.Timer(A_LONG_TIME_S, plain)
     in_c = threading.Thread(target=os.read, args=(GATE, 1), daemon=True)
     timer.daemon = True
-    for thread in (timer, in_c):
-        thread.start()
     return {
-        timer.native_id: role(threading.Timer.run),
-        in_c.native_id: role(threading.Thread.run),
+        started(timer): role(threading.Timer.run),
+        started(in_c): role(threading.Thread.run),
     }
+
+
+def started(thread):
+    """Start the thread; return its id, which Python itself tells only from 3.8 on."""
+    before = set(os.listdir("/proc/self/task"))
+    thread.start()
+    (tid,) = set(os.listdir("/proc/self/task")) - before
+    return int(tid)
 
 
 def main():

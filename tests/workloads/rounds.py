@@ -4,13 +4,11 @@ A bench needs the same process with and without probes, in turns: it sends a lin
 and ends the process by closing stdin.
 """
 
-from __future__ import annotations
-
 import resource
-import time
 from typing import Callable
 
 from handshake import next_command, ready, say
+from old_pythons import perf_counter_ns
 
 __all__ = ["cpu_ns", "serve_rounds"]
 
@@ -21,12 +19,12 @@ def cpu_ns() -> int:
     return round((usage.ru_utime + usage.ru_stime) * 1e9)
 
 
-def serve_rounds(work: Callable[[], None], units: int) -> None:
+def serve_rounds(work: "Callable[[], None]", units: int) -> None:
     """Say ready, then do the *units* of work once a command, until the end of stdin."""
     work()
     ready(units=units)
     while next_command() is not None:
-        wall_before_ns, cpu_before_ns = time.perf_counter_ns(), cpu_ns()
+        wall_before_ns, cpu_before_ns = perf_counter_ns(), cpu_ns()
         work()
         spent_ns = cpu_ns() - cpu_before_ns
         say(
@@ -34,7 +32,7 @@ def serve_rounds(work: Callable[[], None], units: int) -> None:
                 "done": True,
                 "units": units,
                 "cpu_ns": spent_ns,
-                "wall_ns": time.perf_counter_ns() - wall_before_ns,
+                "wall_ns": perf_counter_ns() - wall_before_ns,
                 "cpu_ns_per_unit": spent_ns / units,
             }
         )

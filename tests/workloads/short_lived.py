@@ -4,8 +4,6 @@ Known answer: exit code 7, traced or not; two threads that make each other yield
 together they wait for about 0.5 s. What each saw is in the result, written just before the end.
 """
 
-from __future__ import annotations
-
 import sys
 
 from crunching import Fight

@@ -7,8 +7,6 @@ fights last --seconds. Needs CPython 3.12 or later; before, the ready line says 
 with a reason, and the exit code is 3.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -71,7 +69,7 @@ class Arena:
             target=run, args=(self.interpreter, FIGHT.format(fd=write_fd))
         )
 
-    def truth(self) -> dict[str, object]:
+    def truth(self) -> "dict[str, object]":
         """Return what the fighters saw."""
         with os.fdopen(self._read_fd, "rb") as pipe:
             return {"interpreter": int(self.interpreter), "threads": json.loads(pipe.read())}

@@ -5,8 +5,6 @@ no Python code; it waits once more in `answer`, after a blocking call, for `main
 All have ended when the result is written. `role` is what each of them is to be known by.
 """
 
-from __future__ import annotations
-
 import _thread
 import time
 
@@ -16,7 +14,7 @@ THREADS = 60
 BUSY_S = 0.03
 
 
-def answer(gate: _thread.LockType, done: _thread.LockType) -> None:
+def answer(gate: "_thread.LockType", done: "_thread.LockType") -> None:
     gate.acquire()
     done.release()
 

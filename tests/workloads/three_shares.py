@@ -3,8 +3,6 @@
 Known answer: the order, `render`, `index`, `poll`. The shares depend on how they share the GIL.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 

@@ -159,9 +159,9 @@ def test_owner_of_a_mutex_in_a_pid_namespace(name: str) -> None:
 
     assert pid == main != own[0]
     assert keeper not in own
-    assert f"thread {main} (MainThread, at want (abba.py:50))" in outcome["verdict"][0]
+    assert f"thread {main} (MainThread, at want (abba.py:49))" in outcome["verdict"][0]
     assert (
-        f"that thread {keeper} (keep (abba.py:42), at keep (abba.py:45)) holds"
+        f"that thread {keeper} (keep (abba.py:41), at keep (abba.py:44)) holds"
         in (outcome["verdict"][0])
     )
 

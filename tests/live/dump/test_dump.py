@@ -104,7 +104,7 @@ def test_a_deadlock_of_the_gil_and_a_mutex(interpreter: Interpreter) -> None:
         text = gilscope("dump", "-p", str(workload.pid)).output
         os.kill(workload.pid, 9)
     (circle,) = report["deadlocks"]
-    keep, want = "keep (abba.py:45)", "want (abba.py:50)"
+    keep, want = "keep (abba.py:44)", "want (abba.py:49)"
 
     assert [(main, "lock"), (keeper, "gil")] == [
         (each["tid"], each["waits_for"]) for each in circle
@@ -113,7 +113,7 @@ def test_a_deadlock_of_the_gil_and_a_mutex(interpreter: Interpreter) -> None:
     assert [[circle]] * 3 == [each["deadlocks"] for each in again]
     assert (
         f"Deadlock: thread {main} (MainThread, at {want}) holds the GIL and waits for a native "
-        f"lock that thread {keeper} (keep (abba.py:42), at {keep}) holds; thread {keeper} waits "
+        f"lock that thread {keeper} (keep (abba.py:41), at {keep}) holds; thread {keeper} waits "
         "for the GIL.\n"
     ) in text
 
