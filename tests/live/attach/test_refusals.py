@@ -60,10 +60,9 @@ def _assert_refused(outcome: Outcome, exit_code: int, *words: str) -> None:
 
 
 _WHAT = {
-    "pyenv-2.7": ("this is CPython 2", "CPython 3.8 to 3.15"),
-    "pyenv-3.6": ("this is CPython 3.6 or older; the oldest", "CPython 3.8 to 3.15"),
-    "pyenv-3.7": ("this is CPython 3.7.16; the oldest", "CPython 3.8 to 3.15"),
-    "pypy3": ("this is PyPy", "CPython 3.8 to 3.15"),
+    "pyenv-2.7": ("this is CPython 2", "CPython 3.7 to 3.15"),
+    "pyenv-3.6": ("this is CPython 3.6 or older; the oldest", "CPython 3.7 to 3.15"),
+    "pypy3": ("this is PyPy", "CPython 3.7 to 3.15"),
 }
 
 

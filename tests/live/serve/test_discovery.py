@@ -199,7 +199,7 @@ def test_refused_pythons_are_listed_and_disturb_nobody(service: Service, mark: s
     """
     for name, reason in (
         ("pyenv-2.7", "this is CPython 2"),
-        ("pyenv-3.7", "this is CPython 3.7"),
+        ("pyenv-3.6", "this is CPython 3.6"),
     ):
         (python,) = build(name).argv
         # Python 2.7 knows no -X: the mark is an argument of the program.

@@ -29,7 +29,15 @@ def _layout(version: str) -> Layout:
 
 LAYOUTS = {
     version: _layout(version)
-    for version in ("3.8.18", "3.9.18", "3.10.13", "3.11.7", "3.12.1", *RECORDED_OFFSETS)
+    for version in (
+        "3.7.16",
+        "3.8.18",
+        "3.9.18",
+        "3.10.13",
+        "3.11.7",
+        "3.12.1",
+        *RECORDED_OFFSETS,
+    )
 }
 
 

@@ -31,7 +31,7 @@ __all__ = [
     "find_interpreter",
 ]
 
-_PYENV = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
+_PYENV = ("3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 
 _SUPPORTED: tuple[Source, ...] = (
     *(Pyenv(minor) for minor in _PYENV),
@@ -43,11 +43,12 @@ _SUPPORTED: tuple[Source, ...] = (
     DebianStatic("3.15", "sid"),
     DebianShared("3.11", "bookworm"),
     DebianShared("3.14", "sid"),
+    Bytedeco("3.7.9-1.5.4"),
     Bytedeco("3.10.8-1.5.8"),
     Bytedeco("3.12.1-1.5.10", ("libffi7",)),
     Bytedeco("3.14.3-1.5.13"),
 )
-_REFUSED: tuple[Source, ...] = (Pyenv("2.7"), Pyenv("3.6"), Pyenv("3.7"), DebianPypy())
+_REFUSED: tuple[Source, ...] = (Pyenv("2.7"), Pyenv("3.6"), DebianPypy())
 
 
 def _cache() -> Path:

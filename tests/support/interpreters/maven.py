@@ -73,7 +73,11 @@ class Bytedeco:
             name=self.name,
             version=version,
             argv=(str(home / f"python{self._minor}"),),
-            elf=home / f"libpython{self._minor}.so.1.0",
+            # 3.7 carries an "m" behind the version, and needs its folder named to find its libffi.
+            elf=next(
+                home.glob(f"libpython{self._minor}m.so.1.0"),
+                home / f"libpython{self._minor}.so.1.0",
+            ),
             stripped=True,
-            env={"PYTHONHOME": str(home), "LD_LIBRARY_PATH": str(libraries)},
+            env={"PYTHONHOME": str(home), "LD_LIBRARY_PATH": f"{libraries}:{home}"},
         )

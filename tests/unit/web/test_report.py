@@ -34,7 +34,7 @@ def _seen(at_ns: int, seen: GilObservation, pid: int = _FAR, *, ago_s: int = 100
 
 def _reporter(*seen: GilObservation, past: Past | None = None, mode: Mode = Mode.AUTO) -> Reporter:
     def refusals() -> Sequence[Refusal]:
-        return (Refusal(99, "old.py", "CPython 3.7 is too old", "Use a later one."),)
+        return (Refusal(99, "old.py", "CPython 3.5 is too old", "Use a later one."),)
 
     return Reporter(lambda: seen, past or Past(), refusals, mode=mode)
 

@@ -11,7 +11,7 @@ from gilscope.runtimes.cpython.debug_offsets import COOKIE, WORDS_NEEDED
 
 __all__ = ["Interpreter", "SymbolSource", "identify"]
 
-_OLDEST = (3, 8)
+_OLDEST = (3, 7)
 _NEWEST = (3, 15)
 
 # Functions of the public C API by the version that added them (each page of the C API manual says
@@ -122,7 +122,7 @@ def _version_string(strings: bytes | memoryview, minor: tuple[int, int]) -> str:
 
 def _refuse_unknown_minor(minor: tuple[int, int], version: str) -> None:
     if minor < _OLDEST:
-        raise UnsupportedPython(f"this is CPython {version}; the oldest whose GIL is known is 3.8")
+        raise UnsupportedPython(f"this is CPython {version}; the oldest whose GIL is known is 3.7")
     if minor > _NEWEST:
         raise UnsupportedPython(
             f"this is CPython {version}, newer than the versions that gilscope was made for"

@@ -94,7 +94,7 @@ class HolderReader:
         if not layout.gc_counts:
             return True, None
         # A collection adds one to the count of the next older generation and sets its own and
-        # those of younger ones to 0, before it begins (gc_collect_main in 3.8 to 3.13).
+        # those of younger ones to 0, before it begins (in 3.6 to 3.13).
         counts = [read_int(self._memory, collecting + offset, 4) for offset in layout.gc_counts]
         older = (number for number, count in enumerate(counts) if count)
         return True, next(older, len(counts))

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-# What the probes read of objects themselves, the same in every CPython from 3.8 on.
+# What the probes read of objects themselves, the same in every CPython from 3.7 on.
 STR_HASH: Final = 24
 """In a str: its hash, -1 until somebody has asked for it (``struct PyASCIIObject``)."""
 BYTES_CONTENT: Final = 32
@@ -107,9 +107,9 @@ class Layout:
 
 
 # Each number was printed by offsetof() or sizeof() in a C program, compiled with Py_BUILD_CORE
-# against the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7 and 3.12.1; the structures do not change
-# after a version's first release candidate. tests/live/attach/test_runtime.py walks live processes
-# of each version with them. x86-64 only.
+# against the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7 and 3.12.1, or comes from the debug
+# information of 3.7.16; the structures do not change after a version's first release candidate.
+# tests/live/attach/test_runtime.py walks live processes of each version with them. x86-64 only.
 #
 # What made the difference is named by the pull request of python/cpython, which is one commit.
 _GENERATION_COUNTS = (-132, -108)  # struct _gc_runtime_state: generations[1..2].count - collecting
@@ -148,6 +148,21 @@ _CPYTHON_3_8 = Layout(
     gc_collecting=544,  # _PyRuntimeState.gc.collecting
     gc_in_runtime=True,
     gc_counts=_GENERATION_COUNTS,
+)
+# In v3.8: GH-12701 ("bpo-36540: PEP 570 -- Implementation"), code objects count positional-only
+# arguments; with bpo-33597 ("Reduce PyGC_Head size"), the heads of generations are smaller, and the
+# runtime holds less before them.
+_CPYTHON_3_7 = replace(
+    _CPYTHON_3_8,
+    interpreters_head=24,
+    gil_in_runtime=1264,
+    code_name=104,
+    code_file=96,
+    code_first_line=36,
+    code_line_table=112,
+    code_bytecode=40,
+    gc_collecting=632,
+    gc_counts=(-196, -148),
 )
 _CPYTHON_3_9 = replace(
     _CPYTHON_3_8,
@@ -218,6 +233,7 @@ _CPYTHON_3_12 = replace(
     gc_collecting=312,
 )
 _BY_MINOR: Mapping[tuple[int, int], Layout] = {
+    (3, 7): _CPYTHON_3_7,
     (3, 8): _CPYTHON_3_8,
     (3, 9): _CPYTHON_3_9,
     (3, 10): _CPYTHON_3_10,

@@ -109,14 +109,14 @@ def test_what_the_figures_do_not_say_stands_below() -> None:
     cost = replace(seen.totals, cost=TracingCost(2_400_000, 0.0013, traps=1420))
     costly = replace(recording, observation=replace(seen, totals=cost))
     spoilt = replace(_worker(recording), observation=replace(seen, invalid="it *moved*"))
-    refusal = Refusal(9, "old.py", "CPython 3.7 is too old", "Use a later one.")
+    refusal = Refusal(9, "old.py", "CPython 3.5 is too old", "Use a later one.")
     session = Session(2000 * MS, "contention", (costly, spoilt), refusals=(refusal,))
 
     notes = [line for line in markdown.render(session).splitlines() if line.startswith("- ")]
 
     assert [
         r"- Nothing is reported of app.py, pid 4711: it \*moved\*.",
-        "- Not traced: old.py, pid 9: CPython 3.7 is too old.",
+        "- Not traced: old.py, pid 9: CPython 3.5 is too old.",
         _CONVOY.splitlines()[-1],
         _COST,
     ] == notes
@@ -126,7 +126,7 @@ def test_nothing_but_refusals() -> None:
     """
     There is no verdict then.
     """
-    refusal = Refusal(9, "old.py", "CPython 3.7 is too old", "Use a later one.")
+    refusal = Refusal(9, "old.py", "CPython 3.5 is too old", "Use a later one.")
     shown = markdown.render(Session(MS, "contention", (), refusals=(refusal,)))
 
     assert shown.startswith("0 processes with a GIL: 0.001s in contention mode, 0.000s lost")

@@ -14,7 +14,8 @@ _CODE_TYPE = 0x2000
 _RUNTIME = 0x4000
 _VERSION = 0x8000
 
-_PY_38 = ("PyEval_RestoreThread", "PyContextVar_New", "PyConfig_InitPythonConfig")
+_PY_37 = ("PyEval_RestoreThread", "PyContextVar_New")
+_PY_38 = (*_PY_37, "PyConfig_InitPythonConfig")
 _PY_39 = (*_PY_38, "PyThreadState_GetFrame")
 _PY_310 = (*_PY_39, "Py_NewRef")
 
@@ -72,7 +73,8 @@ def test_a_release_candidate_is_named_as_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("functions", "minor"), [(_PY_38, (3, 8)), (_PY_39, (3, 9)), (_PY_310, (3, 10))]
+    ("functions", "minor"),
+    [(_PY_37, (3, 7)), (_PY_38, (3, 8)), (_PY_39, (3, 9)), (_PY_310, (3, 10))],
 )
 def test_before_3_11_the_newest_function_decides(
     functions: tuple[str, ...], minor: tuple[int, int]
@@ -135,11 +137,6 @@ def test_from_3_13_on_the_debug_offsets_come_along(version: str) -> None:
         (_Image("rpython_startup_code"), UnsupportedPython, "PyPy"),
         (_Image("PyEval_RestoreThread", "PyString_FromString"), UnsupportedPython, "CPython 2 "),
         (_Image("PyEval_RestoreThread"), UnsupportedPython, "CPython 3.6 or older"),
-        (
-            _Image("PyEval_RestoreThread", "PyContextVar_New", strings=b"\x003.7.16\0"),
-            UnsupportedPython,
-            "CPython 3.7.16; the oldest",
-        ),
         (_modern(0x031000F0), UnsupportedPython, "CPython 3.16.0, newer"),
         (_modern(0x040000F0), UnsupportedPython, "CPython 4.0.0, newer"),
         (_modern(0x030B00A7), UnsupportedPython, "CPython 3.11.0a7, a preview"),
