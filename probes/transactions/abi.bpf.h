@@ -3,7 +3,8 @@
 // Made by `make abi` from agent/gilscope/transactions/abi.py, which says the same to Python.
 
 #define HISTOGRAM_SLOTS 36 // slot k: 2^(k-1) < ns <= 2^k; the last takes the rest
-#define WAITS 4            // kinds of them
+#define EVENT_NUMBERS 32   // a power of two
+#define WAITS 8            // a power of two; there are 5 kinds
 #define RESTART_REASONS 16 // a power of two; libitm has 11
 
 // Why an event of a transaction was lost.
@@ -26,6 +27,27 @@ enum program {
     PROGRAM_ON_ITM_MODE = 6,
     PROGRAM_ON_ITM_RESTART = 7,
     PROGRAM_ON_START = 8,
+};
+
+// What happens to a transaction of RPython, whatever number the program gives it.
+enum event {
+    EVENT_OTHER = 0, // what is not followed
+    EVENT_START = 1,
+    EVENT_COMMIT = 2,
+    EVENT_ABORT = 3,
+    EVENT_DETACH = 4,
+    EVENT_REATTACH = 5,
+    EVENT_CONFLICT = 6,
+    EVENT_WAIT_FREE_SEGMENT = 7, // the waits are in the order of enum wait
+    EVENT_WAIT_SYNCING = 8,
+    EVENT_WAIT_SYNC_PAUSE = 9,
+    EVENT_WAIT_OTHER_INEVITABLE = 10,
+    EVENT_WAIT_CONTENTION = 11,
+    EVENT_WAIT_DONE = 12,
+    EVENT_GC_MINOR_START = 13,
+    EVENT_GC_MINOR_DONE = 14,
+    EVENT_GC_MAJOR_START = 15,
+    EVENT_GC_MAJOR_DONE = 16,
 };
 
 // A process whose window has ended by itself, or which has a child with a copy of its memory.

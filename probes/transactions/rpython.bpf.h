@@ -4,24 +4,6 @@
 
 #define LEAST_ADDRESS 4096 // what is less is no string: 1 says "do not sleep"
 
-// Events of an RPython program. The first three have the same numbers in all of its versions, the
-// others are those of November 2015 and later.
-enum event {
-    EVENT_START,
-    EVENT_COMMIT,
-    EVENT_ABORT,
-    EVENT_DETACH,
-    EVENT_REATTACH,
-    EVENT_BECOME_INEVITABLE,
-    EVENT_WRITE_READ,
-    EVENT_WAIT_FREE_SEGMENT,
-    EVENT_WAIT_SYNCING,
-    EVENT_WAIT_SYNC_PAUSE,
-    EVENT_WAIT_OTHER_INEVITABLE,
-    EVENT_WAIT_DONE,
-    EVENT_GC_MINOR_START,
-};
-
 // So that what is noted of its transactions can go when it ends.
 static __always_inline void know_thread(u32 tgid, u32 tid, u64 address)
 {
@@ -67,11 +49,15 @@ int on_event(struct pt_regs *ctx)
     u64 now = now_ns();
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
-    u32 event = PT_REGS_PARM2(ctx);
+    u32 number = PT_REGS_PARM2(ctx);
     struct target *target = targets.lookup(&tgid);
     struct totals *total = trapped(target, tgid, now, PROGRAM_ON_EVENT);
 
-    if (!target || !total || (event > EVENT_ABORT && !target->knows_events))
+    if (!target || !total || number >= EVENT_NUMBERS)
+        return 0;
+    u32 event = target->events[number & (EVENT_NUMBERS - 1)];
+
+    if (event == EVENT_OTHER)
         return 0;
     struct transaction *transaction = transaction_of(target, tgid, PT_REGS_PARM1(ctx));
 
@@ -112,13 +98,14 @@ int on_event(struct pt_regs *ctx)
     case EVENT_GC_MINOR_START: // it runs on without having said so
         reattach(transaction, now);
         break;
-    case EVENT_WRITE_READ:
+    case EVENT_CONFLICT:
         __sync_fetch_and_add(&total->conflicts, 1);
         break;
     case EVENT_WAIT_FREE_SEGMENT:
     case EVENT_WAIT_SYNCING:
     case EVENT_WAIT_SYNC_PAUSE:
     case EVENT_WAIT_OTHER_INEVITABLE:
+    case EVENT_WAIT_CONTENTION:
         end_wait(total, transaction, now);
         reattach(transaction, now);
         transaction->waiting_since_ns = now;

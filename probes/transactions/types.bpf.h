@@ -16,13 +16,12 @@
 
 // All of it is written by user space.
 struct target {
-    u32 knows_events; // all of enum event, not only the first three
+    u8 events[EVENT_NUMBERS]; // enum event, by the number that the program gives it
     // Whether it is observed all the time. Then a transaction that had begun before the probes were
     // there counts without its time; of one that had begun before a window nothing counts.
     u32 is_whole;
     u32 stepped_programs; // bits: those whose traps the kernel has to single-step
-    u32 padding;
-    u64 trap_ns; // what a trap is taken to cost, and one that is single-stepped
+    u64 trap_ns;          // what a trap is taken to cost, and one that is single-stepped
     u64 stepped_trap_ns;
     u64 from_ns; // the window, CLOCK_MONOTONIC; it also tells one window from another
     u64 until_ns;

@@ -13,6 +13,7 @@ METHOD_WORDS = {
     Method.EVENTS: "by every event that it logs",
     Method.EVENTS_BASIC: "by the events that it logs",
     Method.ENTRIES: "by the functions that it calls",
+    Method.BEGINS: "by what begins them",
     Method.NAMES: "by the functions that have names",
     Method.RESTARTS: "by its functions and restarts",
 }

@@ -36,6 +36,8 @@ class Method(Enum):
     """The same in a program of unknown version: begin, commit and abort alone."""
     ENTRIES = "entries"
     """RPython without a log: what transactions call as they begin and abort."""
+    BEGINS = "begins"
+    """RPython's C7 without a log: what begins transactions. Aborts call nothing that is named."""
     NAMES = "names"
     """libitm by the names of its functions; its restarts could not be found."""
     RESTARTS = "restarts"
@@ -44,12 +46,12 @@ class Method(Enum):
     @property
     def has_commit_times(self) -> bool:
         """Whether it is seen how long committed transactions took."""
-        return self is not Method.ENTRIES
+        return self not in (Method.ENTRIES, Method.BEGINS)
 
     @property
     def has_aborts(self) -> bool:
         """Whether transactions that are tried again are seen."""
-        return self is not Method.NAMES
+        return self not in (Method.NAMES, Method.BEGINS)
 
     @property
     def has_waits(self) -> bool:
@@ -72,6 +74,8 @@ class StmProcess:
     """How each function was found, in words."""
     container_id: str | None = None
     pod_uid: str | None = None
+    numbering: str | None = None
+    """RPython: which table of events its numbers are from, None where all of them are not known."""
 
 
 @dataclass(frozen=True, slots=True)

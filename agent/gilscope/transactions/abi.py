@@ -9,8 +9,22 @@ from gilscope.bpf.c_header import CEnum, CStruct, Member, Row, SharedEnum, const
 from gilscope.model.histogram import SLOTS
 from gilscope.model.numbered import Numbered
 
-__all__ = ["NOTICE", "Program", "RestartReason", "StmLoss", "Wait", "c_header"]
+__all__ = [
+    "EVENT_NUMBERS",
+    "NOTICE",
+    "Event",
+    "Program",
+    "RestartReason",
+    "StmLoss",
+    "Wait",
+    "c_header",
+]
 
+EVENT_NUMBERS: Final = 32
+"""Room for the numbers that a program gives its events; a power of two."""
+
+_WAITS: Final = 8
+"""Room for the kinds of them; a power of two."""
 _RESTART_REASONS: Final = 16
 """Room for them in the probes' records; a power of two."""
 
@@ -47,13 +61,36 @@ class Program(SharedEnum):
     ON_START = 8
 
 
+class Event(SharedEnum):
+    """What happens to a transaction of RPython, whatever number the program gives it."""
+
+    OTHER = 0, "what is not followed"
+    START = 1
+    COMMIT = 2
+    ABORT = 3
+    DETACH = 4
+    REATTACH = 5
+    CONFLICT = 6
+    WAIT_FREE_SEGMENT = 7, "the waits are in the order of enum wait"
+    WAIT_SYNCING = 8
+    WAIT_SYNC_PAUSE = 9
+    WAIT_OTHER_INEVITABLE = 10
+    WAIT_CONTENTION = 11
+    WAIT_DONE = 12
+    GC_MINOR_START = 13
+    GC_MINOR_DONE = 14
+    GC_MAJOR_START = 15
+    GC_MAJOR_DONE = 16
+
+
 class Wait(SharedEnum):
-    """What a thread stands still for, in the order of PyPy-STM's events."""
+    """What a thread stands still for, in the order of the events."""
 
     FREE_SEGMENT = 0
     SYNCING = 1
     SYNC_PAUSE = 2
     OTHER_INEVITABLE = 3
+    CONTENTION = 4
 
 
 class RestartReason(SharedEnum):
@@ -87,7 +124,8 @@ def c_header() -> str:
         constants(
             {
                 "HISTOGRAM_SLOTS": (SLOTS, "slot k: 2^(k-1) < ns <= 2^k; the last takes the rest"),
-                "WAITS": (len(Wait), "kinds of them"),
+                "EVENT_NUMBERS": (EVENT_NUMBERS, "a power of two"),
+                "WAITS": (_WAITS, f"a power of two; there are {len(Wait)} kinds"),
                 "RESTART_REASONS": (
                     _RESTART_REASONS,
                     f"a power of two; libitm has {len(RestartReason)}",
@@ -96,5 +134,6 @@ def c_header() -> str:
         ),
         CEnum("loss", "Why an event of a transaction was lost.", tuple(losses)).declaration(),
         CEnum.of(Program, "program", "PROGRAM_").declaration(),
+        CEnum.of(Event, "event", "EVENT_").declaration(),
         NOTICE.declaration(),
     )

@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 
 from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.errors import GilscopeError, NotPython
-from gilscope.model.transactions import Library, Method, StmObservation
+from gilscope.model.transactions import Library, StmObservation
 from gilscope.process.access import answering
 from gilscope.process.breakpoints import addresses_of
 from gilscope.process.memory import ProcessMemory
@@ -253,7 +253,7 @@ class TransactionAccount:
         return probe.window(
             target.process.pid,
             hooks,
-            knows_events=target.process.method is Method.EVENTS,
+            events=target.events,
             stepped=stepped,
         )
 

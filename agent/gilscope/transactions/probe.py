@@ -11,7 +11,7 @@ from gilscope.bpf.probe import Probe, ProcessTables
 from gilscope.bpf.ringbuf import Ring
 from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.model.gil import Record
-from gilscope.transactions.abi import StmLoss
+from gilscope.transactions.abi import Event, StmLoss
 from gilscope.transactions.program import begin_loading
 from gilscope.transactions.totals import RawStm
 from gilscope.transactions.window import StmKernel, StmWindow
@@ -59,18 +59,18 @@ class StmProbe(Probe):
         pid: int,
         hooks: Sequence[Hook],
         *,
-        knows_events: bool,
+        events: Sequence[Event] = (),
         stepped: Collection[str] = (),
     ) -> StmWindow:
         """Return the closed window of process *pid*; while it is open the process has *hooks*.
 
-        *knows_events*: the numbers of all events are known, not only of the first three. *stepped*
-        are the programs whose traps the kernel has to single-step.
+        *events* are what the numbers of its events stand for. *stepped* are the programs whose
+        traps the kernel has to single-step.
         """
         self._make_way(pid)
         kernel = StmKernel(self._table("targets"), self._table("totals"), self._uprobes)
         self._table("totals").put({"value": pid}, {})
-        return StmWindow(pid, hooks, kernel, knows_events=knows_events, stepped=stepped)
+        return StmWindow(pid, hooks, kernel, events=events, stepped=stepped)
 
     def take_notices(self) -> Notices:
         """Take and return what the probes have noticed since the last call."""

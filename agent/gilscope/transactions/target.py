@@ -8,18 +8,19 @@ from pathlib import PurePosixPath
 
 from gilscope.elf.image import ElfError, ElfImage
 from gilscope.errors import NotPermitted, NotPython
-from gilscope.model.transactions import Library, StmProcess
+from gilscope.model.transactions import Library, Method, StmProcess
 from gilscope.process.files.code_files import CodeFile, code_files, load_biases
 from gilscope.process.files.mapped_file import MappedFile, open_mapped
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.procfs import Mapping
 from gilscope.process.view import ProcessView
 from gilscope.runtimes.stm.sites import MARKS, StmSites, find_sites
+from gilscope.transactions.abi import Event
 
 __all__ = ["CHECKED", "StmTarget", "inspect_stm"]
 
 CHECKED = (
-    "nor does any file that it maps define _stm_start_transaction (PyPy-STM) or "
+    "nor does any file that it maps define stm_start_transaction (PyPy-STM) or "
     "_ITM_beginTransaction (GCC's libitm)"
 )
 """What was checked where nothing was found."""
@@ -42,6 +43,11 @@ class StmTarget:
     sites: StmSites
     load_bias: int
     """Run-time address less the file's own."""
+
+    @property
+    def events(self) -> list[Event]:
+        """What the program's numbers of events stand for."""
+        return [Event[name or Event.OTHER.name] for name in self.sites.numbering.value]
 
     def close(self) -> None:
         """Close the file."""
@@ -137,4 +143,5 @@ def _process(view: ProcessView, mapping: Mapping, image: ElfImage, sites: StmSit
         checks=sites.checks,
         container_id=view.container_id,
         pod_uid=view.pod_uid,
+        numbering=sites.numbering.name if sites.method is Method.EVENTS else None,
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from gilscope.model.gil import Record, Tally
 from gilscope.model.histogram import Histogram
 from gilscope.model.transactions import Library, StmProcess, StmThread, StmTotals
+from gilscope.runtimes.stm.numberings import Numbering
 from gilscope.text.printable import label
 from gilscope.transactions.abi import RestartReason, Wait
 
@@ -41,12 +42,7 @@ def totals_of(process: StmProcess, raw: RawStm, threads: tuple[StmThread, ...]) 
         aborted=_histogram(record, "aborted") if method.has_aborts else None,
         cancels=record["cancels"] if is_libitm else None,
         conflicts=record["conflicts"] if method.has_waits else None,
-        waits={
-            f"STM_WAIT_{kind.name}": Tally(record["wait_ns"][kind], record["waits"][kind])
-            for kind in Wait
-        }
-        if method.has_waits
-        else None,
+        waits=_waits(process, record) if method.has_waits else None,
         inevitable=_reasons(raw.reasons, record["unnamed"]),
         restarts=_restarts(restarts) if is_libitm and method.has_aborts else None,
         threads=threads,
@@ -68,6 +64,14 @@ def thread_of(tid: int, record: Record) -> StmThread:
 def busiest_first(threads: Iterable[StmThread]) -> tuple[StmThread, ...]:
     """Return *threads*, those with the most commits first."""
     return tuple(sorted(threads, key=lambda thread: (-thread.committed.count, thread.tid)))
+
+
+def _waits(process: StmProcess, record: Record) -> dict[str, Tally]:
+    kinds = Numbering[process.numbering or Numbering.E16.name].waits
+    return {
+        f"STM_WAIT_{kind}": Tally(record["wait_ns"][Wait[kind]], record["waits"][Wait[kind]])
+        for kind in kinds
+    }
 
 
 def _histogram(record: Record, name: str) -> Histogram:

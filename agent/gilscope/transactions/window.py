@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from gilscope.bpf.map import Table
 from gilscope.bpf.uprobes.hooks import Hook, Uprobes
+from gilscope.model.gil import Record
+from gilscope.transactions.abi import EVENT_NUMBERS
 from gilscope.transactions.program import PROGRAMS
 
 __all__ = ["StmKernel", "StmWindow", "TrapPrices"]
@@ -54,15 +56,15 @@ class StmWindow:
         hooks: Sequence[Hook],
         kernel: StmKernel,
         *,
-        knows_events: bool,
+        events: Sequence[int],
         stepped: Collection[str],
     ) -> None:
         """Put *hooks* into *pid* while open; the rest is as in `StmProbe.window`."""
         self._pid = pid
         self._hooks = tuple(hooks)
         self._kernel = kernel
-        self._terms = {
-            "knows_events": int(knows_events),
+        self._terms: Record = {
+            "events": (*events, *(0,) * (EVENT_NUMBERS - len(events))),
             "stepped_programs": sum(1 << PROGRAMS.index(name) for name in stepped),
         }
         key = {"value": pid}
@@ -219,7 +221,7 @@ class StmWindow:
             self._bounds = last
             raise ProcessLookupError(f"process {self._pid} runs another program")
 
-    def _record(self) -> dict[str, int]:
+    def _record(self) -> Record:
         bounds, prices = self._bounds, self._prices
         return {
             **self._terms,

@@ -13,7 +13,6 @@ import pytest
 
 from gilscope.bpf.features import kernel_features
 from gilscope.bpf.uprobes.hooks import Hook
-from gilscope.model.transactions import Method
 from gilscope.process.view import view_of
 from gilscope.transactions.account import TransactionAccount
 from gilscope.transactions.probe import StmProbe
@@ -44,9 +43,7 @@ def _window(probe: StmProbe, program: StmProgram) -> StmWindow:
     target = stm_target(program.pid)
     _held.append(target)
     hooks = [Hook(hook.program, target.file.path, hook.offset) for hook in target.sites.hooks]
-    return probe.window(
-        program.pid, hooks, knows_events=target.process.method is Method.EVENTS, stepped=()
-    )
+    return probe.window(program.pid, hooks, events=target.events, stepped=())
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from gilscope.gil.abi import Loss
 from gilscope.model.histogram import SLOTS
+from gilscope.runtimes.stm.numberings import Numbering
 from gilscope.transactions import abi
 from support.c_header import CMember, compiled_numbers, compiled_struct
 from support.paths import ROOT
@@ -24,13 +25,16 @@ def test_the_numbers_of_c_are_those_of_python(tmp_path: Path) -> None:
     """
     expected = {
         "HISTOGRAM_SLOTS": SLOTS,
-        "WAITS": len(abi.Wait),
+        "EVENT_NUMBERS": 32,
+        "WAITS": 8,
         "RESTART_REASONS": 16,
         **{f"LOST_{loss.name}": loss.number for loss in abi.StmLoss},
         **{f"PROGRAM_{program.name}": program.value for program in abi.Program},
+        **{f"EVENT_{event.name}": event.value for event in abi.Event},
     }
 
     assert expected == compiled_numbers(_HEADER, tmp_path)
+    assert len(abi.Wait) <= expected["WAITS"]
     assert len(abi.RestartReason) <= expected["RESTART_REASONS"]
     assert list(range(len(abi.StmLoss))) == [loss.number for loss in abi.StmLoss]
 
@@ -52,3 +56,25 @@ def test_a_notice_lies_in_memory_as_python_reads_it(tmp_path: Path) -> None:
         _HEADER, "notice", ["tgid", "is_fork"], tmp_path
     )
     assert (8, (0, "I"), (4, "I")) == (layout.size, layout.place("tgid"), layout.place("is_fork"))
+
+
+def test_waits_are_in_the_order_of_the_events_that_begin_them() -> None:
+    """
+    The kind of a wait is the number of its event less that of the first of them.
+    """
+    first = abi.Event.WAIT_FREE_SEGMENT
+
+    assert [f"WAIT_{wait.name}" for wait in abi.Wait] == [
+        abi.Event(first + wait).name for wait in abi.Wait
+    ]
+
+
+def test_every_numbering_is_of_events_that_there_are() -> None:
+    """
+    What a program's numbers stand for has a number of ours, and they fit into the table.
+    """
+    known = {event.name for event in abi.Event}
+
+    for numbering in Numbering:
+        assert {name or "OTHER" for name in numbering.value} <= known
+        assert len(numbering.value) <= abi.EVENT_NUMBERS

@@ -30,6 +30,7 @@ def report(recording: StmRecording) -> dict[str, Any]:
             "name": process.name,
             "library": process.library.value,
             "method": process.method.value,
+            "numbering": process.numbering,
             "path": process.path,
             "build_id": process.build_id,
             "checks": list(process.checks),

@@ -33,6 +33,9 @@ def limits_of(process: StmProcess) -> Iterator[str]:
     elif method is Method.EVENTS_BASIC:
         yield "The version of the program is not known, so waits and conflicts are not seen."
         yield "All times include waits."
+    elif method is Method.BEGINS:
+        yield "The program does not log, so aborts, waits and times are not seen."
+        yield "A transaction in progress counts as committed already. PYPYSTM=/dev/null shows more."
     elif method is Method.NAMES:
         yield "Restarts are not seen: this libitm does not show where they are."
     if process.library is Library.LIBITM:

@@ -13,32 +13,29 @@ from gilscope.elf.image import ElfError, ElfImage
 from gilscope.elf.instruction_starts import InstructionStarts
 from gilscope.model.transactions import Library, Method
 from gilscope.runtimes.stm.libitm import restart_address
+from gilscope.runtimes.stm.numberings import BEGINS, Numbering, numbering_of
 
 __all__ = ["MARKS", "StmHook", "StmSites", "find_sites"]
 
-MARKS = (b"_stm_start_transaction", b"_ITM_beginTransaction")
+MARKS = (b"stm_start_transaction", b"_ITM_beginTransaction")
 """A file without either of them is of no interest."""
 
-_START, _ABORT, _INEVITABLE = (
-    "_stm_start_transaction",
-    "stm_abort_transaction",
-    "_stm_become_inevitable",
-)
+_ABORT, _INEVITABLE = "stm_abort_transaction", "_stm_become_inevitable"
 _EVENT, _EVENT_POINTER = "_stm_profiling_event", "stmcb_timing_event"
-_LATEST = ("_stm_reattach_transaction", "_stm_leave_noninevitable_transactional_zone")
-"""Came with the last numbering of events, so who has them knows all of its events."""
+_TELLING = ("stm_validate", "stm_hashtable_iter")
+"""What tells the numberings of events apart."""
 
 _BEGIN, _COMMIT = "_ITM_beginTransaction", "_ITM_commitTransaction"
 _COMMIT_EXCEPTION = "_ITM_commitTransactionEH"
 _CANCEL, _MODE = "_ITM_abortTransaction", "_ITM_changeTransactionMode"
-_REQUIRED = (_START, _ABORT, _BEGIN, _COMMIT)
+_REQUIRED = (*BEGINS, _ABORT, _BEGIN, _COMMIT)
 """Without the begin or the end of transactions nothing can be said of them."""
 _RESTART = "_ZN3GTM10gtm_thread7restartENS_18gtm_restart_reasonEb"
 
 _LOCAL = re.compile(
     "|".join(
         (
-            *(_START, _ABORT, _INEVITABLE, _EVENT, *_LATEST),
+            *(*BEGINS, _ABORT, _INEVITABLE, _EVENT, *_TELLING),
             *(_BEGIN, _COMMIT, _COMMIT_EXCEPTION, _CANCEL, _MODE, _RESTART),
         )
     )
@@ -73,6 +70,8 @@ class StmSites:
     """Virtual address of the pointer that is null while the program does not log."""
     event_function: int | None = None
     """Virtual address of what it points to."""
+    numbering: Numbering = Numbering.SURE
+    """What the numbers of events stand for."""
 
 
 def find_sites(image: ElfImage, read_pointer: ReadPointer) -> StmSites | None:
@@ -82,8 +81,9 @@ def find_sites(image: ElfImage, read_pointer: ReadPointer) -> StmSites | None:
     load bias taken off again.
     """
     symbols = _Symbols(image)
-    if symbols.function(_START) is not None and symbols.function(_ABORT) is not None:
-        return _rpython(image, symbols, read_pointer)
+    begin = symbols.begin()
+    if begin is not None and symbols.function(_ABORT) is not None:
+        return _rpython(image, symbols, begin, read_pointer)
     if symbols.function(_BEGIN) is not None and symbols.function(_COMMIT) is not None:
         return _libitm(image, symbols)
     return None
@@ -105,6 +105,16 @@ class _Symbols:
             return exported.vaddr, "an exported name"
         local = self._local.get(name)
         return None if local is None else (local.vaddr, "a name in the symbol table")
+
+    def begin(self) -> str | None:
+        """Return the name of what begins a transaction of RPython once, however often it is tried.
+
+        Where the program exports the older name, the other is that of an inner function.
+        """
+        latest, older = BEGINS
+        if latest in self._exported or self.function(older) is None:
+            return latest if self.function(latest) is not None else None
+        return older
 
     def is_start(self, vaddr: int) -> bool:
         """Return whether a known function has an instruction that starts at an address."""
@@ -152,29 +162,37 @@ def _restart_by_code(symbols: _Symbols) -> tuple[int, str] | None:
     return vaddr, "where both functions go whose commit has failed"
 
 
-def _rpython(image: ElfImage, symbols: _Symbols, read_pointer: ReadPointer) -> StmSites:
+def _rpython(image: ElfImage, symbols: _Symbols, begin: str, read_pointer: ReadPointer) -> StmSites:
     inevitable, checks = _by_name(image, symbols, {_INEVITABLE: "on_become_inevitable"})
+    numbering = numbering_of(begin, lambda name: symbols.function(name) is not None)
     pointer = symbols.data(_EVENT_POINTER)
     event = None if pointer is None else read_pointer(pointer)
     named = symbols.function(_EVENT)
     if event and symbols.is_start(event) and (named is None or named[0] == event):
-        is_latest = any(symbols.function(name) is not None for name in _LATEST)
         how = f"where the exported pointer {_EVENT_POINTER} leads"
         if named is not None:
             how = f"{named[1]}, and {how}"
+        numbers = "not known but for the first three"
+        if numbering is not Numbering.SURE:
+            numbers = f"those of {numbering.name}, by what the program exports"
         return StmSites(
             Library.RPYTHON,
-            Method.EVENTS if is_latest else Method.EVENTS_BASIC,
+            Method.EVENTS_BASIC if numbering is Numbering.SURE else Method.EVENTS,
             (StmHook("on_event", image.file_offset(event)), *inevitable),
-            (f"{_EVENT}: {how}", *checks),
+            (f"{_EVENT}: {how}", f"numbers of events: {numbers}", *checks),
             pointer,
             event,
+            numbering,
         )
-    programs = {_ABORT: "on_abort", _START: "on_start"}
+    programs = {_ABORT: "on_abort", begin: "on_start"}
+    method = Method.ENTRIES
+    if numbering is Numbering.C7:
+        # There what a conflict aborts goes another way, which has no exported name.
+        programs, method = {begin: "on_start"}, Method.BEGINS
     hooks, more = _by_name(image, symbols, programs)
     why = _why_no_events(pointer, event)
     return StmSites(
-        Library.RPYTHON, Method.ENTRIES, (*hooks, *inevitable), (why, *more, *checks), pointer, None
+        Library.RPYTHON, method, (*hooks, *inevitable), (why, *more, *checks), pointer, None
     )
 
 

@@ -132,13 +132,51 @@ def test_program_of_unknown_version_is_given_its_three_sure_events(tmp_path: Pat
     """
     Without the functions that came with the last numbering, only the first numbers are known.
     """
-    renamed = ("-D_stm_reattach_transaction=a", "-D_stm_leave_noninevitable_transactional_zone=b")
+    renamed = ("-Dstm_hashtable_iter=unknown",)
     program = built(tmp_path, "rpython", (*RPYTHON["pie"], *renamed))
     symbols = _symbols(program)
     sites = _sites(program, {symbols[_POINTER]: symbols[_EVENT]})
 
     assert sites is not None
     assert Method.EVENTS_BASIC is sites.method
+
+
+_C7 = ("-D_stm_start_transaction=stm_start_transaction", "-Dstm_validate=unknown")
+
+
+@pytest.mark.parametrize(
+    ("renamed", "method", "numbering"),
+    [
+        ((), Method.EVENTS, "E16"),
+        (("-Dstm_hashtable_iter=unknown",), Method.EVENTS_BASIC, "SURE"),
+        (_C7[:1], Method.EVENTS_BASIC, "SURE"),
+        (_C7, Method.EVENTS, "C7"),
+    ],
+    ids=["last C8", "C8 of 2015-06", "C8 of 2015-03", "C7"],
+)
+def test_what_a_program_exports_tells_what_its_numbers_stand_for(
+    renamed: tuple[str, ...], method: Method, numbering: str, tmp_path: Path
+) -> None:
+    """
+    Each generation, as it is known by names: with a log, by the numbers that are sure.
+    """
+    program = built(tmp_path, "rpython", (*RPYTHON["pie"], *renamed))
+    symbols = _symbols(program)
+    sites = _sites(program, {symbols[_POINTER]: symbols[_EVENT]})
+
+    assert sites is not None
+    assert (method, numbering) == (sites.method, sites.numbering.name)
+
+
+def test_c7_without_a_log_has_no_aborts_and_says_so(tmp_path: Path) -> None:
+    """
+    What a conflict aborts there has no name, so none is counted rather than some of them.
+    """
+    sites = _sites(built(tmp_path, "rpython", (*RPYTHON["pie"], *_C7)))
+
+    assert sites is not None
+    assert Method.BEGINS is sites.method
+    assert {"on_start", "on_become_inevitable"} == set(_offsets(sites))
 
 
 def test_libitm_inside_of_a_program_has_its_restarts(tmp_path: Path) -> None:
