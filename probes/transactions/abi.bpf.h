@@ -5,6 +5,7 @@
 #define HISTOGRAM_SLOTS 36 // slot k: 2^(k-1) < ns <= 2^k; the last takes the rest
 #define EVENT_NUMBERS 32   // a power of two
 #define WAITS 8            // a power of two; there are 5 kinds
+#define COLLECTIONS 2      // generations of them
 #define RESTART_REASONS 16 // a power of two; libitm has 11
 
 // Why an event of a transaction was lost.
@@ -27,6 +28,12 @@ enum program {
     PROGRAM_ON_ITM_MODE = 6,
     PROGRAM_ON_ITM_RESTART = 7,
     PROGRAM_ON_START = 8,
+};
+
+// Generations of RPython's collections of garbage.
+enum collection {
+    COLLECTION_MINOR = 0,
+    COLLECTION_MAJOR = 1,
 };
 
 // What happens to a transaction of RPython, whatever number the program gives it.

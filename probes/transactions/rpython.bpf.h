@@ -33,6 +33,18 @@ static __always_inline void reattach(struct transaction *transaction, u64 now)
     transaction->detached_since_ns = 0;
 }
 
+static __always_inline void end_collection(struct totals *total, struct transaction *transaction,
+                                           u32 generation, u64 now)
+{
+    u64 since_ns = transaction->collecting_since_ns[generation];
+
+    if (!since_ns)
+        return;
+    transaction->collecting_since_ns[generation] = 0;
+    __sync_fetch_and_add(&total->collected_ns[generation], now - since_ns);
+    __sync_fetch_and_add(&total->collected[generation], 1);
+}
+
 // Run time since *since_ns*: what a thread has waited or was outside is none.
 static __always_inline u64 run_ns(const struct transaction *transaction, u64 since_ns, u64 now)
 {
@@ -69,6 +81,7 @@ int on_event(struct pt_regs *ctx)
             lose(tgid, LOST_ABANDONED);
         end_wait(total, transaction, now);
         begin(transaction, now);
+        transaction->owner = tid;
         know_thread(tgid, tid, PT_REGS_PARM1(ctx));
         break;
     case EVENT_COMMIT:
@@ -79,13 +92,17 @@ int on_event(struct pt_regs *ctx)
         reattach(transaction, now);
         u64 ns = run_ns(transaction, began_ns, now);
 
+        u32 owner = began_ns ? transaction->owner : tid;
+
         transaction->began_ns = 0;
+        // One that an abort has cut short has no end.
+        transaction->collecting_since_ns[COLLECTION_MAJOR] = 0;
         if (!began_ns && !target->is_whole)
             break;
         if (event == EVENT_ABORT) {
-            abort(total, tgid, tid, began_ns != 0, ns);
+            abort(total, tgid, owner, began_ns != 0, ns);
         } else {
-            commit(total, tgid, tid, began_ns != 0, ns);
+            commit(total, tgid, owner, began_ns != 0, ns);
             if (!began_ns)
                 lose(tgid, LOST_BEGAN_UNSEEN);
         }
@@ -95,8 +112,20 @@ int on_event(struct pt_regs *ctx)
         transaction->detached_since_ns = now;
         break;
     case EVENT_REATTACH:
+        reattach(transaction, now);
+        break;
     case EVENT_GC_MINOR_START: // it runs on without having said so
         reattach(transaction, now);
+        transaction->collecting_since_ns[COLLECTION_MINOR] = now;
+        break;
+    case EVENT_GC_MINOR_DONE:
+        end_collection(total, transaction, COLLECTION_MINOR, now);
+        break;
+    case EVENT_GC_MAJOR_START:
+        transaction->collecting_since_ns[COLLECTION_MAJOR] = now;
+        break;
+    case EVENT_GC_MAJOR_DONE:
+        end_collection(total, transaction, COLLECTION_MAJOR, now);
         break;
     case EVENT_CONFLICT:
         __sync_fetch_and_add(&total->conflicts, 1);

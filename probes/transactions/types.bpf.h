@@ -41,6 +41,8 @@ struct totals {
     u64 wait_ns[WAITS]; // finished waits, by kind
     u64 waits[WAITS];
     u64 restarts[RESTART_REASONS];
+    u64 collected_ns[COLLECTIONS]; // finished collections of garbage, by generation
+    u64 collected[COLLECTIONS];
     u64 committed_ns;
     u64 committed_slots[HISTOGRAM_SLOTS];
     u64 aborted_ns;
@@ -61,12 +63,15 @@ struct transaction {
     u64 waited_ns; // since the try began
     u64 detached_since_ns;
     u64 detached_ns;
+    u64 collecting_since_ns[COLLECTIONS];
     u64 committed_ns; // libitm: 0, or when the commit began that is counted
     // libitm: where the nested transactions were begun, the outermost first.
     u64 stack_pointers[MAX_NESTING];
     u64 returns[MAX_NESTING];
     u32 depth;
-    u32 wait; // the kind, with waiting_since_ns
+    u32 wait;  // the kind, with waiting_since_ns
+    u32 owner; // the thread that began it, whoever ends it; 0: not seen
+    u32 padding;
 };
 
 struct thread {

@@ -5,7 +5,7 @@ from gilscope.reports.transactions import json as transactions_json
 from support.docs.pages import DOCS, json_keys, section, words_in_first_cells
 from support.recordings.transactions import stm_recording
 
-_BY_NAME = {"waits", "inevitable", "restarts", "lost_events"}
+_BY_NAME = {"waits", "collections", "inevitable", "restarts", "lost_events"}
 """JSON objects whose keys are kinds or reasons."""
 _PAGE = section((DOCS / "stm.md").read_text(), "## Live processes")
 

@@ -45,7 +45,7 @@ def _add_sums(families: _Families, name: str, sums: LogSums) -> None:
     families[metrics.STM_TRANSACTIONS].add((*labels, "abort"), sums.aborts)
     families[metrics.STM_TRANSACTION].add_histogram(labels, sums.committed_runs)
     families[metrics.STM_ABORT_COST].add_histogram(labels, sums.aborted_runs)
-    families[metrics.STM_GC].add_ns((name, "minor"), sums.minor_gc_ns)
-    families[metrics.STM_GC].add_ns((name, "major"), sums.major_gc_ns)
+    families[metrics.STM_GC].add_ns((*labels, "minor"), sums.minor_gc_ns)
+    families[metrics.STM_GC].add_ns((*labels, "major"), sums.major_gc_ns)
     for kind, ns in sums.waits_ns.items():
         families[metrics.STM_WAIT].add_ns((*labels, kind_label(kind)), ns)

@@ -49,6 +49,8 @@ def _add(families: _Families, observation: StmObservation) -> None:
     for kind, tally in (totals.waits or {}).items():
         families[metrics.STM_WAIT].add_ns((*labels, _NO_LOG, kind_label(kind)), tally.ns)
         families[metrics.STM_WAITS].add((*labels, kind_label(kind)), tally.count)
+    for generation, tally in (totals.collections or {}).items():
+        families[metrics.STM_GC].add_ns((*labels, _NO_LOG, generation), tally.ns)
     for reason, count in totals.inevitable.items():
         families[metrics.STM_INEVITABLE].add((*labels, reason), count)
     for reason, count in (totals.restarts or {}).items():

@@ -107,12 +107,12 @@ STM_RESTARTS = of_process(
     "LOCKED and VALIDATE are conflicts; SERIAL_IRR ends in a transaction that runs alone.",
     "reason",
 )
-STM_GC = Family(
+STM_GC = of_transactions(
     "gilscope_stm_gc_seconds_total",
     "counter",
     "Time in collections of garbage, by generation: minor, major. It is part of the run time.",
     "Its rate is the number of threads that collect at any moment.",
-    ("log", "generation"),
+    "generation",
 )
 STM_LOG_BYTES = Family(
     "gilscope_stm_log_bytes_total",

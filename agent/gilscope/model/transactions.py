@@ -108,6 +108,9 @@ class StmTotals:
     conflicts: int | None
     waits: Mapping[str, Tally] | None
     """By kind, those outside of transactions included."""
+    collections: Mapping[str, Tally] | None
+    """RPython: finished collections of garbage by generation, minor and major; part of the run
+    time."""
     inevitable: Mapping[str, int]
     """How often a thread made its transaction one that cannot be aborted, by reason."""
     restarts: Mapping[str, int] | None

@@ -12,6 +12,7 @@ from gilscope.model.numbered import Numbered
 __all__ = [
     "EVENT_NUMBERS",
     "NOTICE",
+    "Collection",
     "Event",
     "Program",
     "RestartReason",
@@ -93,6 +94,13 @@ class Wait(SharedEnum):
     CONTENTION = 4
 
 
+class Collection(SharedEnum):
+    """Generations of RPython's collections of garbage."""
+
+    MINOR = 0
+    MAJOR = 1
+
+
 class RestartReason(SharedEnum):
     """libitm's ``gtm_restart_reason``."""
 
@@ -126,6 +134,7 @@ def c_header() -> str:
                 "HISTOGRAM_SLOTS": (SLOTS, "slot k: 2^(k-1) < ns <= 2^k; the last takes the rest"),
                 "EVENT_NUMBERS": (EVENT_NUMBERS, "a power of two"),
                 "WAITS": (_WAITS, f"a power of two; there are {len(Wait)} kinds"),
+                "COLLECTIONS": (len(Collection), "generations of them"),
                 "RESTART_REASONS": (
                     _RESTART_REASONS,
                     f"a power of two; libitm has {len(RestartReason)}",
@@ -134,6 +143,7 @@ def c_header() -> str:
         ),
         CEnum("loss", "Why an event of a transaction was lost.", tuple(losses)).declaration(),
         CEnum.of(Program, "program", "PROGRAM_").declaration(),
+        CEnum.of(Collection, "collection", "COLLECTION_").declaration(),
         CEnum.of(Event, "event", "EVENT_").declaration(),
         NOTICE.declaration(),
     )

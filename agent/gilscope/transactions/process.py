@@ -76,7 +76,9 @@ class AttachedProgram(Attachment):
 
     def unread(self) -> StmObservation:
         """Return the same where what was counted cannot be read."""
-        none = StmTotals(time.monotonic_ns(), 0, None, None, None, None, None, None, {}, None, ())
+        none = StmTotals(
+            time.monotonic_ns(), 0, None, None, None, None, None, None, None, {}, None, ()
+        )
         reason = self.invalid or "what its probes have counted cannot be read"
         return StmObservation(self.target.process, self.since_ns, none, reason, self.ended)
 

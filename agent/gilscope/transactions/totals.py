@@ -9,7 +9,7 @@ from gilscope.model.histogram import Histogram
 from gilscope.model.transactions import Library, StmProcess, StmThread, StmTotals
 from gilscope.runtimes.stm.numberings import Numbering
 from gilscope.text.printable import label
-from gilscope.transactions.abi import RestartReason, Wait
+from gilscope.transactions.abi import Collection, RestartReason, Wait
 
 __all__ = ["OTHER", "RawStm", "busiest_first", "thread_of", "totals_of"]
 
@@ -43,6 +43,12 @@ def totals_of(process: StmProcess, raw: RawStm, threads: tuple[StmThread, ...]) 
         cancels=record["cancels"] if is_libitm else None,
         conflicts=record["conflicts"] if method.has_waits else None,
         waits=_waits(process, record) if method.has_waits else None,
+        collections={
+            each.name.lower(): Tally(record["collected_ns"][each], record["collected"][each])
+            for each in Collection
+        }
+        if method.has_waits
+        else None,
         inevitable=_reasons(raw.reasons, record["unnamed"]),
         restarts=_restarts(restarts) if is_libitm and method.has_aborts else None,
         threads=threads,

@@ -24,6 +24,8 @@ def raw() -> RawStm:
         "conflicts": 9,
         "wait_ns": (20 * MS, *[0] * 7),
         "waits": (4, *[0] * 7),
+        "collected_ns": (6 * MS, 0),
+        "collected": (3, 0),
         "restarts": (0, 7, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1),
         "committed_ns": committed.sum_ns,
         "committed_slots": committed.slots,

@@ -37,6 +37,7 @@ def test_times_are_in_seconds() -> None:
     kind = "WAIT_FREE_SEGMENT"
     assert 0.02 == figures.of_process("gilscope_stm_wait_seconds_total", kind=kind)
     assert 4 == figures.of_process("gilscope_stm_waits_total", kind=kind)
+    assert 0.006 == figures.of_process("gilscope_stm_gc_seconds_total", generation="minor")
 
 
 def test_what_is_not_seen_has_no_series() -> None:

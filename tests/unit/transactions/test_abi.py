@@ -27,9 +27,11 @@ def test_the_numbers_of_c_are_those_of_python(tmp_path: Path) -> None:
         "HISTOGRAM_SLOTS": SLOTS,
         "EVENT_NUMBERS": 32,
         "WAITS": 8,
+        "COLLECTIONS": len(abi.Collection),
         "RESTART_REASONS": 16,
         **{f"LOST_{loss.name}": loss.number for loss in abi.StmLoss},
         **{f"PROGRAM_{program.name}": program.value for program in abi.Program},
+        **{f"COLLECTION_{each.name}": each.value for each in abi.Collection},
         **{f"EVENT_{event.name}": event.value for event in abi.Event},
     }
 

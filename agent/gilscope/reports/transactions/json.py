@@ -48,6 +48,12 @@ def report(recording: StmRecording) -> dict[str, Any]:
             kind: {"wait_s": tally.ns / NS_PER_S, "waits": tally.count}
             for kind, tally in waits.items()
         },
+        "collections": None
+        if totals.collections is None
+        else {
+            generation: {"gc_s": tally.ns / NS_PER_S, "gcs": tally.count}
+            for generation, tally in totals.collections.items()
+        },
         "inevitable": dict(totals.inevitable),
         "restarts": None if totals.restarts is None else dict(totals.restarts),
         "threads": [

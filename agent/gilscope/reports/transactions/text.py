@@ -41,6 +41,7 @@ def _lines(recording: StmRecording, paint: Paint) -> Iterator[str]:
     yield ""
     yield from _sums(totals, recording.duration_ns, paint)
     yield from _part("Waits, by kind", _waits(totals.waits or {}), paint)
+    yield from _part("Collections of garbage", _collections(totals.collections or {}), paint)
     yield from _part("Made inevitable, by reason", _counts(totals.inevitable), paint)
     yield from _part("Restarts, by reason", _counts(totals.restarts or {}), paint)
     yield from _part("By thread", _threads(totals.threads), paint)
@@ -84,6 +85,12 @@ def _waits(waits: Mapping[str, Tally]) -> Iterator[str]:
     for kind, tally in sorted(waits.items(), key=lambda item: -item[1].ns):
         if tally.count:
             yield f"{seconds(tally.ns):>10} paused ({tally.count}x {kind})"
+
+
+def _collections(collections: Mapping[str, Tally]) -> Iterator[str]:
+    for generation, tally in collections.items():
+        if tally.count:
+            yield f"{seconds(tally.ns):>10} in {counted(tally.count, f'{generation} one')}"
 
 
 def _counts(counts: Mapping[str, int]) -> Iterator[str]:
