@@ -112,6 +112,7 @@ def test_windows_are_no_sum_of_all_holds() -> None:
     )
 
     assert ("auto", None) == (auto["mode"], auto["totals"]["holds"])
+    assert auto["totals"]["acquires_estimated"] is True
     assert "full" == full["mode"]
     assert 0 < full["totals"]["holds"]
 

@@ -21,6 +21,7 @@ from gilscope.model.gil import (
 from gilscope.model.histogram import Histogram, total
 from gilscope.reports.gil.stack_table import StackTable
 from gilscope.text.units import NS_PER_S
+from gilscope.verdict.base_rate import base_rate
 
 __all__ = ["buckets", "report"]
 
@@ -48,7 +49,7 @@ def report(recording: Recording) -> dict[str, Any]:
             "valid": is_valid,
             "invalid_reason": observation.invalid or None,
         },
-        "totals": _totals(observation),
+        "totals": _totals(observation, recording.duration_ns),
         "histograms": {
             "wait": buckets(total(_all_waits(totals.gils))) if is_valid else None,
             "hold": _buckets_of(hold.finished for hold in _holds(totals.gils)),
@@ -79,12 +80,13 @@ def buckets(histogram: Histogram) -> list[list[float | int | None]]:
     return shown
 
 
-def _totals(observation: GilObservation) -> dict[str, Any]:
+def _totals(observation: GilObservation, duration_ns: int) -> dict[str, Any]:
     threads, cost = observation.totals.threads, observation.totals.cost
     samples = observation.totals.holder_samples
     sums: dict[str, Any] = {
         "wait_s": sum(thread.wait_ns for thread in threads) / NS_PER_S,
         "waits": sum(thread.waits for thread in threads),
+        **_acquires(observation.totals, duration_ns),
         **_held_by_threads(observation.totals),
         "held_s": _sum_s(gil.held_ns for gil in observation.totals.gils if gil.held_ns is not None),
         "sampled_s": None if samples is None else _seconds(samples.sampled_ns),
@@ -102,6 +104,14 @@ def _totals(observation: GilObservation) -> dict[str, Any]:
     elif not observation.process.knows_causes:
         sums |= {"forced_switches": None, "convoy_waits": None}
     return {**sums, "lost_events": dict(observation.totals.lost_events)}
+
+
+def _acquires(totals: ProcessTotals, duration_ns: int) -> dict[str, Any]:
+    base = base_rate(totals, duration_ns)
+    return {
+        "acquires": None if base is None else base.acquires,
+        "acquires_estimated": None if base is None else base.is_estimate,
+    }
 
 
 def _held_by_threads(totals: ProcessTotals) -> dict[str, Any]:

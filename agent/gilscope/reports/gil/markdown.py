@@ -9,11 +9,12 @@ from gilscope.model.session import Session
 from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.text.holds import cost_line
 from gilscope.reports.gil.text.screen import badness, verdict_lines
-from gilscope.reports.gil.words import KIND_NAMES, lost_words, process_words
+from gilscope.reports.gil.words import KIND_NAMES, base_words, lost_words, process_words
 from gilscope.reports.markdown_table import plain, table
 from gilscope.series.holders import losses_by_holder
 from gilscope.text.ansi import Paint
 from gilscope.text.units import counted, percent, seconds
+from gilscope.verdict.base_rate import base_rate
 from gilscope.verdict.role_losses import role_losses
 from gilscope.verdict.verdict import verdict_of
 
@@ -55,7 +56,9 @@ def _subject(session: Session, lost_ns: int, valid: Sequence[Recording]) -> str:
     lost = f"{seconds(lost_ns)} lost waiting in {counted(waits, 'wait')}"
     if len(session.recordings) == 1:
         python = session.recordings[0].observation.process.python
-        return f"{process_words(session.recordings[0])}, CPython {python}: {mode}, {lost}."
+        base = base_rate(valid[0].observation.totals, valid[0].duration_ns) if valid else None
+        of = "" if base is None or not waits else f", {base_words(base)}"
+        return f"{process_words(session.recordings[0])}, CPython {python}: {mode}, {lost}{of}."
     number = len(session.recordings) + session.left_out
     return f"{counted(number, 'process', 'processes')} with a GIL: {mode}, {lost}."
 

@@ -3,9 +3,19 @@
 from gilscope.model.gil import Recording
 from gilscope.model.kinds import Kind
 from gilscope.text.printable import printable
-from gilscope.text.units import counted
+from gilscope.text.units import counted, percent
+from gilscope.verdict.base_rate import BaseRate
+from gilscope.verdict.estimates import about
 
-__all__ = ["KIND_NAMES", "KIND_WORDS", "LOST_WORDS", "lost_words", "process_words"]
+__all__ = [
+    "KIND_NAMES",
+    "KIND_WORDS",
+    "LOST_WORDS",
+    "UNKNOWN_BASE",
+    "base_words",
+    "lost_words",
+    "process_words",
+]
 
 KIND_NAMES = {
     Kind.CONVOY: "convoy",
@@ -49,6 +59,8 @@ LOST_WORDS = {
 }
 """By the reasons of `ProcessTotals.lost_events`: what is counted, and why it was lost."""
 
+UNKNOWN_BASE = "How often the GIL was acquired without a wait is not known: that takes full mode"
+
 _MANY = {"yield or hold": "yields or holds", "wait or hold": "waits or holds"}
 
 
@@ -58,6 +70,12 @@ def lost_words(reason: str, count: int) -> str:
         return f"{count} {reason}"
     one, why = LOST_WORDS[reason]
     return f"{counted(count, one, _MANY.get(one, ''))} {why}"
+
+
+def base_words(base: BaseRate) -> str:
+    """Return out of how many acquires the waits were: ``0.31 % of the 75000 acquires``."""
+    mark = about(is_estimate=base.is_estimate)
+    return f"{mark}{percent(base.share)} of {mark or 'the '}{counted(base.acquires, 'acquire')}"
 
 
 def process_words(recording: Recording) -> str:

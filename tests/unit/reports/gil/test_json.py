@@ -37,6 +37,8 @@ def test_what_the_mode_cannot_measure_is_null() -> None:
 
     assert report["totals"]["hold_s"] is None
     assert report["totals"]["holds"] is None
+    assert report["totals"]["acquires"] is None
+    assert report["totals"]["acquires_estimated"] is None
     assert report["totals"]["held_s"] is None
     assert report["totals"]["observed_s"] is None
     assert report["totals"]["overhead_s"] is None
@@ -57,6 +59,7 @@ def test_full_mode_reports_holds_in_all_places() -> None:
 
     totals = report["totals"]
     assert (1.8, 475, 1.8) == (totals["hold_s"], totals["holds"], totals["held_s"])
+    assert (475, False) == (totals["acquires"], totals["acquires_estimated"])
     assert (2.0, 0.0024) == (totals["observed_s"], totals["overhead_s"])
     assert [[0.05, 125], [0.9, 180], [0.85, 170]] == [
         [thread["hold_s"], thread["holds"]] for thread in report["threads"]

@@ -12,10 +12,11 @@ from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.html.pairs import known_ns, lost_ns
 from gilscope.reports.gil.html.whose_code import lead
 from gilscope.reports.gil.text.holds import cost_line, held_share
-from gilscope.reports.gil.words import lost_words
+from gilscope.reports.gil.words import UNKNOWN_BASE, lost_words
 from gilscope.reports.html.markup import clean, duration, large_figure, share, tag, text, time_lost
 from gilscope.series.holders import HolderLoss
 from gilscope.text.units import counted, percent
+from gilscope.verdict.base_rate import base_rate
 from gilscope.verdict.estimates import about, are_shared_out
 
 __all__ = ["heading", "summary_section"]
@@ -79,6 +80,7 @@ def _figures(recording: Recording) -> Iterator[_Figure]:
     yield _Figure(time_lost(wait_ns), "lost waiting", f"in {number} finished waits{mean}")
     waiting = wait_ns / max(1, recording.duration_ns)
     yield _Figure(f"{waiting:.2f}", "threads waiting", "at any moment, on average")
+    yield from _base(recording)
     yield from _convoys(recording)
     yield from _held(recording)
     yield from _drop_latency(totals)
@@ -87,6 +89,17 @@ def _figures(recording: Recording) -> Iterator[_Figure]:
             share(known_ns(totals), lost_ns(totals)),
             "both ends known",
             "of the time lost: where the waiter and where the holder stood",
+        )
+
+
+def _base(recording: Recording) -> Iterator[_Figure]:
+    base = base_rate(recording.observation.totals, recording.duration_ns)
+    if base is not None and base.waits:
+        mark = about(is_estimate=base.is_estimate)
+        yield _Figure(
+            f"{mark}{percent(base.share)}",
+            "of acquires waited",
+            f"of {mark}{counted(base.acquires, 'acquire')} of the GIL, all threads together",
         )
 
 
@@ -148,6 +161,8 @@ def _notes(recording: Recording) -> Iterator[str]:
             "(≈) is scaled up from these."
         )
     wait_ns = _wait_ns(totals)
+    if wait_ns and base_rate(totals, recording.duration_ns) is None:
+        yield f"{UNKNOWN_BASE}."
     unknown_ns = lost_ns(totals) - known_ns(totals)
     if not totals.edges and wait_ns:
         yield "Where waiters and holders stood is not known for any of the waits."

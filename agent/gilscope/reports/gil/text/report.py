@@ -22,11 +22,12 @@ from gilscope.reports.gil.text.holds import (
 )
 from gilscope.reports.gil.text.slow_drops import slow_drop_lines
 from gilscope.reports.gil.text.whose_code import whose_code_lines
-from gilscope.reports.gil.words import KIND_WORDS, lost_words
+from gilscope.reports.gil.words import KIND_WORDS, UNKNOWN_BASE, base_words, lost_words
 from gilscope.text.ansi import Paint
 from gilscope.text.histogram import bars
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent, seconds, short_duration
+from gilscope.verdict.base_rate import base_rate
 from gilscope.verdict.degree import Degree
 from gilscope.verdict.no_contention import no_contention
 from gilscope.verdict.role_losses import RoleLoss, role_losses
@@ -106,6 +107,11 @@ def _summary(recording: Recording, paint: Paint) -> Iterator[str]:
     yield paint.bold(f"{seconds(wait_ns)} lost waiting for the GIL") + (
         f" in {counted(waits, 'wait')}: at any moment {share:.2f} threads were waiting on average."
     )
+    base = base_rate(totals, recording.duration_ns)
+    if base is None:
+        yield f"{UNKNOWN_BASE}."
+    elif waits:
+        yield f"That is {base_words(base)}: all others found it free."
     if in_flight:
         longest = short_duration(max(thread.waiting_ns for thread in totals.threads))
         yield (

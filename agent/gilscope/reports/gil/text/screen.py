@@ -13,11 +13,12 @@ from gilscope.reports.gil.text.held_by import computing_line, held_by_lines
 from gilscope.reports.gil.text.hog import hog_lines
 from gilscope.reports.gil.text.holds import cost_line, hold_summary
 from gilscope.reports.gil.text.whose_code import Sources, Whole, libraries_alone_lines
-from gilscope.reports.gil.words import KIND_NAMES, lost_words, process_words
+from gilscope.reports.gil.words import KIND_NAMES, base_words, lost_words, process_words
 from gilscope.series.holders import HolderLoss, losses_by_holder
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent, seconds
+from gilscope.verdict.base_rate import base_rate
 from gilscope.verdict.degree import Degree
 from gilscope.verdict.estimates import about, are_shared_out
 from gilscope.verdict.no_contention import no_contention
@@ -181,7 +182,7 @@ def _loss_lines(
         waits = sum(t.waits for each in recordings for t in each.observation.totals.threads)
         yield ""
         yield paint.bold("Whose code kept the GIL") + (
-            f", of {seconds(lost_ns)} lost in {counted(waits, 'wait')}"
+            f", of {seconds(lost_ns)} lost in {counted(waits, 'wait')}{_of_acquires(recordings)}"
         )
         # Of several processes there is more to tell, and a line of source code each is too much.
         sources = recordings[0].sources if len(recordings) == 1 else {}
@@ -198,6 +199,12 @@ def _loss_lines(
             f"{percent(role.whole.ns / lost_ns):>7} {seconds(role.whole.ns):>9}  "
             f"{paint.bold(printable(role.role))}{threads}, {mostly}{KIND_NAMES[role.kind]}"
         )
+
+
+def _of_acquires(recordings: Sequence[Recording]) -> str:
+    only = recordings[0]
+    base = base_rate(only.observation.totals, only.duration_ns) if len(recordings) == 1 else None
+    return "" if base is None else f", {base_words(base)}"
 
 
 def _place_lines(

@@ -88,6 +88,9 @@ def test_summary_of_full_mode_says_how_long_the_lock_was_held() -> None:
     """
     figures = _figures(_page(full_mode()))
 
+    base = "of 475 acquires of the GIL, all threads together"
+    assert ("49 %", base) == figures["of acquires waited"]
+
     assert ("90 %", "in 475 finished holds of 3.78 ms on average") == figures["of the time held"]
 
 
@@ -159,6 +162,7 @@ def test_notes_say_what_was_not_seen() -> None:
     """
     assert [
         "Waits in flight at the end, counted up to there: 1, the longest for 3 ms.",
+        "How often the GIL was acquired without a wait is not known: that takes full mode.",
         (
             "For 0.050 s of waiting the place of the waiter or the holder is unknown; it counts in "
             "all sums, and as “unknown” among the places."
