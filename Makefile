@@ -3,6 +3,14 @@
 SECONDS ?=
 # Faults that `make test-faults` plays; empty: all of them.
 FAULTS ?=
+# The experiment that `make experiments` runs; empty: all. QUICK, PLAN, AFRESH, PAGES: anything is yes.
+ONLY ?=
+QUICK ?=
+PLAN ?=
+PAGES ?=
+AFRESH ?=
+# How many minutes it may take.
+WITHIN ?= 60
 # What builds the image: docker, podman or buildah.
 BUILDER ?= docker
 
@@ -16,7 +24,7 @@ c_folders := probes probes/common probes/gil probes/python probes/transactions a
 c_files := $(wildcard $(foreach folder,$(c_folders),$(folder)/*.c $(folder)/*.h))
 
 .PHONY: help setup setup-run interpreters demo stack test test-faults test-real soak unit check check-manifests format \
-    abi image fuzz bench bench-stm bench-captures docs clean
+    abi image fuzz bench bench-stm bench-captures experiments docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -90,6 +98,10 @@ bench-stm: setup ## Measure how fast STM logs are read, and followed
 
 bench-captures: setup ## Measure how soon a long hold is captured, and what looking out costs
 	@PYTHONPATH=agent $(python) bench/captures.py
+
+experiments: setup ## Run the experiments of the sources again, or ONLY one; QUICK=1, PLAN=1, AFRESH=1, WITHIN=minutes
+	@$(tests):. $(python) -m bench.experiments --within $(WITHIN) $(if $(ONLY),--only $(ONLY)) \
+	    $(if $(QUICK),--quick) $(if $(PLAN),--plan) $(if $(PAGES),--pages) $(if $(AFRESH),--afresh)
 
 abi: setup ## Make the headers of the probes again that say what user space is told
 	@PYTHONPATH=agent $(python) probes/write_headers.py

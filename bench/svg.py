@@ -184,6 +184,8 @@ def _shown(chart: Chart, bar: Bar) -> str:
     # There is room for so many digits, and no meaning in more of them.
     digits = chart.digits if abs(bar.value) < _LARGE else 0
     value, low, high = (f"{each:.{digits}f}" for each in (bar.value, bar.low, bar.high))
+    if bar.low == bar.high:
+        return f"{value}{chart.unit}"
     return f"{value}{chart.unit} [{low}..{high}]"
 
 

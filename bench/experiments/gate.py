@@ -1,0 +1,84 @@
+"""Decides whether the machine is free enough for a number, and names sets of its CPUs."""
+
+import os
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from bench.machine import StolenTime
+
+__all__ = ["cpu_sets", "look", "pinned", "verdict"]
+
+_SPIN_NS = 200_000_000
+_LEAST_SHARE = 0.97
+_MOST_PRESSURE = 5.0
+_MOST_STOLEN = 0.01
+_PRESSURE = Path("/proc/pressure/cpu")
+_PAIR = 2
+
+
+def cpu_sets(cpus: Iterable[int]) -> Mapping[str, tuple[int, ...]]:
+    """Return the sets that cells name: ``one``, ``two`` and ``all``, those that differ.
+
+    On one CPU there is no ``two``; on two, ``two`` is all.
+    """
+    usable = tuple(sorted(cpus))
+    sets = {"one": usable[:1]}
+    if len(usable) >= _PAIR:
+        sets["two"] = usable[:_PAIR]
+    if len(usable) > _PAIR:
+        sets["all"] = usable
+    return sets
+
+
+def pinned(command: Sequence[str], cpus: Sequence[int]) -> list[str]:
+    """Return what runs *command* on *cpus* alone."""
+    return ["taskset", "--cpu-list", ",".join(map(str, cpus)), *command]
+
+
+def look(cpus: Sequence[int]) -> str | None:
+    """Return why a number from these CPUs would be worth nothing now, or None.
+
+    Takes 0.2 s a CPU.
+    """
+    before = os.sched_getaffinity(0)
+    stolen = StolenTime()
+    try:
+        shares = {cpu: _spin(cpu) for cpu in cpus}
+    finally:
+        os.sched_setaffinity(0, before)
+    return verdict(shares, _pressure(), stolen.share())
+
+
+def verdict(shares: Mapping[int, float], pressure: float, stolen: float) -> str | None:
+    """Return what is wrong, or None.
+
+    *shares*: what a spin got of each CPU, 0 to 1; *pressure*: per cent of the last ten seconds in
+    which some task waited for a CPU; *stolen*: share of the time that the hypervisor gave away.
+    """
+    for cpu, share in shares.items():
+        if share < _LEAST_SHARE:
+            return f"a spin got {100 * share:.0f} % of CPU {cpu}"
+    if pressure >= _MOST_PRESSURE:
+        return f"tasks waited for a CPU in {pressure:.0f} % of the last ten seconds"
+    if stolen >= _MOST_STOLEN:
+        return f"the hypervisor took {100 * stolen:.1f} % of the time away"
+    return None
+
+
+def _spin(cpu: int) -> float:
+    os.sched_setaffinity(0, {cpu})
+    began_ns, cpu_ns = time.monotonic_ns(), time.thread_time_ns()
+    while time.monotonic_ns() - began_ns < _SPIN_NS:
+        pass
+    return (time.thread_time_ns() - cpu_ns) / (time.monotonic_ns() - began_ns)
+
+
+def _pressure() -> float:
+    with suppress(OSError):  # A kernel without pressure figures has the spin alone.
+        found = re.search(r"^some avg10=([\d.]+)", _PRESSURE.read_text())
+        if found:
+            return float(found[1])
+    return 0.0
