@@ -215,6 +215,13 @@ class GilProbe(Probe):
         ring = self._loaded.rings.get("spans")
         return iter(()) if ring is None else ring.drain()
 
+    def forget_spans(self) -> None:
+        """Give up what was sent so far, and let as many be sent in this second as in others."""
+        for _ in self.spans():
+            pass
+        if self.spans_a_second is not None:
+            self._table("span_budget").put({"value": 0}, {"second": 0, "asked": 0})
+
     @property
     def sends_spans(self) -> bool:
         """Whether waits and holds are sent by themselves."""

@@ -149,6 +149,7 @@ def _request(
             "slow_drops",
             "settings",
             "next_program",
+            *(("span_budget",) if "SPANS_A_SECOND" in macros else ()),
         ),
         rings={name: record.layout() for name, record in rings.items()},
     )
