@@ -38,11 +38,11 @@ from gilscope.errors import InvalidWebConfig
 from gilscope.exporter.source import Logs, Source
 from gilscope.gil.calibration.measure import measure_trap_costs
 from gilscope.gil.probes.probe import GilProbe
-from gilscope.gil.probes.program import begin_loading
+from gilscope.gil.probes.program import Limits, begin_loading
 from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.model.kinds import Mode
 from gilscope.series.blocking import DEFAULT_PAIRS, BlockingSeries
-from gilscope.series.past import Past
+from gilscope.series.past import LONGEST_S, Past
 from gilscope.system import ending
 from gilscope.system.malloc import share_one_arena
 from gilscope.system.rlimits import allow_many
@@ -74,6 +74,8 @@ _FIRST_SEARCH_S = 10.0
 _PATIENCE_S = 0.5
 _CLOSING_S = 10.0
 """Timeout for removing the probes, after everything else has ended in time."""
+_LIMITS = Limits(span_pages=64, spans_a_second=500)
+"""For the worst moment of a report: a convoy has some hundreds of waits a second."""
 _MOST_PAIRS = 1_000_000
 
 
@@ -180,7 +182,8 @@ def _run(arguments: argparse.Namespace, server: Server, service: Service) -> Non
         if not arguments.stm_log:
             require_processes(named=bool(arguments.pid))
         capturing = Capturing(arguments)
-        probe = GilProbe(begin_loading(discover=True), long_wait_ns=capturing.limit_ns)
+        loading = begin_loading(discover=True, moments=True, limits=_LIMITS)
+        probe = GilProbe(loading, long_wait_ns=capturing.limit_ns)
         # Until its end the probes are taken out in order, whatever signal comes.
         with ending.told(service.stop) as told, probe:
             parts = _Parts(server, probe, service, capturing)
@@ -215,6 +218,7 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
         held_error=_HELD_ERROR,
         holders_cpu_share=_HOLDERS_CPU_SHARE,
         reads_stacks=arguments.stacks,
+        moments_for_s=LONGEST_S,
         application=application,
     )
     tracer = new_tracer(
@@ -261,6 +265,7 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
                 Mode(arguments.mode),
                 past=past,
                 captures=capturing.recent,
+                moment=tracer.gils.moment,
             )
             with pushed(arguments, service.began_ns, collector.collect):
                 service.ready(parts.server.url)

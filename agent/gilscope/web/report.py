@@ -12,6 +12,7 @@ from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.gil import GilObservation, Recording, Refusal, ThreadTotals
 from gilscope.model.kinds import Mode
 from gilscope.model.session import Session
+from gilscope.model.timeline import Moment
 from gilscope.process.files.source_files import SourceLines
 from gilscope.reports.gil.heat import hottest
 from gilscope.series.past import LONGEST_S, Past
@@ -57,7 +58,7 @@ class _Unclear(ValueError):
 class Reporter:
     """Makes reports, one at a time."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - most have defaults
         self,
         observe: Callable[[], Sequence[GilObservation]],
         past: Past,
@@ -65,13 +66,18 @@ class Reporter:
         *,
         mode: Mode = Mode.AUTO,
         application: Application = EVERYBODYS,
+        moment: Callable[[int, int], Moment | None] = lambda _pid, _since_ns: None,
     ) -> None:
-        """Report on what *observe* shows, less what *past* remembers of it."""
+        """Report on what *observe* shows, less what *past* remembers of it.
+
+        *moment* tells when a process has waited most since a time.
+        """
         self._observe = observe
         self._past = past
         self._refusals = refusals
         self._mode = mode
         self._application = application
+        self._moment = moment
         self._turn = threading.Lock()
 
     def answer(self, query: str) -> Answer:
@@ -117,6 +123,14 @@ class Reporter:
         shown = seen if earlier is None else observation_since(seen, earlier)
         return shown if self._mode is not Mode.AUTO else _without_windows(shown)
 
+    def _worst(self, seen: GilObservation) -> Moment | None:
+        moment = self._moment(seen.process.pid, seen.since_ns)
+        if moment is None or self._mode is Mode.FULL:
+            return moment
+        # Windows see the holds of a part of the time: those of all of it are inferred from waits.
+        waits = tuple(span for span in moment.spans if span.kind is not None)
+        return replace(moment, spans=waits, has_holds=False)
+
     def _recording(self, seen: GilObservation, *, reads_sources: bool) -> Recording:
         sources: Mapping[tuple[str, int], str] = {}
         listings: Mapping[tuple[str, int], str] = {}
@@ -132,6 +146,7 @@ class Reporter:
             self._application,
             sources=sources,
             listings=listings,
+            worst=self._worst(seen),
             ended_ns=time.time_ns() - (time.monotonic_ns() - seen.totals.at_ns),
             host=platform.node(),
         )

@@ -3,6 +3,7 @@
 import http
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from markupsafe import Markup
@@ -11,6 +12,7 @@ from gilscope.exporter.collector import AgentCollector
 from gilscope.exporter.exposition import encode, negotiate
 from gilscope.exporter.source import Logs, Source
 from gilscope.model.kinds import Mode
+from gilscope.model.timeline import Moment
 from gilscope.series.blocking import BlockingSeries
 from gilscope.series.conflicts import ConflictSeries
 from gilscope.series.past import Past
@@ -138,13 +140,15 @@ class Server:
         *,
         past: Past | None = None,
         captures: Captured = lambda: None,
+        moment: Callable[[int, int], Moment | None] = lambda _pid, _since_ns: None,
     ) -> AgentCollector:
         """Serve *source* and *logs* from now on, and the last of *captures*.
 
         Returns what makes the metrics of them.
 
         *book* says how many pairs of each process, and places of each log, have series of their
-        own, *mode* how closely processes are observed. What is seen is entered in *past*.
+        own, *mode* how closely processes are observed. What is seen is entered in *past*;
+        *moment* tells when a process has waited most since a time.
         """
         watched = SourceHistory(source, logs, past=past)
         book = BlockingSeries() if book is None else book
@@ -155,7 +159,12 @@ class Server:
             source, watched, collector, book, logs is not None, self._page_every_s, captures
         )
         reporter = Reporter(
-            watched.gils, watched.past, source.refusals, mode=mode, application=book.application
+            watched.gils,
+            watched.past,
+            source.refusals,
+            mode=mode,
+            application=book.application,
+            moment=moment,
         )
         looking = Pulse("keeps the curves of the page", _PAGE_STALE_S)
         self._looking = threading.Thread(

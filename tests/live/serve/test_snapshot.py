@@ -9,6 +9,7 @@ from accuracy.truth import exact_counts, started
 from support.commands.gilscope import gilscope
 from support.commands.json_reports import assert_fits_schema, only_process
 from support.commands.serve import serving
+from support.reports.html_tree import parse
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
@@ -42,4 +43,7 @@ def test_report_has_the_waits_that_there_were(tmp_path: Path) -> None:
     assert "answers 404: no such process is traced" in nobody.messages
     assert 'href="report"' in landing.text
     assert "<!doctype html>" in page.text
+    worst = parse(page.text).one("section", id="moment")
+    assert "When threads waited most" in worst.text
+    assert 1 <= sum("waiter (" in row.text for row in worst.all("tr"))
     assert_fits_schema(json.loads(file.read_text()))

@@ -10,12 +10,23 @@ from http import HTTPStatus
 import pytest
 
 from gilscope.model.gil import GilObservation, Refusal
-from gilscope.model.kinds import Mode
+from gilscope.model.kinds import Kind, Mode
+from gilscope.model.timeline import Moment, Span
 from gilscope.series.past import Past
 from gilscope.web.report import FORMS, Reporter
 from support.commands.json_reports import assert_fits_schema, only_process
-from support.recordings.gil import MS, PROCESS, convoy, full_mode, observation, with_holders
+from support.recordings.gil import (
+    CRUNCHING,
+    MS,
+    PROCESS,
+    SERVING,
+    convoy,
+    full_mode,
+    observation,
+    with_holders,
+)
 from support.reports import pprof
+from support.reports.html_tree import parse
 
 _S = 1000 * MS
 _FAR = 1 << 30
@@ -200,3 +211,28 @@ def test_one_report_is_made_at_a_time() -> None:
 
     assert (HTTPStatus.SERVICE_UNAVAILABLE, "1") == (status, headers["Retry-After"])
     assert HTTPStatus.OK == reporter.answer("form=json")[0]
+
+
+@pytest.mark.parametrize(("mode", "holds"), [(Mode.AUTO, 0), (Mode.FULL, 1)])
+def test_the_worst_moment_of_these_minutes(mode: Mode, holds: int) -> None:
+    """
+    It is asked for since they began; holds that windows saw are no more than a part of them.
+    """
+    now = _now()
+    asked = []
+
+    def moment(pid: int, since_ns: int) -> Moment:
+        asked.append((pid, since_ns))
+        spans = (
+            Span(1, 0, now - 40 * MS, now - 10 * MS, Kind.CONVOY, SERVING, CRUNCHING),
+            Span(2, 0, now - 50 * MS, now - 10 * MS, None),
+        )
+        return Moment(now - 100 * MS, now, spans, chosen_among=2, has_holds=True)
+
+    seen = _seen(now, convoy().observation)
+    reporter = Reporter(lambda: [seen], Past(), mode=mode, moment=moment)
+    _, _, page = reporter.answer("form=html")
+    section = parse(page.decode()).one("section", id="moment")
+
+    assert [(_FAR, seen.since_ns)] == asked
+    assert ("inferred" not in section.text) == bool(holds)

@@ -45,9 +45,15 @@ class Timelines:
     worst moment is asked for, that is what stays, and the last spans.
     """
 
-    def __init__(self, most: int = MOST_SPANS, *, a_second: int | None = None) -> None:
-        """Keep *most* spans, of which *a_second* are sent; None: all of them are."""
+    def __init__(
+        self, most: int = MOST_SPANS, *, a_second: int | None = None, for_ns: int | None = None
+    ) -> None:
+        """Keep *most* spans, of which *a_second* are sent; None: all of them are.
+
+        With *for_ns* what ended so long before the last one makes room first.
+        """
         self._most = self._at_most = most
+        self._for_ns = for_ns
         self._seconds = None if a_second is None else Seconds(a_second)
         self._kept = 0
         self._values: dict[int, array[int]] = defaultdict(_no_values)
@@ -88,10 +94,17 @@ class Timelines:
         return Timeline(spans, self._no_room[pid] + self._unsent.get(pid, 0))
 
     def moment(
-        self, pid: int, gils: Mapping[int, Gil], stack_of: Callable[[int], Stack]
+        self,
+        pid: int,
+        gils: Mapping[int, Gil],
+        stack_of: Callable[[int], Stack],
+        since_ns: int = 0,
     ) -> Moment | None:
-        """Return when process *pid* waited most, None where it did not; as for `timeline`."""
-        records = list(self._all_records(pid))
+        """Return when process *pid* has waited most since *since_ns*; as for `timeline`.
+
+        None where it has not.
+        """
+        records = [one for one in self._all_records(pid) if one["ended_ns"] >= since_ns]
         began_ns = worst_began_ns(records)
         if began_ns is None:
             return None
@@ -101,7 +114,11 @@ class Timelines:
             ended_ns,
             _spans(of_moment(records, began_ns, ended_ns), gils, stack_of),
             () if self._seconds is None else self._seconds.unseen(began_ns, ended_ns),
-            chosen_among=self._sent_waits[pid],
+            chosen_among=(
+                sum(one["kind"] != SPAN_IS_HOLD for one in records)
+                if since_ns
+                else self._sent_waits[pid]
+            ),
             has_holds=any(record["kind"] == SPAN_IS_HOLD for record in records),
         )
 
@@ -117,8 +134,11 @@ class Timelines:
     def _thin_out(self) -> None:
         # Half of the room is free again, so that it is not done all the time.
         most = self._at_most // (4 * len(self._values))
+        newest_ns = max(one["ended_ns"] for each in self._values for one in self._records(each))
+        oldest_ns = 0 if self._for_ns is None else newest_ns - self._for_ns
         for pid in self._values:
-            kept = worth_keeping(list(self._records(pid)), most)
+            recent = [one for one in self._records(pid) if one["ended_ns"] >= oldest_ns]
+            kept = worth_keeping(recent, most)
             self._values[pid] = array("Q", [one[name] for one in kept for name in _FIELDS])
         self._kept = sum(len(values) // len(_FIELDS) for values in self._values.values())
         # The worst moments of hundreds of processes may take more.

@@ -218,13 +218,13 @@ class GilAccount:
         with self._lock:
             return self._processes.readings.timeline(pid)
 
-    def moment(self, pid: int) -> Moment | None:
-        """Return when *pid* waited most, as of the last `observe`.
+    def moment(self, pid: int, since_ns: int = 0) -> Moment | None:
+        """Return when *pid* has waited most since *since_ns*, as of the last `observe`.
 
         None where the probe was not asked to send what it takes, or nobody has waited.
         """
         with self._lock:
-            return self._processes.readings.moment(pid)
+            return self._processes.readings.moment(pid, since_ns)
 
     def close(self) -> None:
         """Take the probes out of all processes."""

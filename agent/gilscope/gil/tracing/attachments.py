@@ -67,7 +67,7 @@ class Attachments:
         self.by_pid: dict[int, AttachedProcess] = {}
         """Those too that have ended, or whose probes were taken out."""
         self.full_mode = HoldWindows(probe, plan)
-        self.readings = Readings(probe, self.by_pid)
+        self.readings = Readings(probe, self.by_pid, plan.moments_for_s)
         self.wakeups = Wakeups(probe, watch)
         self.watch = watch
         # In full mode windows cover all the time, so nothing is left to be estimated.

@@ -51,6 +51,8 @@ class ObservationPlan:
     """Whether the calls are read through which a holder came to the C code that it is in."""
     holders_cpu_share: float = 0.02
     """Of one core: what sampling the holders of all processes takes at the most."""
+    moments_for_s: int | None = None
+    """Of the last how many seconds the worst moment is shown; None: of all of them."""
     application: Application = EVERYBODYS
     """Whose frames are told apart from libraries'."""
 

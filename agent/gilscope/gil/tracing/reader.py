@@ -12,6 +12,7 @@ from gilscope.gil.totals.timeline import MOST_OF_MOMENTS, Timelines
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.model.timeline import Moment, Timeline
 from gilscope.process.memory_reader import ReadUnanswered
+from gilscope.text.units import NS_PER_S
 
 __all__ = ["Readings"]
 
@@ -22,14 +23,26 @@ _MOST_READINGS = 20
 class Readings:
     """Takes tables, stacks and spans in the order in which they make sense."""
 
-    def __init__(self, probe: GilProbe, traced: Mapping[int, AttachedProcess]) -> None:
-        """Read what *probe* holds of *traced*, by pid."""
+    def __init__(
+        self,
+        probe: GilProbe,
+        traced: Mapping[int, AttachedProcess],
+        moments_for_s: int | None = None,
+    ) -> None:
+        """Read what *probe* holds of *traced*, by pid.
+
+        The worst moment is that of the last *moments_for_s*; None: of all the time.
+        """
         self._probe = probe
         self._traced = traced
         self._timelines = (
             Timelines()
             if probe.spans_a_second is None
-            else Timelines(MOST_OF_MOMENTS, a_second=probe.spans_a_second)
+            else Timelines(
+                MOST_OF_MOMENTS,
+                a_second=probe.spans_a_second,
+                for_ns=None if moments_for_s is None else moments_for_s * NS_PER_S,
+            )
         )
         self.stacks_at_s = 0.0
         """When the last new stack was read, on the monotonic clock."""
@@ -109,12 +122,15 @@ class Readings:
             return None
         return self._timelines.timeline(pid, traced.gils, traced.stack)
 
-    def moment(self, pid: int) -> Moment | None:
-        """Return when *pid* waited most; None where that is not known, or it did not wait."""
+    def moment(self, pid: int, since_ns: int = 0) -> Moment | None:
+        """Return when *pid* has waited most since *since_ns*.
+
+        None where that is not known, or it has not waited.
+        """
         traced = self._traced.get(pid)
         if traced is None or not self._probe.sends_spans:
             return None
-        return self._timelines.moment(pid, traced.gils, traced.stack)
+        return self._timelines.moment(pid, traced.gils, traced.stack, since_ns)
 
     def forget_timeline(self, pid: int) -> None:
         """Give up the waits and holds of *pid*."""

@@ -121,6 +121,35 @@ def test_there_is_no_moment_without_waits() -> None:
     assert timelines.moment(_PID, _GILS, lambda _: UNKNOWN_STACK) is None
 
 
+def test_the_moment_since_a_time() -> None:
+    """
+    What ended before is not in it, and not among what it is chosen from.
+    """
+    timelines = Timelines(a_second=4000)
+    for record in (_sent(1, 0, 90 * _MS, 3), _sent(2, 1000 * _MS, 1010 * _MS, 3)):
+        timelines.add(record)
+    moment = timelines.moment(_PID, _GILS, lambda _: UNKNOWN_STACK, 100 * _MS)
+
+    assert moment is not None
+    assert (1000 * _MS, 1) == (moment.began_ns, moment.chosen_among)
+    assert timelines.moment(_PID, _GILS, lambda _: UNKNOWN_STACK, 2000 * _MS) is None
+
+
+def test_what_is_old_makes_room_first() -> None:
+    """
+    However bad it was: the report is about the last minutes.
+    """
+    timelines = Timelines(most=40, a_second=4000, for_ns=1000 * _MS)
+    timelines.add(_sent(1, 0, 90 * _MS, 3))
+    for number in range(60):
+        began_ns = (2000 + 10 * number) * _MS
+        timelines.add(_sent(2, began_ns, began_ns + _MS, 3))
+    moment = timelines.moment(_PID, _GILS, lambda _: UNKNOWN_STACK)
+
+    assert moment is not None
+    assert moment.began_ns >= 2000 * _MS
+
+
 def test_the_worst_moment_is_kept_when_there_is_no_more_room() -> None:
     """
     Also when ten times as many waits come later; the last of these are kept too.
