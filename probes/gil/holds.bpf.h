@@ -109,12 +109,13 @@ int on_acquire(struct pt_regs *ctx)
 {
     u64 now = now_ns();
     u32 slot = current_slot(ctx), tid;
-    u64 cond = PT_REGS_PARM1(ctx) - GIL_SWITCH_COND_OFFSET;
     struct window *window = windows.lookup(&slot);
     struct lock *first = locks.lookup(&slot);
 
     if (!window || !first || has_stopped())
         return 0;
+    u64 cond = PT_REGS_PARM1(ctx) - first->switch_cond_at;
+
     if (!first->cond)
         first->cond = cond; // Python has only just come to life, in its first thread
     u64 until_ns = READ_ONCE_U64(window->until_ns);

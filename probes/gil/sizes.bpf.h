@@ -14,7 +14,7 @@
     !defined(MAX_EDGES_OF_PROCESS) || !defined(MAX_STACKS_OF_PROCESS)
 #error "how much of each table one process may have must be given"
 #endif
-#if !defined(GIL_STATE_OFFSET) || !defined(GIL_MUTEX_OFFSET) || !defined(GIL_SWITCH_COND_OFFSET)
+#if !defined(GIL_STATE_OFFSET) || !defined(GIL_MUTEX_OFFSET)
 #error "where the members of a GIL are must be given"
 #endif
 #define MAX_LOSSES (16 * MAX_TARGETS)

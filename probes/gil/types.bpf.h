@@ -33,8 +33,14 @@ struct target {
     u32 file_id;
     u32 flags;
     u32 slot; // of its first lock in `locks`, of its window, in `stack_shares` and `returned`
-    u32 padding;
+    u32 is_scattered; // they are variables, and no members of one structure (CPython 3.6)
     u32 used[QUOTAS]; // entries that the programs have ever made, by enum quota
+    // Where the parts of its locks are, from cond.
+    s64 interval_at;
+    s64 holder_at;
+    s64 locked_at;
+    s64 number_at;
+    s64 switch_cond_at;
 };
 
 // How many of these entries user space has taken away. Written by user space.
@@ -86,7 +92,8 @@ struct python {
     u32 tstate_frame;
     u32 cframe_frame; // with has_cframe: from where tstate_frame points to
     u32 has_cframe;
-    u32 frame_size; // what has to be read of it
+    u32 frame_begin; // what comes before is not read, and the offsets below begin here
+    u32 frame_size;  // what has to be read of it
     u32 frame_previous;
     u32 frame_code;
     u32 frame_instruction;
@@ -97,6 +104,7 @@ struct python {
     u32 code_pointers;    // in a code object: those from file and name to line table, in a row
     u32 code_pointers_size;
     u32 attachment; // what an earlier one of the same number has been sent does not count
+    u32 padding;
 };
 
 // What keeps a thread waiting, slice by slice: one lasts from one sample of the holder to the next.
@@ -243,7 +251,8 @@ struct lock {
     u64 traps;         // at acquire and release sites; in a process' first lock, for all of them
     u64 unknown_takes; // likewise: of locks that have no slot
     u32 tgid;
-    u32 holder_tid; // who holds it, or held it last
+    u32 holder_tid;     // who holds it, or held it last
+    s64 switch_cond_at; // from cond
     u64 version_begin;
 };
 

@@ -22,9 +22,14 @@
 // Not seen: acquires that did not have to wait, so no holds; the part of a wait before the probe
 // was attached (counted as LOST_BEGAN_UNSEEN).
 
-static __always_inline int read_gil(u64 cond, struct gil_state *state)
+static __always_inline int read_gil(const struct target *target, u64 cond, struct gil_state *state)
 {
-    return read_user(state, sizeof(*state), (void *)(cond - GIL_STATE_OFFSET));
+    if (!target->is_scattered)
+        return read_user(state, sizeof(*state), (void *)(cond - GIL_STATE_OFFSET));
+    return read_user(&state->interval_us, 8, (void *)(cond + target->interval_at)) ||
+           read_user(&state->last_holder, 8, (void *)(cond + target->holder_at)) ||
+           read_user(&state->locked, 4, (void *)(cond + target->locked_at)) ||
+           read_user(&state->switch_number, 8, (void *)(cond + target->number_at));
 }
 
 // Steps from the wait up to the function that wanted the GIL, by rules made from .eh_frame.
@@ -219,9 +224,11 @@ static __always_inline int returns_to_probe(struct pt_regs *ctx, u32 tgid, u32 t
 }
 
 // Why the lock at *key* is not a GIL, or 0.
-static __always_inline u32 implausible(const struct gil_state *state, u64 cond, u64 mutex)
+static __always_inline u32 implausible(const struct target *target, const struct gil_state *state,
+                                       u64 cond, u64 mutex)
 {
-    if (mutex != cond + GIL_MUTEX_OFFSET)
+    // Of one that is scattered the address of cond is known, which user space checks.
+    if (!target->is_scattered && mutex != cond + GIL_MUTEX_OFFSET)
         return INVALID_MUTEX;
     if (state->locked != 1)
         return INVALID_LOCKED;
@@ -270,11 +277,11 @@ int on_wait(struct pt_regs *ctx)
     struct gil_key key = {.cond = PT_REGS_PARM1(ctx), .tgid = tgid};
     struct gil_state state = {};
 
-    if (read_gil(key.cond, &state)) {
+    if (read_gil(target, key.cond, &state)) {
         lose(tgid, LOST_READ_FAULT);
         return 0;
     }
-    u32 reason = implausible(&state, key.cond, PT_REGS_PARM2(ctx));
+    u32 reason = implausible(target, &state, key.cond, PT_REGS_PARM2(ctx));
 
     if (reason) {
         lose(tgid, reason);
@@ -345,7 +352,7 @@ int on_wait_return(struct pt_regs *ctx)
     struct gil_key key = {.cond = thread->cond, .tgid = tgid};
     u32 result = PT_REGS_RC(ctx);
 
-    if (read_gil(key.cond, &state)) {
+    if (read_gil(target, key.cond, &state)) {
         // Whether the wait is over is not known. What it has lasted so far is; if it continues, the
         // rest counts as another one.
         lose(tgid, LOST_READ_FAULT);
@@ -417,7 +424,7 @@ int on_forced_drop(struct pt_regs *ctx)
     END_CHANGE(thread);
     // The thread still holds the lock, so `last_holder` is its own state.
     // What the thread stands in is read later, when it keeps nobody waiting.
-    if (key.cond && !read_gil(key.cond, &state))
+    if (key.cond && !read_gil(target, key.cond, &state))
         blame = begin_blame(target, thread, tid, state.last_holder, now, AFTER_PREEMPTION);
     note_own_slow_drop(blame, tgid, slow_drop_ns);
     return 0;
@@ -451,12 +458,15 @@ int on_yield(struct pt_regs *ctx)
     u64 now = now_ns();
     u64 ids = current_ids();
     u32 tid = ids;
-    struct gil_key key = {.cond = PT_REGS_PARM1(ctx) - GIL_SWITCH_COND_OFFSET, .tgid = ids >> 32};
-
-    struct target *target = trapped(key.tgid);
+    struct target *target = trapped(ids >> 32);
 
     if (!target)
         return 0;
+    struct gil_key key = {
+        .cond = PT_REGS_PARM1(ctx) - target->switch_cond_at,
+        .tgid = ids >> 32,
+    };
+
     // Some of these sites serve other condition variables too. A thread yields to one that has
     // waited, so a GIL that is not known by now is not one.
     if (!gils.lookup(&key))
@@ -486,11 +496,19 @@ int on_yield(struct pt_regs *ctx)
 int on_libc_yield(struct pt_regs *ctx)
 {
     u64 ids = current_ids();
-    struct gil_key key = {.cond = PT_REGS_PARM1(ctx) - GIL_SWITCH_COND_OFFSET, .tgid = ids >> 32};
+    u32 tgid = ids >> 32;
+    struct target *target = targets.lookup(&tgid);
 
-    if (gils.lookup(&key) && !has_stopped() && returns_to_probe(ctx, key.tgid, ids, 1))
-        next_program.call(ctx, ON_YIELD);
-    trapped(key.tgid);
+    if (target) {
+        struct gil_key key = {
+            .cond = PT_REGS_PARM1(ctx) - target->switch_cond_at,
+            .tgid = tgid,
+        };
+
+        if (gils.lookup(&key) && !has_stopped() && returns_to_probe(ctx, tgid, ids, 1))
+            next_program.call(ctx, ON_YIELD);
+    }
+    trapped(tgid);
     return 0;
 }
 
@@ -502,14 +520,16 @@ int on_yield_return(struct pt_regs *ctx)
     u64 ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
     struct thread *thread = threads.lookup(&tid);
+    struct target *target = trapped(tgid);
     struct gil_state state = {};
 
-    if (!trapped(tgid) || !thread || !(thread->yield_started_ns || thread->forced_drop_ns))
+    if (!target || !thread || !(thread->yield_started_ns || thread->forced_drop_ns))
         return 0; // another condition variable, or a yield that began before the probe
     struct blame *blame = blames.lookup(&tid);
 
-    if (blame && blame->wait_started_ns && !blame->holder && !read_gil(thread->cond, &state) &&
-        state.locked == 1 && state.last_holder != blame->tstate) {
+    if (blame && blame->wait_started_ns && !blame->holder &&
+        !read_gil(target, thread->cond, &state) && state.locked == 1 &&
+        state.last_holder != blame->tstate) {
         want_holder(thread, blame, &state, now, 0);
         blame->ends_wait = thread->yield_started_ns != 0;
         next_program.call(ctx, WALK_STACK);

@@ -49,7 +49,8 @@ static __always_inline u32 frame_u32(const struct blame *blame, u32 offset)
 
 static __always_inline int read_frame(struct blame *blame, const struct python *python, u64 address)
 {
-    return read_user(blame->frame, python->frame_size & (MAX_FRAME_SIZE - 1), (void *)address);
+    return read_user(blame->frame, python->frame_size & (MAX_FRAME_SIZE - 1),
+                     (void *)(address + python->frame_begin));
 }
 
 static __always_inline u64 frame_code(const struct blame *blame, const struct python *python)

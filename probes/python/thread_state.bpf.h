@@ -6,7 +6,7 @@
 #define SEARCHED_IN_A_RUN 32
 #define MAX_SEARCHES 4
 #define TSTATE_INTERPRETER 16
-#define TSTATE_PREVIOUS 0 // struct _ts begins with prev, next, interp in CPython 3.7 to 3.15
+#define TSTATE_PREVIOUS 0 // struct _ts begins with prev, next, interp in CPython 3.6 to 3.15
 
 // The thread's id in the pid namespace of its process, which is how its Python knows it.
 static __always_inline u32 own_tid(const struct python *python, u32 tid)

@@ -7,7 +7,7 @@ import struct
 import subprocess
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
@@ -33,8 +33,9 @@ _COMPILER = ("gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-
 _COUNT = struct.Struct("<Q24x")
 _NOTE = struct.Struct("<QQIIII")
 _MAX_NOTES = 4 << 20
-# struct _gil_runtime_state: drop_gil signals the one, take_gil the other.
-_SWITCH_COND_OFFSET = 88
+# drop_gil signals the one, take_gil the other: members of struct _gil_runtime_state, and in 3.6
+# variables, which the debug information of pyenv's build has there.
+_SWITCH_COND_OFFSETS = (88, -128)
 
 
 class _Kind(IntEnum):
@@ -245,10 +246,15 @@ def _build() -> Path:
     return library
 
 
-def _gils(notes: Iterable[_Note]) -> set[int]:
+def _gils(notes: Iterable[_Note]) -> dict[int, int]:
+    """Return the locks by their second condition variable, which tells of acquisitions."""
     # Of no other pair of variables both are signalled, at this distance.
     signalled = {note.cond for note in notes if note.kind == _Kind.SIGNALLED}
-    return {cond for cond in signalled if cond + _SWITCH_COND_OFFSET in signalled}
+    for offset in _SWITCH_COND_OFFSETS:
+        found = {cond + offset: cond for cond in signalled if cond + offset in signalled}
+        if found:
+            return found
+    return {}
 
 
 def _holds(notes: Sequence[_Note]) -> Holds:
@@ -256,8 +262,8 @@ def _holds(notes: Sequence[_Note]) -> Holds:
 
     The notes on one lock are taken with its mutex held, so their order is that of the events.
     """
-    gils = _gils(notes)
-    switch_conds = {cond + _SWITCH_COND_OFFSET for cond in gils}
+    switch_conds = _gils(notes)
+    gils = set(switch_conds.values())
     finished: list[Hold] = []
     switches: list[Switch] = []
     opened: dict[int, Hold] = {}
@@ -267,7 +273,7 @@ def _holds(notes: Sequence[_Note]) -> Holds:
         if note.kind == _Kind.WAITS and note.cond in gils:
             waits_since_ns.setdefault((note.cond, note.tid), note.at_ns)
         elif note.kind == _Kind.SIGNALLED and note.cond in switch_conds:
-            cond = note.cond - _SWITCH_COND_OFFSET
+            cond = switch_conds[note.cond]
             since_ns = waits_since_ns.pop((cond, note.tid), None)
             opened[cond] = Hold(cond, note.tid, note.at_ns, None)
             last = released.get(cond)
@@ -279,12 +285,13 @@ def _holds(notes: Sequence[_Note]) -> Holds:
             if begun is not None:
                 assert begun.tid == note.tid, "released by a thread that did not hold it"
                 finished.append(Hold(begun.cond, begun.tid, begun.from_ns, note.at_ns))
-    return Holds(tuple(finished), tuple(opened.values()), tuple(switches), _waits(notes, gils))
+    return Holds(
+        tuple(finished), tuple(opened.values()), tuple(switches), _waits(notes, switch_conds)
+    )
 
 
-def _waits(notes: Sequence[_Note], gils: set[int]) -> tuple[Wait, ...]:
-    """Return the waits for the locks *gils* that the notes of one program tell of."""
-    switch_conds = {cond + _SWITCH_COND_OFFSET for cond in gils}
+def _waits(notes: Sequence[_Note], switch_conds: Mapping[int, int]) -> tuple[Wait, ...]:
+    """Return the waits for the locks of `_gils` that the notes of one program tell of."""
     waits: list[Wait] = []
     # By condition variable and thread.
     calls_ns: dict[tuple[int, int], list[int]] = defaultdict(list)
@@ -295,13 +302,13 @@ def _waits(notes: Sequence[_Note], gils: set[int]) -> tuple[Wait, ...]:
             calls_ns[waiter].append(note.at_ns)
         elif note.kind == _Kind.WOKEN and note.cond in switch_conds:
             calls = calls_ns.pop(waiter)
-            cond = note.cond - _SWITCH_COND_OFFSET
+            cond = switch_conds[note.cond]
             waits.append(Wait(cond, note.tid, calls[0], note.at_ns, True, len(calls)))
         elif note.kind == _Kind.WOKEN:
             # It may have been the time that has run out. Then the same wait goes on.
             woken_ns[waiter] = note.at_ns
         elif note.kind == _Kind.SIGNALLED and note.cond in switch_conds:
-            waiter = (note.cond - _SWITCH_COND_OFFSET, note.tid)
+            waiter = (switch_conds[note.cond], note.tid)
             if calls := calls_ns.pop(waiter, []):
                 waits.append(Wait(*waiter, calls[0], woken_ns[waiter], False, len(calls)))
     return tuple(waits)

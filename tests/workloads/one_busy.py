@@ -9,6 +9,7 @@ import asyncio
 import json
 import select
 import sys
+import threading
 import time
 
 from handshake import finish, ready
@@ -61,6 +62,9 @@ async def in_loop(spent: "dict[str, float]") -> None:
 def main() -> None:
     """Work until there is something to read."""
     spent = {"render": 0.0, "spin": 0.0}
+    if sys.version_info < (3, 7):
+        # There is no GIL before the first thread is started. This one never wants it again.
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
     ready()
     began_s = time.perf_counter()
     if "--loop" in sys.argv:

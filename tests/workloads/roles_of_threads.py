@@ -19,6 +19,7 @@ import os
 import queue
 import socket
 import socketserver
+import sys
 import threading
 import traceback
 
@@ -136,7 +137,8 @@ def start_threads():
 
 def start_pools():
     """Start threads of pools; return how many will arrive."""
-    pool = concurrent.futures.ThreadPoolExecutor(1, initializer=len, initargs=([],))
+    initial = {} if sys.version_info < (3, 7) else {"initializer": len, "initargs": ([],)}
+    pool = concurrent.futures.ThreadPoolExecutor(1, **initial)
     # Other methods start a process that watches over semaphores.
     multiprocessing.set_start_method("fork")
     older = multiprocessing.pool.ThreadPool(1)

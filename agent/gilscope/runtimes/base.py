@@ -165,6 +165,10 @@ class Instance(Protocol):
     def has_own_gils(self) -> bool:
         """Whether each interpreter may have a lock of its own, so that there can be several."""
 
+    @property
+    def lock_parts(self) -> Record:
+        """Where the parts of a lock are, from its `cond`: members of ``struct target``."""
+
     def gils(self) -> list[Gil]:
         """Return every lock once, none while there is none yet.
 

@@ -113,7 +113,7 @@ def _refused_processes() -> Iterator[dict[str, int]]:
     with contextlib.ExitStack() as stack:
         pids = {"pid 0": 0, "kernel thread": 2, "no process": 2**22 - 1}
         lines = {"a shell": ["sh", "-c", "while :; do sleep 1; done"]}
-        for name in ("pyenv-2.7", "pyenv-3.6"):
+        for name in ("pyenv-2.7",):
             with contextlib.suppress(Exception):
                 lines[name] = [*found(name).command(), "-c", stay]
         for name, line in lines.items():
@@ -128,7 +128,7 @@ def _refused_processes() -> Iterator[dict[str, int]]:
 
 @fault(
     "refused",
-    "2.7, 3.6, shell, kernel thread, zombie, no process: exit code 3 or 8, words",
+    "2.7, shell, kernel thread, zombie, no process: exit code 3 or 8, words",
     half=True,
 )
 def _refused(bench: Bench) -> None:

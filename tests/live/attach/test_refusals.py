@@ -3,7 +3,7 @@
 import shutil
 import struct
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from gilscope.runtimes.cpython.detect import identify
 from support.commands.gilscope import Outcome, gilscope, gilscope_started
 from support.interpreters.builds import build
 from support.interpreters.known import REFUSED_INTERPRETERS, Interpreter
+from support.interpreters.stand_ins import cpython_3_5, cpython_3_16
 from support.tracing.trace import command_of
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
@@ -34,8 +35,15 @@ def _root_with(*capabilities: str) -> tuple[str, ...]:
 @contextmanager
 def _idle(command: Sequence[str]) -> Iterator[int]:
     """Start an interpreter that waits for a line; yield its pid."""
+    with _waiting([*command, "-c", _IDLE]) as pid:
+        yield pid
+
+
+@contextmanager
+def _waiting(command: Sequence[str]) -> Iterator[int]:
+    """Start a program that says a line when it is there and waits for one; yield its pid."""
     with subprocess.Popen(
-        [*command, "-c", _IDLE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         process.stdout.readline()
@@ -60,9 +68,8 @@ def _assert_refused(outcome: Outcome, exit_code: int, *words: str) -> None:
 
 
 _WHAT = {
-    "pyenv-2.7": ("this is CPython 2", "CPython 3.7 to 3.15"),
-    "pyenv-3.6": ("this is CPython 3.6 or older; the oldest", "CPython 3.7 to 3.15"),
-    "pypy3": ("this is PyPy", "CPython 3.7 to 3.15"),
+    "pyenv-2.7": ("this is CPython 2", "CPython 3.6 to 3.15"),
+    "pypy3": ("this is PyPy", "CPython 3.6 to 3.15"),
 }
 
 
@@ -75,6 +82,29 @@ def test_other_pythons_are_refused(interpreter: Interpreter) -> None:
         outcome = gilscope("record", "-p", str(pid))
 
     _assert_refused(outcome, 8, f"process {pid}: ", *_WHAT[interpreter.name])
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments", "words"),
+    [
+        (cpython_3_5, (), ("CPython 3.5.10; the oldest", "PyOS_FSPath", "CPython 3.6 to 3.15")),
+        (cpython_3_16, (), ("CPython 3.16.0, newer", "Py_Version", "a later gilscope")),
+    ],
+    ids=["3.5", "3.16"],
+)
+def test_each_is_refused_with_words_of_its_own(
+    tmp_path: Path,
+    program: Callable[[Path], Path],
+    arguments: Sequence[str],
+    words: Sequence[str],
+) -> None:
+    """
+    What it is, by which sign, and what to do; exit code 8.
+    """
+    with _waiting([str(program(tmp_path)), *arguments]) as pid:
+        outcome = gilscope("record", "-p", str(pid))
+
+    _assert_refused(outcome, 8, f"process {pid}: this is {words[0]}", *words[1:])
 
 
 def test_other_python_as_a_command_runs_to_its_end_first() -> None:

@@ -7,9 +7,11 @@ from typing import cast
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import DirectReads
 from gilscope.runtimes.cpython.detect import Interpreter
+from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
 from gilscope.runtimes.cpython.instance import CPythonInstance
 from gilscope.runtimes.cpython.layout import Layout, layout_for
 from gilscope.runtimes.cpython.runtime import Runtime
+from gilscope.runtimes.cpython.sites.static_lock import StaticLock
 from support.gil.recorded_offsets import RECORDED_OFFSETS
 
 __all__ = ["LAYOUTS", "PythonInMemory"]
@@ -18,18 +20,31 @@ _BASE = 0x7F00_0000_0000
 _SIZE = 1 << 20
 _PID = 4711
 _STRUCTURE = 8192
+# As if the compiler had put the variables where the members of the structure are in 3.7.
+_STATIC_LOCK = StaticLock(
+    cond=0x1420,
+    switch_cond=0x1478,
+    interval=0x1400,
+    last_holder=0x1408,
+    locked=0x1410,
+    switch_number=0x1418,
+    interpreters=0x1000,
+    collecting=0x1200,
+    generations=0x1300,
+)
 
 
 def _layout(version: str) -> Layout:
     major, minor = map(int, version.split(".")[:2])
-    return layout_for(
-        Interpreter((major, minor), version, 0x1000, 0x2000, RECORDED_OFFSETS.get(version))
-    )
+    lock = _STATIC_LOCK if (major, minor) == (3, 6) else None
+    offsets = RECORDED_OFFSETS.get(version)
+    return layout_for(Interpreter((major, minor), version, 0x1000, 0x2000, offsets, lock))
 
 
 LAYOUTS = {
     version: _layout(version)
     for version in (
+        "3.6.15",
         "3.7.16",
         "3.8.18",
         "3.9.18",
@@ -135,7 +150,7 @@ class PythonInMemory:
 
     def frame(self, code: int, previous: int = 0, owner: int = 0) -> int:
         """Return the address of a new frame that was called from *previous*."""
-        address = self.new(128)
+        address = self.new(256)
         self.put_int(address + self.layout.frame_code, code)
         self.put_int(address + self.layout.frame_previous, previous)
         marks = self.layout.frame_root_marks
@@ -164,7 +179,8 @@ class PythonInMemory:
     def interpreter(self, number: int, following: int = 0, gil: int | None = None) -> int:
         """Return a new interpreter before *following*, now the head of the list."""
         address = self.new(_STRUCTURE)
-        self.put_int(address + self.layout.interpreter_id, number)
+        if self.layout.interpreter_id is not None:
+            self.put_int(address + self.layout.interpreter_id, number)
         self.put_int(address + self.layout.interpreter_next, following)
         if self.layout.gil_pointer is not None and gil is not None:
             self.put_int(address + self.layout.gil_pointer, gil)
@@ -174,7 +190,8 @@ class PythonInMemory:
     def gil(self, *, locked: int = 1, interval_us: int = 5000) -> int:
         """Return a GIL: the runtime's one where there is only that, else a new one."""
         if self.layout.gil_in_runtime is not None:
-            address = self.runtime.address + self.layout.gil_in_runtime
+            cond = self.runtime.address + self.layout.gil_in_runtime + self.layout.gil_cond
+            address = cond + GLIBC_X86_64.begin
         else:
             address = self.new(256)
         self.put_int(address, interval_us)

@@ -31,7 +31,7 @@ __all__ = [
     "find_interpreter",
 ]
 
-_PYENV = ("3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
+_PYENV = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 
 _SUPPORTED: tuple[Source, ...] = (
     *(Pyenv(minor) for minor in _PYENV),
@@ -48,7 +48,7 @@ _SUPPORTED: tuple[Source, ...] = (
     Bytedeco("3.12.1-1.5.10", ("libffi7",)),
     Bytedeco("3.14.3-1.5.13"),
 )
-_REFUSED: tuple[Source, ...] = (Pyenv("2.7"), Pyenv("3.6"), DebianPypy())
+_REFUSED: tuple[Source, ...] = (Pyenv("2.7"), DebianPypy())
 
 
 def _cache() -> Path:

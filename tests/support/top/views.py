@@ -38,7 +38,7 @@ INVALID = replace(
     process=replace(PROCESS, name="bad.py", pid=77),
     invalid="what the probes saw is not a GIL's (invalid_mutex)",
 )
-REFUSED = Refusal(99, "old.py", "CPython 3.5 is too old", "gilscope knows CPython 3.7 to 3.15.")
+REFUSED = Refusal(99, "old.py", "CPython 3.5 is too old", "gilscope knows CPython 3.6 to 3.15.")
 
 
 class Made:

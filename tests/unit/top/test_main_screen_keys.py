@@ -45,7 +45,7 @@ def test_cursor_chooses_whose_pairs_are_shown() -> None:
         await view.press("j")
         assert " what the probes saw is not a GIL's (invalid_mutex)" in view.lines
         await view.press("end")
-        assert "gilscope knows CPython 3.7 to 3.15." in view.text
+        assert "gilscope knows CPython 3.6 to 3.15." in view.text
 
     run(act, BUSY, IDLE, INVALID, refusals=[REFUSED])
 

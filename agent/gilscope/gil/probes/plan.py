@@ -1,10 +1,11 @@
 """How to probe one process: all that the programs are told of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.gil.abi import TargetFlag
 from gilscope.model.gil import Record
+from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
 from gilscope.runtimes.sites import CallerRule
 
 __all__ = ["Plan"]
@@ -23,6 +24,8 @@ class Plan:
     """Run-time addresses of its GILs, as far as they are known, the main interpreter's first."""
     waits_only_on_conds: bool = False
     """Libc method: any other condition variable is none of them."""
+    lock_parts: Record = field(default_factory=GLIBC_X86_64.parts)
+    """Where the parts of its GILs are."""
     frame_walk: Record | None = None
     """Where its Python keeps its frames; None: stacks are not read."""
 

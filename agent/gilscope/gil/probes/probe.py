@@ -85,6 +85,8 @@ class GilProbe(Probe):
         self._slots = SlotPool(self._table("windows").entries)
         self._slot_of: dict[int, int] = {}
         self._other_slots: dict[int, list[int]] = defaultdict(list)
+        self._switch_conds: dict[int, int] = {}
+        """Where the condition variable of switches is in each process, from `cond`."""
         self._attachments = 0
         self._entries: dict[tuple[int, str], Entry] = {}
         """Where the traps of a process are read, which is done often."""
@@ -124,6 +126,7 @@ class GilProbe(Probe):
         Raises NotPermitted, KernelOrBccMissing, or ProcessLookupError where the process has gone.
         """
         self._make_way(pid)
+        self._switch_conds[pid] = plan.lock_parts["switch_cond_at"]
         slot = self._take_slot(pid, plan.conds[0] if plan.conds else 0)
         self._slot_of[pid] = slot
         self._quotas.begin(pid, slot)
@@ -133,6 +136,7 @@ class GilProbe(Probe):
             "file_id": self._file_id(plan.build_id, plan.callers),
             "flags": int(plan.flags),
             "slot": slot,
+            **plan.lock_parts,
         }
         if plan.waits_only_on_conds:
             for cond in plan.conds:
@@ -193,6 +197,7 @@ class GilProbe(Probe):
         for key in [key for key in list(self._waiting) if key[0] == pid]:
             self._waiting.pop(key, None)
         self._quotas.forget(pid)
+        self._switch_conds.pop(pid, None)
         self._slots.give_back(self._slot_of.pop(pid))
         for slot in self._other_slots.pop(pid, ()):
             self._slots.give_back(slot)
@@ -317,7 +322,11 @@ class GilProbe(Probe):
             )
         # Whoever had it before may have left something.
         self._table("windows").put({"value": slot}, {})
-        self._table("locks").put(
-            {"value": slot}, {"cond": cond, "tgid": pid, "released_ns": released_ns}
-        )
+        lock = {
+            "cond": cond,
+            "tgid": pid,
+            "released_ns": released_ns,
+            "switch_cond_at": self._switch_conds[pid],
+        }
+        self._table("locks").put({"value": slot}, lock)
         return slot

@@ -106,6 +106,7 @@ class AttachedProcess(Attachment):
             callers=target.sites.callers if target.sites else (),
             conds=tuple(sorted(self.gils, key=lambda cond: self.gils[cond].interpreter_id)),
             waits_only_on_conds=target.process.method == "libc",
+            lock_parts=self.runtime.lock_parts,
             frame_walk=None if self.blame is None else self.runtime.frame_walk(),
         )
 

@@ -37,6 +37,8 @@ class CPythonBuild:
             found = search_sites(self.file.held)
             sites = found.sites
             cache.store(found, sites)
+        if self.interpreter.static_lock is not None:
+            self.interpreter.static_lock.check(sites)
         return sites
 
     def instance(self, memory: ProcessMemory, reads: Reads) -> CPythonInstance:

@@ -3,16 +3,19 @@
 import re
 import struct
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
-from gilscope.elf.image import Section
+from gilscope.elf.image import ElfImage, Section
 from gilscope.errors import GilCodeNotFound, NoGil, NotPython, UnsupportedPython
 from gilscope.runtimes.cpython.debug_offsets import COOKIE, WORDS_NEEDED
+from gilscope.runtimes.cpython.sites.static_lock import StaticLock, find_static_lock
 
 __all__ = ["Interpreter", "SymbolSource", "identify"]
 
-_OLDEST = (3, 7)
+_OLDEST = (3, 6)
+_FIRST_WITH_RUNTIME = (3, 7)
 _NEWEST = (3, 15)
+_KNOWN = "{}.{} to {}.{}".format(*_OLDEST, *_NEWEST)
 
 # Functions of the public C API by the version that added them (each page of the C API manual says
 # "New in version"). All of them stay in .dynsym when a file is stripped. Newest first.
@@ -21,6 +24,7 @@ _MARKERS_BEFORE_PY_VERSION = (
     ((3, 9), "PyThreadState_GetFrame"),
     ((3, 8), "PyConfig_InitPythonConfig"),
     ((3, 7), "PyContextVar_New"),
+    ((3, 6), "PyOS_FSPath"),
 )
 _PYPY_MARKERS = ("pypy_main_startup", "rpython_startup_code", "PyPyEval_RestoreThread")
 _RELEASE_LEVELS = {0xA: "a", 0xB: "b", 0xC: "rc"}
@@ -50,11 +54,14 @@ class Interpreter:
     version: str
     """As `sys.version` begins: ``3.11.2``; ``3.9`` where the file does not tell the rest."""
     runtime_vaddr: int
-    """Virtual address of `_PyRuntime`, before any load bias."""
+    """Virtual address of `_PyRuntime`, before any load bias; before CPython 3.7, which has none,
+    of the pointer to the newest interpreter."""
     code_type_vaddr: int
     """Virtual address of `PyCode_Type`, the type of every code object."""
     debug_offsets: tuple[int, ...] | None
     """Leading 64-bit words of `_Py_DebugOffsets`; None before CPython 3.13."""
+    static_lock: StaticLock | None = None
+    """Where the parts of the lock are before CPython 3.7; None from then on."""
 
 
 def identify(image: SymbolSource) -> Interpreter:
@@ -68,12 +75,16 @@ def identify(image: SymbolSource) -> Interpreter:
     _refuse_other_implementations(image)
     minor, version = _version_of(image)
     _refuse_unknown_minor(minor, version)
+    code_type_vaddr = _required(image, "PyCode_Type", version)
+    if minor < _FIRST_WITH_RUNTIME:
+        lock = find_static_lock(cast("ElfImage", image))
+        return Interpreter(minor, version, lock.interpreters, code_type_vaddr, None, lock)
     runtime_vaddr = _required(image, "_PyRuntime", version)
     return Interpreter(
         minor=minor,
         version=version,
         runtime_vaddr=runtime_vaddr,
-        code_type_vaddr=_required(image, "PyCode_Type", version),
+        code_type_vaddr=code_type_vaddr,
         debug_offsets=_debug_offsets(image, runtime_vaddr, version) if minor >= (3, 13) else None,
     )
 
@@ -99,7 +110,18 @@ def _version_of(image: SymbolSource) -> tuple[tuple[int, int], str]:
         if image.default_version_symbol(name) is not None:
             strings = image.section(".rodata")
             return minor, _version_string(image.section_bytes(strings) if strings else b"", minor)
-    return (3, 6), "3.6 or older"
+    return _before_3_6(image)
+
+
+def _before_3_6(image: SymbolSource) -> tuple[tuple[int, int], str]:
+    """Return what the strings say: no function tells these versions apart that all of them keep."""
+    section = image.section(".rodata")
+    strings = image.section_bytes(section) if section else b""
+    for minor in ((3, number) for number in range(_OLDEST[1] - 1, -1, -1)):
+        version = _version_string(strings, minor)
+        if version.count(".") > 1:
+            return minor, version
+    return (3, 5), "3.5 or older"
 
 
 def _version_text(packed: int) -> str:
@@ -122,15 +144,22 @@ def _version_string(strings: bytes | memoryview, minor: tuple[int, int]) -> str:
 
 def _refuse_unknown_minor(minor: tuple[int, int], version: str) -> None:
     if minor < _OLDEST:
-        raise UnsupportedPython(f"this is CPython {version}; the oldest whose GIL is known is 3.7")
+        raise UnsupportedPython(
+            f"this is CPython {version}; the oldest whose GIL is known is 3.6 (the file does not "
+            "export PyOS_FSPath, which came with it)",
+            remedy=f"Where its structures lie is not known. Run the program on CPython {_KNOWN}.",
+        )
     if minor > _NEWEST:
         raise UnsupportedPython(
-            f"this is CPython {version}, newer than the versions that gilscope was made for"
+            f"this is CPython {version}, newer than the versions that gilscope was made for "
+            f"({_KNOWN}, by the exported Py_Version)",
+            remedy="Use a later gilscope, or run the program on a version that this one knows.",
         )
     # Structures are only frozen from the first release candidate on.
     if re.search(r"[ab]\d+\+?$", version):
         raise UnsupportedPython(
-            f"this is CPython {version}, a preview whose structures may differ from the release"
+            f"this is CPython {version}, a preview whose structures may differ from the release",
+            remedy="Wait for the first release candidate: structures are frozen from then on.",
         )
 
 

@@ -4,11 +4,18 @@ import struct
 
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
-from gilscope.process.remote_read import Memory, read_bytes
+from gilscope.process.remote_read import (
+    Memory,
+    TornRead,
+    read_bytes,
+    read_int,
+)
 from gilscope.runtimes.cpython.gil_struct import GilStruct
 from gilscope.runtimes.cpython.threads import ThreadFinder
 
 __all__ = ["LockMemory", "holder_now"]
+
+_TRIES = 8
 
 
 def holder_now(memory: Memory, struct_: GilStruct, cond: int) -> tuple[int, int] | None:
@@ -16,12 +23,26 @@ def holder_now(memory: Memory, struct_: GilStruct, cond: int) -> tuple[int, int]
 
     None: nobody holds it. Raises as `read_bytes` does.
     """
+    if struct_.is_scattered:
+        return _scattered_holder(memory, struct_, cond)
     first = struct_.last_holder
     content = read_bytes(memory, cond + first, struct_.switch_number + 8 - first)
     (tstate,) = struct.unpack_from("<Q", content)
     (locked,) = struct.unpack_from("<i", content, struct_.locked - first)
     (switch_number,) = struct.unpack_from("<Q", content, struct_.switch_number - first)
     return (tstate, switch_number) if locked == 1 else None
+
+
+def _scattered_holder(memory: Memory, struct_: GilStruct, cond: int) -> tuple[int, int] | None:
+    # One read for each variable: what changes meanwhile is read again.
+    number = read_int(memory, cond + struct_.switch_number, 8)
+    for _ in range(_TRIES):
+        tstate = read_int(memory, cond + struct_.last_holder, 8)
+        locked = read_int(memory, cond + struct_.locked, 4)
+        before, number = number, read_int(memory, cond + struct_.switch_number, 8)
+        if number == before:
+            return (tstate, number) if locked == 1 else None
+    raise TornRead(f"the lock at {cond:#x} changes hands all the time")
 
 
 class LockMemory:

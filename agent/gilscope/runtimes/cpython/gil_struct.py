@@ -1,7 +1,7 @@
 """Where the members of a GIL are, as seen from its condition variable.
 
-That is ``struct _gil_runtime_state``. A lock is known by the address of its `cond` everywhere,
-because that is what waits and releases name.
+That is ``struct _gil_runtime_state``, and before CPython 3.7 a handful of variables. A lock is
+known by the address of its `cond` everywhere, because that is what waits and releases name.
 """
 
 from dataclasses import dataclass
@@ -27,11 +27,24 @@ class GilStruct:
     last_holder: int = -24
     locked: int = -16
     switch_number: int = -8
+    is_scattered: bool = False
+    """They are variables of their own, anywhere, and `mutex` is not known (CPython 3.6)."""
 
     @classmethod
     def of(cls, pthread: PthreadLayout) -> Self:
         """Return where they are with the types of that C library."""
         return cls(pthread.cond_size, pthread.cond_size + pthread.mutex_size)
+
+    def parts(self) -> dict[str, int]:
+        """Return what the probes are told of it for each process: see ``struct target``."""
+        return {
+            "is_scattered": int(self.is_scattered),
+            "interval_at": self.interval,
+            "holder_at": self.last_holder,
+            "locked_at": self.locked,
+            "number_at": self.switch_number,
+            "switch_cond_at": self.switch_cond,
+        }
 
     @property
     def begin(self) -> int:
@@ -43,7 +56,6 @@ class GilStruct:
         return {
             "GIL_STATE_OFFSET": -self.begin,
             "GIL_MUTEX_OFFSET": self.mutex,
-            "GIL_SWITCH_COND_OFFSET": self.switch_cond,
         }
 
 

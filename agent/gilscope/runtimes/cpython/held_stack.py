@@ -85,6 +85,8 @@ class HolderReader:
     def _collection(self, tstate: int) -> tuple[bool, int | None]:
         """Return whether the thread's interpreter collects garbage, and which generation."""
         layout = self._runtime.layout
+        if layout.gc_collecting is None:
+            return False, None
         owner = self._runtime.address
         if not layout.gc_in_runtime:
             owner = read_pointer(self._memory, tstate + layout.tstate_interpreter)

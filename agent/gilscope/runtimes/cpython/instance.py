@@ -33,6 +33,11 @@ class CPythonInstance:
         """Whether each interpreter may have a GIL of its own."""
         return self._runtime.layout.gil_in_runtime is None
 
+    @property
+    def lock_parts(self) -> Record:
+        """Where the parts of a GIL are, from its `cond`: members of ``struct target``."""
+        return self._runtime.layout.gil_struct.parts()
+
     def gils(self) -> list[Gil]:
         """Return every GIL once, under the lowest id of the interpreters that share it."""
         return read_gils(self._runtime)

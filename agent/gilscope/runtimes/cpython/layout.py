@@ -11,6 +11,7 @@ from gilscope.runtimes.cpython.code.line_table import LineTableForm
 from gilscope.runtimes.cpython.debug_offsets import read_members
 from gilscope.runtimes.cpython.detect import Interpreter
 from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64, GilStruct
+from gilscope.runtimes.cpython.sites.static_lock import StaticLock
 
 __all__ = [
     "BYTES_CONTENT",
@@ -23,7 +24,7 @@ __all__ = [
 ]
 
 
-# What the probes read of objects themselves, the same in every CPython from 3.7 on.
+# What the probes read of objects themselves, the same in every CPython from 3.6 on.
 STR_HASH: Final = 24
 """In a str: its hash, -1 until somebody has asked for it (``struct PyASCIIObject``)."""
 BYTES_CONTENT: Final = 32
@@ -44,11 +45,12 @@ class Layout:
     interpreters_head: int
     """In the runtime: pointer to the newest interpreter."""
     interpreter_next: int
-    interpreter_id: int
+    interpreter_id: int | None
+    """None before CPython 3.7: they have no number."""
     threads_head: int
     """In the interpreter: pointer to its newest thread."""
     gil_in_runtime: int | None
-    """In the runtime: the one GIL of the process; None where interpreters may have their own."""
+    """From the runtime: the one GIL of the process; None where interpreters may have their own."""
     gil_pointer: int | None
     """In the interpreter: pointer to its GIL; None where there is one in the runtime."""
     gil_cond: int
@@ -94,8 +96,9 @@ class Layout:
     """In a str: the characters, if all of them are ASCII."""
     str_wide: int
     """In a str: the characters otherwise."""
-    gc_collecting: int
-    """In the interpreter, or in the runtime: 4 bytes, not 0 while garbage is collected."""
+    gc_collecting: int | None
+    """In the interpreter, or in the runtime: 4 bytes, not 0 while garbage is collected; None: not
+    known."""
     gc_in_runtime: bool = False
     """Whether that is in the runtime."""
     gc_counts: tuple[int, ...] = ()
@@ -108,8 +111,9 @@ class Layout:
 
 # Each number was printed by offsetof() or sizeof() in a C program, compiled with Py_BUILD_CORE
 # against the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7 and 3.12.1, or comes from the debug
-# information of 3.7.16; the structures do not change after a version's first release candidate.
-# tests/live/attach/test_runtime.py walks live processes of each version with them. x86-64 only.
+# information of 3.6.15 and 3.7.16; the structures do not change after a version's first release
+# candidate. tests/live/attach/test_runtime.py walks live processes of each version with them.
+# x86-64 only.
 #
 # What made the difference is named by the pull request of python/cpython, which is one commit.
 _GENERATION_COUNTS = (-132, -108)  # struct _gc_runtime_state: generations[1..2].count - collecting
@@ -163,6 +167,16 @@ _CPYTHON_3_7 = replace(
     code_bytecode=40,
     gc_collecting=632,
     gc_counts=(-196, -148),
+)
+# In v3.7: bpo-30860 ("Consolidate stateful runtime globals"), the lock, the list of interpreters
+# and what the garbage collector knows became members of _PyRuntime. Before, each is a variable.
+_CPYTHON_3_6 = replace(
+    _CPYTHON_3_7,
+    interpreters_head=0,
+    interpreter_id=None,
+    thread_id=152,
+    frame_instruction=120,
+    frame_root=132,
 )
 _CPYTHON_3_9 = replace(
     _CPYTHON_3_8,
@@ -233,6 +247,7 @@ _CPYTHON_3_12 = replace(
     gc_collecting=312,
 )
 _BY_MINOR: Mapping[tuple[int, int], Layout] = {
+    (3, 6): _CPYTHON_3_6,
     (3, 7): _CPYTHON_3_7,
     (3, 8): _CPYTHON_3_8,
     (3, 9): _CPYTHON_3_9,
@@ -256,7 +271,30 @@ def layout_for(interpreter: Interpreter) -> Layout:
     layout = _BY_MINOR.get(interpreter.minor)
     if layout is None:
         raise UnsupportedPython(f"the structures of CPython {interpreter.version} are not known")
+    if interpreter.static_lock is not None:
+        return _with_variables(layout, interpreter.static_lock)
     return layout
+
+
+def _with_variables(layout: Layout, lock: StaticLock) -> Layout:
+    """Return *layout* with *lock*; the runtime is the pointer to the newest interpreter."""
+    cond, collecting = lock.cond, lock.collecting
+    return replace(
+        layout,
+        gil_in_runtime=cond - lock.interpreters,
+        gil_cond=0,
+        gil_struct=GilStruct(
+            mutex=0,
+            switch_cond=lock.switch_cond - cond,
+            interval=lock.interval - cond,
+            last_holder=lock.last_holder - cond,
+            locked=lock.locked - cond,
+            switch_number=lock.switch_number - cond,
+            is_scattered=True,
+        ),
+        gc_collecting=None if collecting is None else collecting - lock.interpreters,
+        gc_counts=() if collecting is None else tuple(at - collecting for at in lock.counts),
+    )
 
 
 # In v3.13: GH-106598 ("gh-106597: Add debugging struct with offsets for out-of-process tools"),

@@ -139,7 +139,13 @@ def _interpreters(runtime: Runtime) -> Iterator[tuple[int, int]]:
     layout = runtime.layout
     head = runtime.address + layout.interpreters_head
     limit = f"more than {_MOST_INTERPRETERS} interpreters"
-    for address in _chain(runtime, head, layout.interpreter_next, _MOST_INTERPRETERS, limit):
+    addresses = _chain(runtime, head, layout.interpreter_next, _MOST_INTERPRETERS, limit)
+    if layout.interpreter_id is None:
+        # The newest comes first: the main one, which lasts, is 0.
+        newest_first = list(addresses)
+        yield from zip(newest_first, reversed(range(len(newest_first))), strict=True)
+        return
+    for address in addresses:
         interpreter_id = read_int(runtime.memory, address + layout.interpreter_id, 8)
         if not 0 <= interpreter_id <= _LARGEST_INTERPRETER_ID:
             raise TornRead(f"no interpreter at {address:#x}: id {interpreter_id}")

@@ -76,6 +76,8 @@ class StandingReader:
         pthread = self._runtime.layout.pthread
         struct_ = self._runtime.layout.gil_struct
         size = struct_.switch_cond + pthread.cond_size + pthread.mutex_size
+        if struct_.is_scattered:
+            size = pthread.cond_size
         return [
             LockNow(
                 gil,

@@ -55,6 +55,7 @@ class _Runtime:
         self.threads = _Roles()
         self.gils = python.instance.gils
         self.has_own_gils = python.instance.has_own_gils
+        self.lock_parts = python.instance.lock_parts
 
 
 class _Roles:

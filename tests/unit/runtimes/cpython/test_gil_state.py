@@ -7,8 +7,9 @@ import pytest
 
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import DirectReads
-from gilscope.runtimes.cpython.gil_state import LockMemory
-from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
+from gilscope.process.remote_read import TornRead
+from gilscope.runtimes.cpython.gil_state import LockMemory, holder_now
+from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64, GilStruct
 from gilscope.runtimes.cpython.threads import ThreadFinder
 from support.gil.python_in_memory import LAYOUTS, PythonInMemory
 
@@ -100,3 +101,54 @@ def test_a_thread_state_that_is_used_again_is_another_thread() -> None:
     assert 7 == locks.holder_tid(gil + _COND_FROM_GIL)
     threads.tids[64] = 9
     assert 9 == locks.holder_tid(gil + _COND_FROM_GIL)
+
+
+def _scattered(python: PythonInMemory) -> tuple[int, GilStruct]:
+    """Return a lock whose parts are in memory of their own, held by 64, for the ninth time."""
+    cond, locked, holder, number = (python.new(64) for _ in range(4))
+    python.put_int(locked, 1, 4)
+    python.put_int(holder, 64)
+    python.put_int(number, 9)
+    parts = (holder - cond, locked - cond, number - cond)
+    return cond, GilStruct(0, 0, 0, *parts, is_scattered=True)
+
+
+def test_parts_that_are_variables_are_read_one_by_one() -> None:
+    """
+    Who holds it, how often holders have changed, and nobody if it is free.
+    """
+    python = PythonInMemory()
+    cond, parts = _scattered(python)
+
+    assert (64, 9) == holder_now(python, parts, cond)
+    python.put_int(cond + parts.locked, 0, 4)
+    assert None is holder_now(python, parts, cond)
+
+
+class _Changing(PythonInMemory):
+    """Its lock changes hands at each of the first reads of the number of changes."""
+
+    changes = 0
+    number = 0
+
+    def read(self, address: int, size: int) -> bytes:
+        """Count on before what is read is the number."""
+        if address == self.number and self.changes:
+            self.changes -= 1
+            self.put_int(address, int.from_bytes(super().read(address, 8), "little") + 1)
+        return super().read(address, size)
+
+
+def test_a_lock_that_changes_hands_is_read_again() -> None:
+    """
+    Holder and number belong together; where it never rests, that is said.
+    """
+    python = _Changing()
+    cond, parts = _scattered(python)
+    python.number = cond + parts.switch_number
+    python.changes = 4
+
+    assert (64, 13) == holder_now(python, parts, cond)
+    python.changes = 100
+    with pytest.raises(TornRead, match="changes hands all the time"):
+        holder_now(python, parts, cond)

@@ -29,6 +29,7 @@ def _sample(version: str, *, collecting: int = 0, counts: tuple[int, int] = (0, 
     python.put_int(gil + 24, 9)
     python.new(_PAGE)
     owner = python.runtime.address if layout.gc_in_runtime else interpreter
+    assert layout.gc_collecting is not None
     python.put_int(owner + layout.gc_collecting, collecting, 4)
     for offset, count in zip(layout.gc_counts, counts, strict=False):
         python.put_int(owner + layout.gc_collecting + offset, count, 4)

@@ -13,6 +13,7 @@ from support.gil.python_in_memory import LAYOUTS
 
 # One row a member, one column a version, as offsetof() and the debug offsets give them.
 _VERSIONS = [
+    "3.6.15",
     "3.7.16",
     "3.8.18",
     "3.9.18",
@@ -24,44 +25,47 @@ _VERSIONS = [
     "3.15.2",
 ]
 _TABLE = """
-    interpreters_head    24   32   32   32   40   40   632  808  936
-    interpreter_next     0    0    0    0    0    0    7264 7272 7264
-    interpreter_id       16   16   24   24   48   8    7272 7280 7272
-    threads_head         8    8    8    8    16   72   7344 7344 7336
-    gil_in_runtime       1264 1152 352  352  360  -    -    -    -
-    gil_pointer          -    -    -    -    -    384  16   16   16
-    gil_cond             32   32   32   32   32   32   32   32   32
-    tstate_next          8    8    8    8    8    8    8    8    8
-    tstate_interpreter   16   16   16   16   16   16   16   16   16
-    thread_id            176  176  176  176  152  136  152  152  176
-    native_thread_id     -    -    -    -    160  144  160  160  184
-    frame_path           24   24   24   24   56+8 56+0 72   72   72
-    frame_previous       24   24   24   24   48   8    8    8    8
-    frame_code           32   32   32   32   32   0    0    0    0
-    frame_instruction    104  104  104  96   56   56   56   56   56
+    interpreters_head    0    24   32   32   32   40   40   632  808  936
+    interpreter_next     0    0    0    0    0    0    0    7264 7272 7264
+    interpreter_id       -    16   16   24   24   48   8    7272 7280 7272
+    threads_head         8    8    8    8    8    16   72   7344 7344 7336
+    gil_in_runtime       1056 1264 1152 352  352  360  -    -    -    -
+    gil_pointer          -    -    -    -    -    -    384  16   16   16
+    gil_cond             0    32   32   32   32   32   32   32   32   32
+    tstate_next          8    8    8    8    8    8    8    8    8    8
+    tstate_interpreter   16   16   16   16   16   16   16   16   16   16
+    thread_id            152  176  176  176  176  152  136  152  152  176
+    native_thread_id     -    -    -    -    -    160  144  160  160  184
+    frame_path           24   24   24   24   24   56+8 56+0 72   72   72
+    frame_previous       24   24   24   24   24   48   8    8    8    8
+    frame_code           32   32   32   32   32   32   0    0    0    0
+    frame_instruction    120  104  104  104  96   56   56   56   56   56
     instruction_is_pointer\
-                         no   no   no   no   yes  yes  yes  yes  yes
-    frame_owner          -    -    -    -    69   70   70   74   74
-    frame_root           116  116  116  108  68   70   70   74   74
-    frame_root_marks     1    1    1    0+2  1    3+4  3+4  3+4  3+4
-    code_name            104  112  112  112  128  128  128  128  128
-    code_file            96   104  104  104  112  112  112  112  112
-    code_first_line      36   40   40   40   72   68   68   68   68
-    code_line_table      112  120  120  120  136  136  136  136  136
-    line_table_form      INC  INC  INC  RAN  LOC  LOC  LOC  LOC  LOC
-    code_bytecode        40   48   48   48   184  192  200  208  208
-    object_length        16   16   16   16   16   16   16   16   16
-    bytes_content        32   32   32   32   32   32   32   32   32
-    str_length           16   16   16   16   16   16   16   16   16
-    str_state            32   32   32   32   32   32   32   32   32
-    str_ascii            48   48   48   48   48   40   40   40   40
-    str_wide             72   72   72   72   72   56   56   56   56
-    gc_collecting        632  544  816  816  848  312  7600 7600 7512
-    gc_in_runtime        yes  yes  no   no   no   no   no   no   no
-    gc_counts            -196+-148 -132+-108 -132+-108 -132+-108 -132+-108 -132+-108 -132+-108 . .
+                         no   no   no   no   no   yes  yes  yes  yes  yes
+    frame_owner          -    -    -    -    -    69   70   70   74   74
+    frame_root           132  116  116  116  108  68   70   70   74   74
+    frame_root_marks     1    1    1    1    0+2  1    3+4  3+4  3+4  3+4
+    code_name            104  104  112  112  112  128  128  128  128  128
+    code_file            96   96   104  104  104  112  112  112  112  112
+    code_first_line      36   36   40   40   40   72   68   68   68   68
+    code_line_table      112  112  120  120  120  136  136  136  136  136
+    line_table_form      INC  INC  INC  INC  RAN  LOC  LOC  LOC  LOC  LOC
+    code_bytecode        40   40   48   48   48   184  192  200  208  208
+    object_length        16   16   16   16   16   16   16   16   16   16
+    bytes_content        32   32   32   32   32   32   32   32   32   32
+    str_length           16   16   16   16   16   16   16   16   16   16
+    str_state            32   32   32   32   32   32   32   32   32   32
+    str_ascii            48   48   48   48   48   48   40   40   40   40
+    str_wide             72   72   72   72   72   72   56   56   56   56
+    gc_collecting        512  632  544  816  816  848  312  7600 7600 7512
+    gc_in_runtime        yes  yes  yes  no   no   no   no   no   no   no
+    gc_counts            340+388 -196+-148 \
+                         -132+-108 -132+-108 -132+-108 -132+-108 -132+-108 -132+-108 . .
 """
 # The same in all of them.
-_GIL_STRUCT = "48+88+-32+-24+-16+-8"
+_GIL_STRUCT = "48+88+-32+-24+-16+-8+False"
+# Of 3.6 only the variables' addresses tell, and its mutex is not looked for.
+_VARIABLES = "0+88+-32+-24+-16+-8+True"
 _PTHREAD = "48+40+16+720"
 
 
@@ -80,7 +84,8 @@ def test_offsets(version: str) -> None:
     """Each member of each version is where its headers or its own table put it."""
     rows = [line.split() for line in _TABLE.strip().splitlines()]
     expected = {row[0]: row[1 + _VERSIONS.index(version)] for row in rows}
-    expected |= {"gil_struct": _GIL_STRUCT, "pthread": _PTHREAD}
+    lock = _VARIABLES if version.startswith("3.6.") else _GIL_STRUCT
+    expected |= {"gil_struct": lock, "pthread": _PTHREAD}
     names = [field.name for field in fields(Layout)]
     assert expected == dict(zip(names, map(_cell, astuple(LAYOUTS[version])), strict=True))
 

@@ -17,7 +17,9 @@ from gilscope.runtimes.cpython.runtime import (
 from support.gil.python_in_memory import LAYOUTS, PythonInMemory
 
 every_version = pytest.mark.parametrize("version", LAYOUTS)
-one_gil = pytest.mark.parametrize("version", ["3.8.18", "3.9.18", "3.10.13", "3.11.7"])
+one_gil = pytest.mark.parametrize(
+    "version", ["3.6.15", "3.7.16", "3.8.18", "3.9.18", "3.10.13", "3.11.7"]
+)
 own_gils = pytest.mark.parametrize("version", ["3.12.1", "3.13.5", "3.14.10", "3.15.2"])
 
 
@@ -151,7 +153,9 @@ def test_a_list_that_leads_nowhere(version: str, pointer: int) -> None:
         read_threads(python.runtime)
 
 
-@every_version
+@pytest.mark.parametrize(
+    "version", [name for name, layout in LAYOUTS.items() if layout.interpreter_id is not None]
+)
 @pytest.mark.parametrize("number", [-1, 1 << 50])
 def test_an_impossible_interpreter_id(version: str, number: int) -> None:
     """What has no sensible id is no interpreter."""
@@ -235,3 +239,17 @@ def test_more_interpreters_than_any_program_has(version: str) -> None:
         patch.setattr("gilscope.runtimes.cpython.runtime._MOST_INTERPRETERS", 4)
         with pytest.raises(LimitExceeded, match="more than 4 interpreters"):
             read_gils(python.runtime)
+
+
+def test_before_3_7_interpreters_are_counted_from_the_oldest() -> None:
+    """They have no number of their own: the main one, which outlives all others, is 0."""
+    python = PythonInMemory("3.6.15")
+    main = python.interpreter(0)
+    python.thread(main, thread_id=1)
+    newest = python.interpreter(0, python.interpreter(0, main))
+    python.thread(newest, thread_id=3)
+    python.gil()
+
+    found = {thread.thread_id: thread.interpreter_id for thread in read_threads(python.runtime)}
+    assert {1: 0, 3: 2} == found
+    assert [0] == [gil.interpreter_id for gil in read_gils(python.runtime)]

@@ -7,9 +7,11 @@ from gilscope.model.gil import Record
 from gilscope.runtimes.cpython.code.code_objects import code_pointers
 from gilscope.runtimes.cpython.runtime import Runtime
 
-__all__ = ["frame_walk"]
+__all__ = ["MAX_FRAME_SIZE", "frame_walk"]
 
 _POINTER = 8
+MAX_FRAME_SIZE = 128
+"""Of it the probes keep less than that: see ``MAX_FRAME_SIZE`` there."""
 _OWN_NAMESPACE = Path("/proc/self/ns/pid")
 
 
@@ -26,6 +28,9 @@ def frame_walk(pid: int, runtime: Runtime) -> Record:
         (layout.frame_owner or 0) + 1,
         layout.frame_root + 1,
     }
+    offsets = (layout.frame_previous, layout.frame_code, layout.frame_instruction)
+    # What comes before is not read where a frame is too long otherwise: the copy has limited room.
+    begin = 0 if max(members_end) < MAX_FRAME_SIZE else min(offsets)
     return {
         "interpreters": runtime.address + layout.interpreters_head,
         "namespace_device": device,
@@ -41,13 +46,14 @@ def frame_walk(pid: int, runtime: Runtime) -> Record:
         "tstate_frame": tstate_frame,
         "cframe_frame": cframe_frame[0] if cframe_frame else 0,
         "has_cframe": int(bool(cframe_frame)),
-        "frame_size": max(members_end),
-        "frame_previous": layout.frame_previous,
-        "frame_code": layout.frame_code,
-        "frame_instruction": layout.frame_instruction,
+        "frame_begin": begin,
+        "frame_size": max(members_end) - begin,
+        "frame_previous": layout.frame_previous - begin,
+        "frame_code": layout.frame_code - begin,
+        "frame_instruction": layout.frame_instruction - begin,
         "instruction_is_pointer": int(layout.instruction_is_pointer),
-        "frame_owner": layout.frame_owner or 0,
-        "frame_root": layout.frame_root,
+        "frame_owner": layout.frame_owner - begin if layout.frame_owner else 0,
+        "frame_root": layout.frame_root - begin,
         "frame_root_marks": sum(1 << mark for mark in layout.frame_root_marks),
         "code_pointers": pointers,
         "code_pointers_size": pointers_size,

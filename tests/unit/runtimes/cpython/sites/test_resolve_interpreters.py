@@ -19,7 +19,7 @@ _TIMED_WAIT = "pthread_cond_timedwait"
 _SIGNAL = "pthread_cond_signal"
 _WAIT = "pthread_cond_wait"
 
-_BUILT_WITH_SYMBOLS = [f"pyenv-3.{minor}" for minor in range(8, 14)]
+_BUILT_WITH_SYMBOLS = [f"pyenv-3.{minor}" for minor in range(6, 14)]
 
 _YIELDS_BEFORE_HANDLE_PENDING = {"_PyEval_EvalFrameDefault", "eval_frame_handle_pending"}
 _WAITS_FOR_THE_LOCK = ("take_gil", "_PyEval_AcquireLock", "_PyThreadState_Attach")
