@@ -5,6 +5,7 @@ import struct
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from gilscope.runtimes.cpython.detect import identify
 from support.commands.gilscope import Outcome, gilscope, gilscope_started
 from support.interpreters.builds import build
 from support.interpreters.known import REFUSED_INTERPRETERS, Interpreter
-from support.interpreters.stand_ins import cpython_3_5, cpython_3_16
+from support.interpreters.stand_ins import cpython_3_5, cpython_3_16, named
 from support.tracing.trace import command_of
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
@@ -49,6 +50,10 @@ def _waiting(command: Sequence[str]) -> Iterator[int]:
         process.stdout.readline()
         yield process.pid
         process.kill()
+
+
+def _java(name: str, folder: Path) -> Path:
+    return named(folder, name, "libjvm.so")
 
 
 def _granting(capabilities: Sequence[str]) -> str:
@@ -84,13 +89,19 @@ def test_other_pythons_are_refused(interpreter: Interpreter) -> None:
     _assert_refused(outcome, 8, f"process {pid}: ", *_WHAT[interpreter.name])
 
 
+_JAVA = "org.python.util.jython"
+
+
 @pytest.mark.parametrize(
     ("program", "arguments", "words"),
     [
         (cpython_3_5, (), ("CPython 3.5.10; the oldest", "PyOS_FSPath", "CPython 3.6 to 3.15")),
         (cpython_3_16, (), ("CPython 3.16.0, newer", "Py_Version", "a later gilscope")),
+        (partial(named, name="micropython"), (), ("MicroPython", "runs micropython", "3.6 to")),
+        (partial(_java, "jython"), (_JAVA, "app.py"), ("Jython", _JAVA, "A Java profiler")),
+        (partial(_java, "graalpy"), (), ("GraalPy", "maps graalpy", "A Java profiler")),
     ],
-    ids=["3.5", "3.16"],
+    ids=["3.5", "3.16", "micropython", "jython", "graalpy"],
 )
 def test_each_is_refused_with_words_of_its_own(
     tmp_path: Path,

@@ -18,6 +18,7 @@ from gilscope.process.view import ProcessView
 from gilscope.runtimes.cpython.build import CPythonBuild
 from gilscope.runtimes.cpython.detect import identify
 from gilscope.runtimes.cpython.usage import Usage, usage_of
+from gilscope.runtimes.others import refuse_other_pythons
 from gilscope.text.printable import label, printable
 
 __all__ = ["CPython", "locate"]
@@ -57,6 +58,10 @@ def locate(view: ProcessView) -> CPythonBuild:
             return _the_one_in_use(found)
     if refusal is not None:
         raise type(refusal)(f"process {pid}: {refusal}", remedy=refusal.remedy) from refusal
+    try:
+        refuse_other_pythons(view.command_line, [each.path for each in view.mappings])
+    except UnsupportedPython as error:
+        raise UnsupportedPython(f"process {pid}: {error}", remedy=error.remedy) from error
     command = label(" ".join(view.command_line[:1])) or "?"
     raise NotPython(f"process {pid} ({command}) does not map a Python interpreter")
 
