@@ -28,6 +28,8 @@ enum program {
     PROGRAM_ON_ITM_MODE = 6,
     PROGRAM_ON_ITM_RESTART = 7,
     PROGRAM_ON_START = 8,
+    PROGRAM_ON_LEAVE = 9,
+    PROGRAM_ON_UNREGISTER = 10,
 };
 
 // Generations of RPython's collections of garbage.

@@ -147,8 +147,8 @@ int on_event(struct pt_regs *ctx)
     return 0;
 }
 
-// _stm_start_transaction: not entered again for another try, so there is one for each transaction
-// that comes to its end.
+// _stm_start_transaction: not entered again for another try. A thread that begins a transaction has
+// come to the end of the last one, which is what is counted: it is not known when that was.
 int on_start(struct pt_regs *ctx)
 {
     u64 now = now_ns();
@@ -161,13 +161,36 @@ int on_start(struct pt_regs *ctx)
         return 0;
     struct transaction *transaction = transaction_of(target, tgid, tid);
 
-    if (transaction)
-        begin(transaction, now);
-    commit(total, tgid, tid, 0, 0);
+    if (!transaction)
+        return 0;
+    if (transaction->began_ns)
+        commit(total, tgid, tid, 0, 0);
+    begin(transaction, now);
     return 0;
 }
 
-// stm_abort_transaction: what follows is the next try.
+// stm_unregister_thread_local: the thread ends, and begins no further transaction.
+int on_unregister(struct pt_regs *ctx)
+{
+    u64 now = now_ns();
+    u64 ids = current_ids();
+    u32 tgid = ids >> 32, tid = ids;
+    struct target *target = targets.lookup(&tgid);
+    struct totals *total = trapped(target, tgid, now, PROGRAM_ON_UNREGISTER);
+
+    if (!target || !total)
+        return 0;
+    struct transaction *transaction = transaction_of(target, tgid, tid);
+
+    if (!transaction || !transaction->began_ns)
+        return 0;
+    commit(total, tgid, tid, 0, 0);
+    transaction->began_ns = 0;
+    return 0;
+}
+
+// stm_abort_transaction: what follows is the next try. What the last one has cost is not known, for
+// nothing tells how long it has waited.
 int on_abort(struct pt_regs *ctx)
 {
     u64 now = now_ns();
@@ -179,12 +202,39 @@ int on_abort(struct pt_regs *ctx)
     if (!target || !total)
         return 0;
     struct transaction *transaction = transaction_of(target, tgid, tid);
-    u64 tried_ns = transaction ? transaction->tried_ns : 0;
+    int has_begun = transaction && transaction->began_ns;
 
-    if (tried_ns || target->is_whole)
-        abort(total, tgid, tid, tried_ns != 0, now - tried_ns);
-    if (transaction)
-        transaction->tried_ns = now;
+    if (has_begun || target->is_whole)
+        count_abort(total, tgid, tid);
+    if (transaction && !has_begun && target->is_whole)
+        begin(transaction, now); // it had begun before the probes were there
+    return 0;
+}
+
+// What has called the function whose entry this is.
+static __always_inline u64 caller(struct pt_regs *ctx, u32 tgid)
+{
+    u64 address = 0;
+
+    if (read_user(&address, sizeof(address), (void *)PT_REGS_SP(ctx)))
+        lose(tgid, LOST_READ_FAULT);
+    return address;
+}
+
+// _stm_leave_noninevitable_transactional_zone(): becomes inevitable next, and gives no reason.
+int on_leave(struct pt_regs *ctx)
+{
+    u64 now = now_ns();
+    u64 ids = current_ids();
+    u32 tgid = ids >> 32, tid = ids;
+    struct target *target = targets.lookup(&tgid);
+
+    if (!trapped(target, tgid, now, PROGRAM_ON_LEAVE))
+        return 0;
+    struct thread *thread = current_thread(tgid, tid);
+
+    if (thread)
+        thread->left_at = caller(ctx, tgid);
     return 0;
 }
 
@@ -192,17 +242,24 @@ int on_abort(struct pt_regs *ctx)
 int on_become_inevitable(struct pt_regs *ctx)
 {
     u64 now = now_ns();
-    struct reason_key key = {.tgid = current_ids() >> 32};
+    u64 ids = current_ids();
+    u32 tgid = ids >> 32, tid = ids;
+    struct reason_key key = {.tgid = tgid};
     u64 reason = PT_REGS_PARM1(ctx);
-    struct target *target = targets.lookup(&key.tgid);
-    struct totals *total = trapped(target, key.tgid, now, PROGRAM_ON_BECOME_INEVITABLE);
+    struct target *target = targets.lookup(&tgid);
+    struct totals *total = trapped(target, tgid, now, PROGRAM_ON_BECOME_INEVITABLE);
 
     if (!total)
         return 0;
+    struct thread *thread = known_thread(tgid, tid);
+    u64 left_at = thread ? thread->left_at : 0;
+
+    if (thread)
+        thread->left_at = 0;
     if (reason < LEAST_ADDRESS)
-        __builtin_memcpy(key.reason, "(none given)", 12);
+        key.place = left_at ? left_at : caller(ctx, tgid);
     else if (read_user_str(key.reason, sizeof(key.reason), (void *)reason) < 0) {
-        lose(key.tgid, LOST_READ_FAULT);
+        lose(tgid, LOST_READ_FAULT);
         __builtin_memcpy(key.reason, "(unreadable)", 12);
     }
     count_reason(total, &key);

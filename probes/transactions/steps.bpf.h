@@ -95,13 +95,20 @@ static __always_inline void commit(struct totals *total, u32 tgid, u32 tid, int 
         thread->committed_ns += ns;
 }
 
-static __always_inline void abort(struct totals *total, u32 tgid, u32 tid, int is_timed, u64 ns)
+static __always_inline struct thread *count_abort(struct totals *total, u32 tgid, u32 tid)
 {
     struct thread *thread = current_thread(tgid, tid);
 
     __sync_fetch_and_add(&total->aborts, 1);
     if (thread)
         thread->aborts++;
+    return thread;
+}
+
+static __always_inline void abort(struct totals *total, u32 tgid, u32 tid, int is_timed, u64 ns)
+{
+    struct thread *thread = count_abort(total, tgid, tid);
+
     if (!is_timed) {
         lose(tgid, LOST_BEGAN_UNSEEN);
         return;

@@ -81,13 +81,15 @@ struct thread {
     u64 aborted_ns;
     u64 exited_ns; // 0: alive
     u64 known_as;  // to an RPython program
+    u64 left_at;   // where it called to leave its transaction open
     u32 tgid;
     u32 padding;
     u8 name[NAME_SIZE];
 };
 
 struct reason_key {
-    u8 reason[REASON_SIZE];
+    u8 reason[REASON_SIZE]; // empty: the program gives none
+    u64 place;              // then what has called, else 0
     u32 tgid;
     u32 padding;
 };

@@ -2,7 +2,8 @@
 
 import re
 import struct
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -152,6 +153,24 @@ class SymbolTable:
             if start <= vaddr < start + size and info & _KIND in _FUNCTIONS and section_index:
                 return Symbol(self._string(name), start, size, is_function=True)
         return None
+
+    def functions_at(self, vaddrs: Iterable[int]) -> dict[int, Symbol]:
+        """Return the function around each address that has one; raises ElfError.
+
+        All in one pass: large programs have hundreds of thousands of symbols.
+        """
+        wanted = sorted(set(vaddrs))
+        found: dict[int, Symbol] = {}
+        for name, info, section_index, start, size in _SYMBOL.iter_unpack(self._table):
+            place = bisect_left(wanted, start)
+            if place == len(wanted) or wanted[place] >= start + size:
+                continue
+            if info & _KIND not in _FUNCTIONS or not section_index:
+                continue
+            symbol = Symbol(self._string(name), start, size, is_function=True)
+            for vaddr in wanted[place : bisect_left(wanted, start + size)]:
+                found.setdefault(vaddr, symbol)
+        return found
 
     def name(self, index: int) -> str:
         """Return the name of one entry; raises ElfError."""

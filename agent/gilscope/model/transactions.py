@@ -54,6 +54,14 @@ class Method(Enum):
         return self not in (Method.NAMES, Method.BEGINS)
 
     @property
+    def has_abort_costs(self) -> bool:
+        """Whether it is seen how long tries had run that were aborted.
+
+        Where RPython's waits are not seen nothing is told: they would be most of it.
+        """
+        return self in (Method.EVENTS, Method.RESTARTS)
+
+    @property
     def has_waits(self) -> bool:
         """Whether waits inside of transactions are seen, and left out of the cost of an abort."""
         return self is Method.EVENTS

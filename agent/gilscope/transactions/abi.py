@@ -60,6 +60,8 @@ class Program(SharedEnum):
     ON_ITM_MODE = 6
     ON_ITM_RESTART = 7
     ON_START = 8
+    ON_LEAVE = 9
+    ON_UNREGISTER = 10
 
 
 class Event(SharedEnum):

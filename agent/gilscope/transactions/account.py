@@ -85,7 +85,7 @@ class TransactionAccount:
         """
         with answering(view.pid):
             return self._watch.reader.read(
-                view.pid, lambda: inspect_stm(view, libraries), discard=_let_go
+                view.pid, lambda: inspect_stm(view, libraries), discard=_close
             )
 
     def attach(self, target: StmTarget, view: ProcessView) -> None:
@@ -122,6 +122,7 @@ class TransactionAccount:
                     f"process {pid} changed while it was being attached",
                     remedy="It may be replacing its program, or beginning to log: try again.",
                 )
+            self._let_go(pid)
             self._traced[pid] = AttachedProgram(
                 pid=pid,
                 pidfd=pidfd,
@@ -135,6 +136,7 @@ class TransactionAccount:
                 ),
                 target=target,
                 window=window,
+                places=target.places(),
             )
             self._watch.add(pidfd, pid)
             undo.pop_all()
@@ -145,7 +147,8 @@ class TransactionAccount:
         """Stop tracing *pid* and forget what was counted."""
         with self._lock:
             self._end(pid)
-            if self._traced.pop(pid, None) is not None:
+            if pid in self._traced:
+                self._let_go(pid)
                 self._forget(pid)
 
     def drop_ended(self, kept_s: float, alive: AbstractSet[int]) -> None:
@@ -158,7 +161,7 @@ class TransactionAccount:
         with self._lock:
             for pid, traced in list(self._traced.items()):
                 if traced.ended_ns is not None and now_ns - traced.ended_ns >= kept_s * NS_PER_S:
-                    del self._traced[pid]
+                    self._let_go(pid)
                     self._forget(pid)
 
     def tick(self) -> list[int]:
@@ -214,6 +217,7 @@ class TransactionAccount:
         with self._lock:
             for pid in list(self._traced):
                 self._end(pid)
+                self._let_go(pid)
             if self._probe is not None:
                 self._probe.close()
                 self._probe = None
@@ -278,9 +282,14 @@ class TransactionAccount:
             self._probe.await_closing(pid, traced.window.close())
             self._probe.detach(pid)
         traced.close()
-        traced.target.file.close()
+
+    def _let_go(self, pid: int) -> None:
+        """Close the file of *pid*, which names are found in after its end, too."""
+        traced = self._traced.pop(pid, None)
+        if traced is not None:
+            traced.target.close()
 
 
-def _let_go(target: StmTarget | None) -> None:
+def _close(target: StmTarget | None) -> None:
     if target is not None:
         target.close()

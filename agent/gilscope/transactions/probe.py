@@ -90,14 +90,19 @@ class StmProbe(Probe):
         for key, record in self._table("threads").items():
             threads[record["tgid"]][key["value"]] = record
         reasons: dict[int, dict[str, int]] = defaultdict(dict)
+        places: dict[int, dict[int, int]] = defaultdict(dict)
         for key, count in self._table("reasons").items():
-            reasons[key["tgid"]][_text(key["reason"])] = count["value"]
+            if key["place"]:
+                places[key["tgid"]][key["place"]] = count["value"]
+            else:
+                reasons[key["tgid"]][_text(key["reason"])] = count["value"]
         lost: dict[int, dict[str, int]] = defaultdict(dict)
         losses = {loss.number: loss for loss in StmLoss}
         for key, count in self._table("lost_events").items():
             lost[key["tgid"]][losses[key["reason"]].value] = count["value"]
         for pid, raw in found.items():
-            raw.threads, raw.reasons, raw.lost = threads[pid], reasons[pid], lost[pid]
+            raw.threads, raw.lost = threads[pid], lost[pid]
+            raw.reasons, raw.places = reasons[pid], places[pid]
         return found
 
 

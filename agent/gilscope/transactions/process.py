@@ -8,6 +8,7 @@ from gilscope.model.gil import TracingCost
 from gilscope.model.transactions import StmObservation, StmThread, StmTotals
 from gilscope.process.attachment import Attachment
 from gilscope.process.breakpoints import first_missing
+from gilscope.transactions.places import Places
 from gilscope.transactions.target import StmTarget
 from gilscope.transactions.totals import RawStm, busiest_first, thread_of, totals_of
 from gilscope.transactions.window import StmWindow
@@ -21,6 +22,7 @@ class AttachedProgram(Attachment):
 
     target: StmTarget
     window: StmWindow
+    places: Places
     dead: list[StmThread] = field(default_factory=list)
     """The threads that have ended."""
 
@@ -62,7 +64,12 @@ class AttachedProgram(Attachment):
         alive = [
             thread_of(tid, record) for tid, record in raw.threads.items() if not record["exited_ns"]
         ]
-        totals = totals_of(self.target.process, raw, busiest_first([*alive, *self.dead]))
+        totals = totals_of(
+            self.target.process,
+            raw,
+            busiest_first([*alive, *self.dead]),
+            self.places.named(raw.places),
+        )
         return StmObservation(
             self.target.process,
             self.since_ns,

@@ -16,6 +16,7 @@ from gilscope.process.procfs import Mapping
 from gilscope.process.view import ProcessView
 from gilscope.runtimes.stm.sites import MARKS, StmSites, find_sites
 from gilscope.transactions.abi import Event
+from gilscope.transactions.places import Places
 
 __all__ = ["CHECKED", "StmTarget", "inspect_stm"]
 
@@ -48,6 +49,10 @@ class StmTarget:
     def events(self) -> list[Event]:
         """What the program's numbers of events stand for."""
         return [Event[name or Event.OTHER.name] for name in self.sites.numbering.value]
+
+    def places(self) -> Places:
+        """Return what names the callers of functions."""
+        return Places(self.file.image(), self.load_bias, self.file.mapping.path)
 
     def close(self) -> None:
         """Close the file."""

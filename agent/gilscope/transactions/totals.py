@@ -26,11 +26,21 @@ class RawStm:
     threads: dict[int, Record] = field(default_factory=dict)
     """By thread id."""
     reasons: dict[str, int] = field(default_factory=dict)
+    places: dict[int, int] = field(default_factory=dict)
+    """By return address, where no reason was given."""
     lost: dict[str, int] = field(default_factory=dict)
 
 
-def totals_of(process: StmProcess, raw: RawStm, threads: tuple[StmThread, ...]) -> StmTotals:
-    """Return the totals of *process*, with None for what its method does not see."""
+def totals_of(
+    process: StmProcess,
+    raw: RawStm,
+    threads: tuple[StmThread, ...],
+    places: Mapping[str, int],
+) -> StmTotals:
+    """Return the totals of *process*, with None for what its method does not see.
+
+    *places* are those of *raw* by name.
+    """
     record, method = raw.totals, process.method
     is_libitm = process.library is Library.LIBITM
     restarts = record["restarts"]
@@ -39,7 +49,7 @@ def totals_of(process: StmProcess, raw: RawStm, threads: tuple[StmThread, ...]) 
         commits=record["commits"],
         committed=_histogram(record, "committed") if method.has_commit_times else None,
         aborts=record["aborts"] if method.has_aborts else None,
-        aborted=_histogram(record, "aborted") if method.has_aborts else None,
+        aborted=_histogram(record, "aborted") if method.has_abort_costs else None,
         cancels=record["cancels"] if is_libitm else None,
         conflicts=record["conflicts"] if method.has_waits else None,
         waits=_waits(process, record) if method.has_waits else None,
@@ -49,7 +59,7 @@ def totals_of(process: StmProcess, raw: RawStm, threads: tuple[StmThread, ...]) 
         }
         if method.has_waits
         else None,
-        inevitable=_reasons(raw.reasons, record["unnamed"]),
+        inevitable=_reasons(raw.reasons, places, record["unnamed"]),
         restarts=_restarts(restarts) if is_libitm and method.has_aborts else None,
         threads=threads,
         lost_events=raw.lost,
@@ -84,9 +94,9 @@ def _histogram(record: Record, name: str) -> Histogram:
     return Histogram(tuple(record[f"{name}_slots"]), record[f"{name}_ns"])
 
 
-def _reasons(named: Mapping[str, int], unnamed: int) -> dict[str, int]:
+def _reasons(named: Mapping[str, int], places: Mapping[str, int], unnamed: int) -> dict[str, int]:
     # What a program gives as its reasons may differ in what cannot be shown.
-    shown: Counter[str] = Counter()
+    shown = Counter(places)
     for reason, count in named.items():
         shown[label(reason)] += count
     ranked = dict(sorted(shown.items(), key=lambda item: (-item[1], item[0])))

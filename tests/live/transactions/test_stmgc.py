@@ -54,3 +54,31 @@ def test_every_event_of_many_threads_is_counted(name: str, tmp_path: Path) -> No
     assert truth["threads"] == {
         str(thread["tid"]): [thread["commits"], thread["aborts"]] for thread in report["threads"]
     }
+
+
+@pytest.mark.parametrize("name", STMGC)
+def test_without_a_log_nothing_is_counted_too_often(name: str, tmp_path: Path) -> None:
+    """
+    Commits are exact, and aborts too where they have a name; nothing says what they have cost.
+
+    What has called is the reason where the program gives none: the function, or its place.
+    """
+    with running(built(tmp_path, "stmgc", STMGC[name]), *_SIZES) as program:
+        report, answer = recorded(program)
+        assert 0 == program.finish()
+    truth, totals = truth_of(answer), report["totals"]
+    is_c7 = name.startswith("C7")
+    reasons = report["inevitable"]
+    without = {reason: count for reason, count in reasons.items() if reason.startswith("at ")}
+
+    assert ("begins" if is_c7 else "entries") == report["process"]["method"]
+    assert truth["committed"]["count"] == truth["began"] == totals["commits"]
+    assert (None if is_c7 else truth["aborted"]["count"]) == totals["aborts"]
+    assert (None, None, None) == (totals["abort_cost_s"], totals["committed_s"], report["waits"])
+    assert {} == totals["lost_events"]
+    assert truth["with_reason"] == sum(reasons.values()) - sum(without.values())
+    assert truth["without_reason"] == sum(without.values())
+    if not is_c7 and "stripped" not in name:
+        assert {"at call_write", "at call_select"} == set(without)
+    elif not is_c7:
+        assert 2 == len([place for place in without if place.startswith("at stmgc+0x")])

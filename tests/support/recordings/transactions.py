@@ -15,7 +15,7 @@ def raw() -> RawStm:
     """Return what tables might hold: 30 commits of 2 ms, 10 aborts of 1 ms, 4 waits of 5 ms."""
     committed = histogram(*[2 * MS] * 30)
     aborted = histogram(*[MS] * 10)
-    record = {
+    record: Record = {
         "traps": 200,
         "commits": 30,
         "aborts": 10,
@@ -41,7 +41,7 @@ def raw() -> RawStm:
         "name": tuple(name),
     }
     threads: dict[int, Record] = {11: thread, 12: {**thread, "commits": 16}}
-    return RawStm(2 * _S, record, threads, {"open": 1, "time": 4}, {"began_unseen": 1})
+    return RawStm(2 * _S, record, threads, {"open": 1, "time": 4}, lost={"began_unseen": 1})
 
 
 def stm_observation(
@@ -60,7 +60,7 @@ def stm_observation(
     return StmObservation(
         process,
         0,
-        totals_of(process, tables, threads),
+        totals_of(process, tables, threads, {}),
         invalid,
         cost=TracingCost(4 * MS, 0.02, 200),
         observed_ns=2 * _S,

@@ -77,7 +77,7 @@ def test_totals_keep_the_instant() -> None:
     """
     tables = raw()
 
-    assert tables.at_ns == totals_of(stm_observation().process, tables, ()).at_ns
+    assert tables.at_ns == totals_of(stm_observation().process, tables, (), {}).at_ns
 
 
 def test_reasons_are_labels() -> None:
@@ -86,6 +86,15 @@ def test_reasons_are_labels() -> None:
     """
     tables = replace(raw(), reasons={"ti\x1bme": 3, "time\u202e": 2, "open": 1})
 
-    totals = totals_of(stm_observation().process, tables, ())
+    totals = totals_of(stm_observation().process, tables, (), {})
 
     assert [("time", 5), ("open", 1), ("other", 2)] == list(totals.inevitable.items())
+
+
+def test_places_are_reasons_beside_those_in_words() -> None:
+    """
+    What has called counts as a reason, and all are ranked together.
+    """
+    totals = totals_of(stm_observation().process, raw(), (), {"at call_write": 3})
+
+    assert {"time": 4, "at call_write": 3, "other": 2, "open": 1} == dict(totals.inevitable)

@@ -157,6 +157,11 @@ FUNCTION int stm_validate(void)
     return 0;
 }
 
+FUNCTION void stm_unregister_thread_local(struct thread *thread)
+{
+    __asm__ volatile("" ::"r"(thread));
+}
+
 FUNCTION int stm_hashtable_iter(void)
 {
     return 0;
@@ -217,6 +222,7 @@ static void abort_open(struct thread *thread)
 static void *work_once(void *argument)
 {
     a_round(argument, 0);
+    stm_unregister_thread_local(argument);
     return 0;
 }
 

@@ -371,7 +371,7 @@ FUNCTION void _stm_reattach_transaction(struct thread *thread)
     _stm_start_transaction(thread);
 }
 
-static void leave(void)
+static __attribute__((always_inline)) inline void leave(void)
 {
     if (!self->is_inevitable)
         _stm_leave_noninevitable_transactional_zone();

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from gilscope.model.histogram import Histogram
-from gilscope.model.transactions import StmObservation, StmRecording, StmThread
+from gilscope.model.transactions import Method, StmObservation, StmRecording, StmThread
 from gilscope.reports.gil.json import buckets
 from gilscope.text.units import NS_PER_S
 
@@ -20,7 +20,6 @@ def report(recording: StmRecording) -> dict[str, Any]:
     """Return the report as plain values: seconds as floats, null for what cannot be measured."""
     observation = recording.observation
     process, totals = observation.process, observation.totals
-    has_times = process.method.has_commit_times
     waits = totals.waits
     return {
         "version": 1,
@@ -56,10 +55,7 @@ def report(recording: StmRecording) -> dict[str, Any]:
         },
         "inevitable": dict(totals.inevitable),
         "restarts": None if totals.restarts is None else dict(totals.restarts),
-        "threads": [
-            _thread(thread, has_times=has_times, has_aborts=process.method.has_aborts)
-            for thread in totals.threads
-        ],
+        "threads": [_thread(thread, process.method) for thread in totals.threads],
     }
 
 
@@ -71,7 +67,7 @@ def _totals(observation: StmObservation) -> dict[str, Any]:
         "committed_s": _sum_s(totals.committed),
         "aborts": totals.aborts,
         "abort_cost_s": _sum_s(totals.aborted),
-        "abort_cost_includes_waits": not method.has_waits if method.has_aborts else None,
+        "abort_cost_includes_waits": not method.has_waits if method.has_abort_costs else None,
         "cancels": totals.cancels,
         "conflicts": totals.conflicts,
         "traps": totals.traps,
@@ -81,14 +77,14 @@ def _totals(observation: StmObservation) -> dict[str, Any]:
     }
 
 
-def _thread(thread: StmThread, *, has_times: bool, has_aborts: bool) -> dict[str, Any]:
+def _thread(thread: StmThread, method: Method) -> dict[str, Any]:
     return {
         "tid": thread.tid,
         "name": thread.name,
         "commits": thread.committed.count,
-        "committed_s": thread.committed.ns / NS_PER_S if has_times else None,
-        "aborts": thread.aborted.count if has_aborts else None,
-        "abort_cost_s": thread.aborted.ns / NS_PER_S if has_aborts else None,
+        "committed_s": thread.committed.ns / NS_PER_S if method.has_commit_times else None,
+        "aborts": thread.aborted.count if method.has_aborts else None,
+        "abort_cost_s": thread.aborted.ns / NS_PER_S if method.has_abort_costs else None,
     }
 
 

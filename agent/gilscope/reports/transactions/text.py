@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from gilscope.model.gil import Tally
 from gilscope.model.histogram import Histogram
 from gilscope.model.transaction_words import LIBRARY_WORDS, METHOD_WORDS
-from gilscope.model.transactions import Library, StmRecording, StmThread, StmTotals
+from gilscope.model.transactions import Library, Method, StmRecording, StmThread, StmTotals
 from gilscope.reports.gil.text.holds import cost_words
 from gilscope.reports.transactions.words import limits_of, lost_words
 from gilscope.text.ansi import Paint
@@ -44,7 +44,7 @@ def _lines(recording: StmRecording, paint: Paint) -> Iterator[str]:
     yield from _part("Collections of garbage", _collections(totals.collections or {}), paint)
     yield from _part("Made inevitable, by reason", _counts(totals.inevitable), paint)
     yield from _part("Restarts, by reason", _counts(totals.restarts or {}), paint)
-    yield from _part("By thread", _threads(totals.threads), paint)
+    yield from _part("By thread", _threads(totals.threads, process.method), paint)
     took = "ran" if process.library is Library.RPYTHON else "took"
     yield from _histogram(f"How long committed transactions {took}", totals.committed, paint)
     yield from _histogram("How long aborted tries had run", totals.aborted, paint)
@@ -69,12 +69,13 @@ def _sums(totals: StmTotals, duration_ns: int, paint: Paint) -> Iterator[str]:
         mean_ns = totals.committed.sum_ns // totals.committed.count
         mean = f", in {short_duration(mean_ns)} on average"
     yield f"{words}, {rate:.0f} a second{mean}."
-    if totals.aborts is not None and totals.aborted is not None:
+    if totals.aborts is not None:
         share = percent(totals.aborts / max(1, totals.aborts + totals.commits))
-        yield (
-            paint.bold(f"{seconds(totals.aborted.sum_ns)} lost in aborts")
-            + f": {totals.aborts} tries were aborted, {share} of all."
-        )
+        words = f"{totals.aborts} tries were aborted, {share} of all"
+        if totals.aborted is None:
+            yield f"{paint.bold(words)}; what that has cost is not seen."
+        else:
+            yield paint.bold(f"{seconds(totals.aborted.sum_ns)} lost in aborts") + f": {words}."
     if totals.conflicts is not None:
         yield f"Conflicts that were logged: {totals.conflicts}."
     if totals.cancels:
@@ -102,13 +103,16 @@ def _counts(counts: Mapping[str, int]) -> Iterator[str]:
         yield f"{sum(count for _, count in rest):>9}x {len(rest)} other reasons"
 
 
-def _threads(threads: tuple[StmThread, ...]) -> Iterator[str]:
+def _threads(threads: tuple[StmThread, ...], method: Method) -> Iterator[str]:
     for thread in threads[:_MOST_THREADS]:
-        yield (
-            f"{thread.committed.count:>10} committed {seconds(thread.committed.ns):>9}   "
-            f"{thread.aborted.count:>8} aborted {seconds(thread.aborted.ns):>9}   "
-            f"{thread.tid} {printable(thread.name)}"
-        )
+        words = f"{thread.committed.count:>10} committed"
+        if method.has_commit_times:
+            words += f" {seconds(thread.committed.ns):>9}"
+        if method.has_aborts:
+            words += f"   {thread.aborted.count:>8} aborted"
+        if method.has_abort_costs:
+            words += f" {seconds(thread.aborted.ns):>9}"
+        yield f"{words}   {thread.tid} {printable(thread.name)}"
     rest = threads[_MOST_THREADS:]
     if rest:
         commits = sum(thread.committed.count for thread in rest)

@@ -27,15 +27,16 @@ def limits_of(process: StmProcess) -> Iterator[str]:
     """Yield what the method does not see, in sentences."""
     method = process.method
     if method is Method.ENTRIES:
-        yield "The program does not log, so how long commits took and waits are not seen."
-        yield "A transaction in progress counts as committed already."
-        yield "Time of aborted tries includes their waits. PYPYSTM=/dev/null shows more."
+        yield "The program does not log: waits, and the time of commits and aborts, are not seen."
+        yield "A transaction counts when its thread begins the next one, or ends."
+        yield "PYPYSTM=/dev/null shows more."
     elif method is Method.EVENTS_BASIC:
         yield "The version of the program is not known, so waits and conflicts are not seen."
-        yield "All times include waits."
+        yield "The time of commits includes waits; that of aborts is not told."
     elif method is Method.BEGINS:
         yield "The program does not log, so aborts, waits and times are not seen."
-        yield "A transaction in progress counts as committed already. PYPYSTM=/dev/null shows more."
+        yield "A transaction counts when its thread begins the next one, or ends."
+        yield "PYPYSTM=/dev/null shows more."
     elif method is Method.NAMES:
         yield "Restarts are not seen: this libitm does not show where they are."
     if process.library is Library.LIBITM:

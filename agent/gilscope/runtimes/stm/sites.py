@@ -21,6 +21,8 @@ MARKS = (b"stm_start_transaction", b"_ITM_beginTransaction")
 """A file without either of them is of no interest."""
 
 _ABORT, _INEVITABLE = "stm_abort_transaction", "_stm_become_inevitable"
+_LEAVE = "_stm_leave_noninevitable_transactional_zone"
+_UNREGISTER = "stm_unregister_thread_local"
 _EVENT, _EVENT_POINTER = "_stm_profiling_event", "stmcb_timing_event"
 _TELLING = ("stm_validate", "stm_hashtable_iter")
 """What tells the numberings of events apart."""
@@ -35,7 +37,7 @@ _RESTART = "_ZN3GTM10gtm_thread7restartENS_18gtm_restart_reasonEb"
 _LOCAL = re.compile(
     "|".join(
         (
-            *(*BEGINS, _ABORT, _INEVITABLE, _EVENT, *_TELLING),
+            *(*BEGINS, _ABORT, _INEVITABLE, _LEAVE, _UNREGISTER, _EVENT, *_TELLING),
             *(_BEGIN, _COMMIT, _COMMIT_EXCEPTION, _CANCEL, _MODE, _RESTART),
         )
     )
@@ -163,7 +165,9 @@ def _restart_by_code(symbols: _Symbols) -> tuple[int, str] | None:
 
 
 def _rpython(image: ElfImage, symbols: _Symbols, begin: str, read_pointer: ReadPointer) -> StmSites:
-    inevitable, checks = _by_name(image, symbols, {_INEVITABLE: "on_become_inevitable"})
+    inevitable, checks = _by_name(
+        image, symbols, {_LEAVE: "on_leave", _INEVITABLE: "on_become_inevitable"}
+    )
     numbering = numbering_of(begin, lambda name: symbols.function(name) is not None)
     pointer = symbols.data(_EVENT_POINTER)
     event = None if pointer is None else read_pointer(pointer)
@@ -184,11 +188,12 @@ def _rpython(image: ElfImage, symbols: _Symbols, begin: str, read_pointer: ReadP
             event,
             numbering,
         )
-    programs = {_ABORT: "on_abort", begin: "on_start"}
+    programs = {_ABORT: "on_abort", begin: "on_start", _UNREGISTER: "on_unregister"}
     method = Method.ENTRIES
     if numbering is Numbering.C7:
         # There what a conflict aborts goes another way, which has no exported name.
-        programs, method = {begin: "on_start"}, Method.BEGINS
+        del programs[_ABORT]
+        method = Method.BEGINS
     hooks, more = _by_name(image, symbols, programs)
     why = _why_no_events(pointer, event)
     return StmSites(

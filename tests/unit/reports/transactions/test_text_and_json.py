@@ -73,7 +73,8 @@ def test_json_has_null_for_what_is_not_seen(method: Method) -> None:
     assert (totals["committed_s"] is not None) == method.has_commit_times
     assert (report["histograms"]["transaction"] is not None) == method.has_commit_times
     assert (report["waits"] is not None) == method.has_waits
-    assert totals["abort_cost_includes_waits"] is not method.has_waits
+    assert totals["abort_cost_includes_waits"] is (False if method.has_abort_costs else None)
+    assert method.has_abort_costs == (totals["abort_cost_s"] is not None)
     assert method.has_commit_times == (report["threads"][0]["committed_s"] is not None)
 
 

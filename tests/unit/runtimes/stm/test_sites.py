@@ -54,6 +54,7 @@ def test_pointer_of_a_stripped_program_leads_to_its_events(name: str, tmp_path: 
     assert {
         "on_event": image.file_offset(symbols[_EVENT]),
         "on_become_inevitable": image.file_offset(symbols["_stm_become_inevitable"]),
+        "on_leave": image.file_offset(symbols["_stm_leave_noninevitable_transactional_zone"]),
     } == _offsets(sites)
     assert f"{_EVENT}: where the exported pointer {_POINTER} leads" == sites.checks[0]
 
@@ -67,7 +68,13 @@ def test_without_a_log_the_functions_that_are_called_are_used(tmp_path: Path) ->
 
     assert sites is not None
     assert Method.ENTRIES is sites.method
-    assert {"on_start", "on_abort", "on_become_inevitable"} == set(_offsets(sites))
+    assert {
+        "on_start",
+        "on_unregister",
+        "on_abort",
+        "on_leave",
+        "on_become_inevitable",
+    } == set(_offsets(sites))
     assert "does not log" in sites.checks[0]
 
 
@@ -121,7 +128,7 @@ def test_a_name_that_points_into_an_instruction_is_not_probed(tmp_path: Path) ->
     program = built(tmp_path, "rpython", RPYTHON["pie"])
     sites = _sites(_moved(program, "_stm_become_inevitable"))
 
-    assert {"on_start", "on_abort"} == set(_offsets(sites))
+    assert {"on_start", "on_unregister", "on_abort", "on_leave"} == set(_offsets(sites))
     assert sites is not None
     assert any("_stm_become_inevitable: left out" in check for check in sites.checks)
     with pytest.raises(ElfError, match=r"_stm_start_transaction at .*: no instruction"):
@@ -176,7 +183,7 @@ def test_c7_without_a_log_has_no_aborts_and_says_so(tmp_path: Path) -> None:
 
     assert sites is not None
     assert Method.BEGINS is sites.method
-    assert {"on_start", "on_become_inevitable"} == set(_offsets(sites))
+    assert {"on_start", "on_unregister", "on_leave", "on_become_inevitable"} == set(_offsets(sites))
 
 
 def test_libitm_inside_of_a_program_has_its_restarts(tmp_path: Path) -> None:
