@@ -1,6 +1,6 @@
 """What the machine-readable report says of one process; see ``record.schema.json``."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gilscope.model.gil import (
@@ -19,11 +19,20 @@ from gilscope.model.gil import (
     ThreadTotals,
 )
 from gilscope.model.histogram import Histogram, total
+from gilscope.reports.gil.changes import assumption
 from gilscope.reports.gil.stack_table import StackTable
 from gilscope.text.units import NS_PER_S
 from gilscope.verdict.base_rate import base_rate
+from gilscope.verdict.changes import changes_of
 
 __all__ = ["buckets", "report"]
+
+
+_OF_CHANGES = (
+    *("holder", "saved_s", "saved_itself_s"),
+    *("switch_interval_s", "mean_wait_s", "expected_wait_s", "switches_ratio"),
+    *("role", "number", "enough"),
+)
 
 
 def report(recording: Recording) -> dict[str, Any]:
@@ -64,6 +73,7 @@ def report(recording: Recording) -> dict[str, Any]:
         "slow_drops": slow_drops,
         "held_by": held_by,
         "held_up": held_up,
+        "changes": list(_changes(recording, stacks)) if is_valid else [],
         "stacks": stacks.stacks(),
         "frames": stacks.frames(),
     }
@@ -190,6 +200,36 @@ def _held_by(samples: HolderSamples | None, stacks: StackTable) -> list[dict[str
         }
         for held in holders
     ]
+
+
+def _changes(recording: Recording, stacks: StackTable) -> Iterator[dict[str, Any]]:
+    changes = changes_of(recording)
+    process, interval = changes.other_process, changes.shorter_interval
+    threads = changes.fewer_threads
+    if process is not None:
+        yield _change("other_process", assumption(process)) | {
+            "holder": stacks.number(process.costliest),
+            "saved_s": process.others_ns / NS_PER_S,
+            "saved_itself_s": process.own_ns / NS_PER_S,
+        }
+    if interval is not None:
+        yield _change("switch_interval", assumption(interval)) | {
+            "switch_interval_s": interval.shorter_ns / NS_PER_S,
+            "mean_wait_s": interval.wait_ns / NS_PER_S,
+            "expected_wait_s": interval.expected_ns / NS_PER_S,
+            "switches_ratio": interval.switches,
+        }
+    if threads is not None:
+        yield _change("fewer_threads", assumption(threads)) | {
+            "role": threads.role,
+            "number": threads.threads,
+            "enough": threads.enough,
+        }
+
+
+def _change(kind: str, assumed: str) -> dict[str, Any]:
+    """Return what each change has in common, and null for what only others have."""
+    return {"change": kind, "assumption": assumed, **dict.fromkeys(_OF_CHANGES)}
 
 
 def _held_up(held_up: HeldUp, stacks: StackTable) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from itertools import chain
 from gilscope.model.gil import Recording
 from gilscope.model.session import Session
 from gilscope.naming.places import SiteNames
+from gilscope.reports.gil.changes import change_words
 from gilscope.reports.gil.text.holds import cost_line
 from gilscope.reports.gil.text.screen import badness, verdict_lines
 from gilscope.reports.gil.words import KIND_NAMES, base_words, lost_words, process_words
@@ -44,6 +45,7 @@ def _lines(session: Session) -> Iterator[str]:
     yield plain(_subject(session, lost_ns, valid))
     if lost_ns:
         yield from _tables(valid, lost_ns)
+        yield from _changes(valid)
     notes = list(_notes(session, valid))
     if notes:
         yield ""
@@ -77,6 +79,18 @@ def _tables(valid: Sequence[Recording], lost_ns: int) -> Iterator[str]:
     if len(valid) > 1:
         processes = [(process_words(each), each.observation.totals.wait_ns) for each in valid]
         yield from _table("process", processes, lost_ns)
+
+
+def _changes(valid: Sequence[Recording]) -> Iterator[str]:
+    words = list(change_words(valid[0])) if len(valid) == 1 else []
+    if words:
+        yield ""
+        yield "What a change would bring (estimates):"
+        yield ""
+        for change in words:
+            yield f"- {plain(change.what)}:"
+            yield f"  {plain(change.gain)},"
+            yield f"  {change.assumption}."
 
 
 def _table(head: str, losses: Iterable[tuple[str, int]], lost_ns: int) -> Iterator[str]:

@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from gilscope.model.gil import Recording
 from gilscope.naming.places import SiteNames
+from gilscope.reports.gil.html.changes import changes_section
 from gilscope.reports.gil.html.data import report_data
 from gilscope.reports.gil.html.flames import flames_section
 from gilscope.reports.gil.html.heat import heat_section
@@ -87,6 +88,7 @@ def _part(recording: Recording) -> Iterator[Markup]:
     mark = about(is_estimate=are_shared_out(totals))
     yield from summary_section(recording, losses, names)
     yield from whose_code_section(losses, lost_ns(totals), recording.sources, names, mark)
+    yield from changes_section(recording)
     yield from moment_section(recording, names)
     if pairs:
         yield from flames_section()

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from gilscope.model.gil import Recording
-from gilscope.naming.hold_states import advice
 from gilscope.naming.places import SiteNames
+from gilscope.reports.gil.changes import advice_lines
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent, short_duration, short_number
@@ -33,12 +33,12 @@ def convoy_lines(recording: Recording, paint: Paint) -> Iterator[str]:
         if behind:
             yield f"  Behind {behind}."
     if convoys:
-        yield from (f"  {line}" for line in convoy_advice(convoys[0]))
+        yield from (f"  {line}" for line in convoy_advice(recording, convoys[0]))
 
 
-def convoy_advice(convoy: Convoy) -> tuple[str, ...]:
+def convoy_advice(recording: Recording, convoy: Convoy) -> tuple[str, ...]:
     """Return what helps, in lines: against why the GIL is kept by whoever they queue behind."""
-    return advice(convoy.behind[0].states if convoy.behind else ())
+    return advice_lines(recording, convoy.behind[0].states if convoy.behind else ())
 
 
 def queueing_lines(convoy: Convoy, duration_ns: int) -> Iterator[str]:

@@ -9,6 +9,7 @@ from gilscope.model.gil import (
     Recording,
 )
 from gilscope.model.histogram import Histogram, total
+from gilscope.reports.gil.changes import change_words
 from gilscope.reports.gil.text.blocking import edge_lines
 from gilscope.reports.gil.text.convoy import convoy_lines
 from gilscope.reports.gil.text.held_by import held_by_lines
@@ -61,6 +62,7 @@ def _lines(recording: Recording, paint: Paint) -> Iterator[str]:
         yield from _after_blank(hog)
         if not hog:
             yield from _after_blank(convoy_lines(recording, paint))
+        yield from _after_blank(_change_lines(recording, paint))
         yield from _after_blank(whose_code_lines(recording, paint))
         yield from _after_blank(edge_lines(recording, paint))
         yield from _after_blank(slow_drop_lines(recording, paint))
@@ -127,6 +129,16 @@ def _summary(recording: Recording, paint: Paint) -> Iterator[str]:
             else "none answered"
         )
         yield f"Drop requests: {asked}, {answered}."
+
+
+def _change_lines(recording: Recording, paint: Paint) -> Iterator[str]:
+    words = list(change_words(recording))
+    if words:
+        yield paint.bold("What a change would bring (estimates)")
+    for change in words:
+        yield f"  {change.what}:"
+        yield f"    {change.gain},"
+        yield paint.dim(f"    {change.assumption}.")
 
 
 def _loss_lines(losses: Sequence[RoleLoss], paint: Paint) -> Iterator[str]:

@@ -6,8 +6,9 @@ from itertools import chain
 from gilscope.model.gil import Recording, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.session import Session
-from gilscope.naming.hold_states import advice, why_in_short
+from gilscope.naming.hold_states import why_in_short
 from gilscope.naming.places import SiteNames
+from gilscope.reports.gil.changes import advice_lines
 from gilscope.reports.gil.text.convoy import behind_words, convoy_advice, queueing_lines
 from gilscope.reports.gil.text.held_by import computing_line, held_by_lines
 from gilscope.reports.gil.text.hog import hog_lines
@@ -129,7 +130,7 @@ def verdict_lines(
         behind = behind_words(verdict.convoy)
         if behind:
             yield f"Behind {behind}."
-        yield from convoy_advice(verdict.convoy)
+        yield from convoy_advice(recording, verdict.convoy)
         return
     if verdict.degree is Degree.NONE:
         waited = f"{seconds(lost_ns)} lost waiting" if lost_ns else "no thread had to wait"
@@ -146,7 +147,7 @@ def verdict_lines(
         yield "Threads that compute take turns: together they are as fast as one of them."
     totals = recording.observation.totals
     losses = losses_by_holder(totals.edges, recording.application, totals.held_up)
-    yield from advice(losses[0].states if losses else ())
+    yield from advice_lines(recording, losses[0].states if losses else ())
 
 
 def _is_mostly_preemption(recording: Recording) -> bool:

@@ -202,7 +202,7 @@ def test_waits_without_stacks_leave_out_what_needs_them() -> None:
     """
     sections = [section.attributes["id"] for section in _page(convoy()).all("section")]
 
-    assert ["summary", "durations", "threads"] == sections
+    assert ["summary", "changes", "durations", "threads"] == sections
 
 
 def test_sections_come_in_the_order_of_questions() -> None:
@@ -214,6 +214,7 @@ def test_sections_come_in_the_order_of_questions() -> None:
     assert [
         "summary",
         "whose-code",
+        "changes",
         "flames",
         "matrix",
         "pairs",
