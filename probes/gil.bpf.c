@@ -34,6 +34,10 @@
 
 #include "gil/walk.bpf.h"
 
+#include "pypy/stack.bpf.h"
+
+#include "gil/turns.bpf.h"
+
 #include "gil/holds.bpf.h"
 
 #include "gil/lifetime.bpf.h"

@@ -108,11 +108,11 @@ class NoGil(GilscopeError):
 
 
 class UnsupportedPython(GilscopeError):
-    """A Python whose lock gilscope does not know: CPython 2 and 3.0 to 3.5, PyPy, or too new."""
+    """A Python whose lock gilscope does not know: CPython 2 and 3.0 to 3.5, or too new."""
 
     exit_code = 8
     exit_words = "unsupported Python"
-    remedy = "gilscope knows the GIL of CPython 3.6 to 3.15."
+    remedy = "gilscope knows the GIL of CPython 3.6 to 3.15, and that of PyPy 7.3.2 and later."
 
 
 class CannotListen(GilscopeError):

@@ -4,7 +4,7 @@
 
 #define HISTOGRAM_SLOTS 36 // slot k: 2^(k-1) < ns <= 2^k; the last takes the rest
 #define STACK_DEPTH 32     // frames that are noted; a power of two
-#define NEXT_PROGRAMS 7
+#define NEXT_PROGRAMS 10
 #define QUOTAS 8             // room for them
 #define SPAN_IS_HOLD 4       // in place of a wait's kind
 #define SPAN_SECOND_SHIFT 30 // 2^30 ns are what spans call a second
@@ -89,6 +89,9 @@ enum next_program_number {
     ON_WAIT = 4,
     ON_YIELD = 5,
     READ_STACK = 6,
+    WALK_TURN = 7,
+    WALK_TURN_HOLDER = 8,
+    SHARE_OUT = 9,
 };
 
 // What one process may have a bounded number of, so that there is room for all others.

@@ -23,6 +23,10 @@ BPF_ARRAY(windows, struct window, MAX_LOCKS);
 BPF_F_TABLE("hash", struct gil_key, u32, other_locks, MAX_GILS, TABLE_FLAGS);
 // Filled by user space, one entry a process whose stacks are read.
 BPF_F_TABLE("hash", u32, struct python, pythons, MAX_TARGETS, TABLE_FLAGS);
+// Filled by user space, one entry a process that runs PyPy.
+BPF_F_TABLE("hash", u32, struct pypy, pypys, MAX_TARGETS, TABLE_FLAGS);
+// One entry a process that runs PyPy, whose lock has been waited for.
+BPF_F_TABLE("hash", struct gil_key, struct turns, turns, MAX_TARGETS, TABLE_FLAGS);
 // The share of a process' waits whose stacks are read, less one, in 2^32. Written by user space.
 BPF_ARRAY(stack_shares, u32, MAX_LOCKS);
 // By slot.
@@ -31,6 +35,7 @@ BPF_ARRAY(returned, struct returned, MAX_LOCKS);
 BPF_F_TABLE("hash", u32, struct blame, blames, MAX_BLAMES, TABLE_FLAGS);
 // What new entries are copied from: too large for a program's stack.
 BPF_ARRAY(empty_blame, struct blame, 1);
+BPF_ARRAY(empty_turns, struct turns, 1);
 BPF_ARRAY(empty_histogram, struct histogram, 1);
 // The stacks that user space has been sent; one that falls out is sent again.
 BPF_TABLE("lru_hash", struct stack_key, u8, sent_stacks, MAX_STACKS);

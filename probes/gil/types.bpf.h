@@ -13,6 +13,7 @@
 #define MANY_LOCKS 1                       // no address: threads have waited for several locks
 #define MAX_CALLER_DEPTH 4                 // take_gil, _PyEval_AcquireLock, _Attach, its user
 #define MAX_SLICES 8 // holders of a wait whose kind is still open; a power of two
+#define TURNS 64     // of a lock that are remembered; a power of two
 #define MAX_CODE_POINTERS 4
 #define MAX_FRAME_SIZE 128 // what is read of a frame at most
 
@@ -107,6 +108,35 @@ struct python {
     u32 padding;
 };
 
+// Where a process' PyPy keeps its lock, its threads and their frames.
+struct pypy {
+    u64 lock;            // address of the word
+    u64 threads;         // of the head of the list of threads
+    s64 thread_of_ident; // from a thread's pthread_self() to its structure
+    u32 thread_next;
+    u32 thread_ident;
+    u32 thread_stack;   // of nodes
+    u32 thread_context; // an ExecutionContext
+    u32 descriptor_tid;
+    u32 context_frame;
+    u32 frame_caller;
+    u32 frame_code;
+    u32 frame_instruction;
+    u32 code_number;
+    u32 frame_type; // what objects of it begin with
+    u32 other_frame_type;
+    u32 virtual_type; // of what stands for a frame that is in code made by the JIT
+    u32 virtual_forced;
+};
+
+// Who has come to hold a lock that is taken in turns, the last TURNS of those that had waited for
+// it.
+struct turns {
+    u64 count;
+    u64 began_ns[TURNS];
+    u64 holders[TURNS]; // stacks
+};
+
 // What keeps a thread waiting, slice by slice: one lasts from one sample of the holder to the next.
 // Written by the thread itself alone.
 struct blame {
@@ -136,7 +166,9 @@ struct blame {
     u32 searches;       // runs of the program that have come before in this search
     u32 is_for_request; // holder_tstate is to be sampled for the drop request alone
     u64 slow_drop_ns;   // that of the drop with which this wait begins, if nobody was sampled; or 0
-    u64 unread;         // what stands for both stacks of a wait whose stacks are not read; or 0
+    u32 turn;           // so many of the lock's have been considered at the end of the wait
+    u32 padding;
+    u64 unread; // what stands for both stacks of a wait whose stacks are not read; or 0
     u64 version_begin;
     // Working space. It must be the thread's own: a program may be interrupted by another thread's.
     u64 addresses[STACK_DEPTH];

@@ -305,17 +305,14 @@ static __always_inline int identify(struct blame *blame, const struct python *py
     return 0;
 }
 
-// The id of the stack that was read; it is sent to user space unless that has been done.
-static __always_inline u64 noted_stack(struct blame *blame, const struct python *python)
+// The id of the stack that was read and has one; it is sent to user space unless that has been
+// done.
+static __always_inline u64 sent_stack(struct blame *blame, const struct python *python)
 {
     struct stack *stack = &blame->stack;
     u32 tgid = blame->tgid;
     u8 sent = 1;
 
-    if (identify(blame, python)) {
-        lose(tgid, LOST_STACK_TORN);
-        return STACK_UNKNOWN;
-    }
     struct stack_key key = {.id = stack->id, .tgid = tgid, .attachment = python->attachment};
 
     if (sent_stacks.lookup(&key))
@@ -330,6 +327,15 @@ static __always_inline u64 noted_stack(struct blame *blame, const struct python 
         sent_stacks.update(&key, &sent);
     }
     return key.id;
+}
+
+static __always_inline u64 noted_stack(struct blame *blame, const struct python *python)
+{
+    if (identify(blame, python)) {
+        lose(blame->tgid, LOST_STACK_TORN);
+        return STACK_UNKNOWN;
+    }
+    return sent_stack(blame, python);
 }
 
 // One walk along the frames of a thread, which *may_run* meanwhile. Whether that will do; if not,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Final, NamedTuple
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "Search",
     "SlotBranch",
     "Spend",
+    "WordAccess",
+    "WordUse",
 ]
 
 MATCHES_AT_ONCE: Final = 1024
@@ -69,6 +72,27 @@ class SlotBranch(NamedTuple):
     """From the code's beginning; so is the slot."""
     slot: int
     is_call: bool
+
+
+class WordAccess(Enum):
+    """What an instruction does with a word of static memory."""
+
+    TEST = auto()
+    """Compares it with 0."""
+    LOAD = auto()
+    ATOMIC_ADD = auto()
+    """Adds to it, or subtracts, while no other processor can."""
+    EXCHANGE = auto()
+    """Writes it if it has a certain value, likewise."""
+
+
+class WordUse(NamedTuple):
+    """An instruction that uses a word of static memory. Positions are from the code's beginning."""
+
+    access: WordAccess
+    position: int
+    end: int
+    word: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,4 +174,6 @@ class Architecture:
     """Instructions that load an address relative to their own, and that: as `Search`."""
     absolute_loads: Callable[[memoryview, Collection[int], Spend], Iterator[tuple[int, int]]]
     """Instructions that load a constant near one of some addresses, and the constant itself."""
+    word_uses: Callable[[bytes], Iterator[WordUse]]
+    """Instructions that use a word of static memory, each byte taken for the first of one."""
     dummy: DummyCode

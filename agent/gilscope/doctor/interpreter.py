@@ -9,6 +9,7 @@ from gilscope.errors import GilCodeNotFound, NotPermitted
 from gilscope.gil.target import Target
 from gilscope.model.diagnosis import Check, Status
 from gilscope.model.gil import Gil
+from gilscope.naming.python import python_words
 from gilscope.process import procfs
 from gilscope.process.files.mapped_file import check_name
 from gilscope.runtimes.base import Build
@@ -72,7 +73,9 @@ def judge_interpreter(build: Build, *, is_replaced: bool) -> Check:
     *is_replaced*: its name does not lead to it any more.
     """
     file, build_id = build.file, build.build_id.removeprefix("sha256:")
-    found = f"CPython {build.version}, {file.mapping.path}, build {build_id[:_SHORT_BUILD_ID]}"
+    found = (
+        f"{python_words(build.version)}, {file.mapping.path}, build {build_id[:_SHORT_BUILD_ID]}"
+    )
     if not is_replaced:
         return Check("interpreter", Status.OK, found)
     return Check(

@@ -137,6 +137,9 @@ class NextProgram(SharedEnum):
     ON_WAIT = 4
     ON_YIELD = 5
     READ_STACK = 6
+    WALK_TURN = 7
+    WALK_TURN_HOLDER = 8
+    SHARE_OUT = 9
 
 
 class Quota(SharedEnum):

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from typing import Final
 
 from gilscope.elf.image import ElfError, ElfImage
 from gilscope.errors import GilCodeNotFound
@@ -14,7 +15,7 @@ from gilscope.process.view import ProcessView
 from gilscope.runtimes.base import Build
 from gilscope.runtimes.registry import detect
 from gilscope.runtimes.site_cache import SiteCache
-from gilscope.runtimes.sites import Sites
+from gilscope.runtimes.sites import LockForm, Site, Sites
 
 __all__ = ["Hookpoint", "Target", "inspect"]
 
@@ -75,6 +76,8 @@ def _inspect(view: ProcessView, cache: SiteCache, method: str | None) -> Target:
             if method == "sites":
                 raise GilCodeNotFound(str(error)) from error
             reason = str(error)
+    if build.lock_form is not LockForm.CONDITION:
+        raise GilCodeNotFound(reason or f"threads of Python {build.version} wait for no condition")
     try:
         return _by_libc(build, view, reason)
     except GilCodeNotFound as error:
@@ -91,13 +94,30 @@ def _refuse_shadow_stack(status: ProcessStatus) -> None:
 
 
 def _by_sites(build: Build, view: ProcessView, cache: SiteCache) -> Target:
-    image, sites = build.file.image(), build.sites(cache)
+    sites = build.sites(cache)
+    file = build.site_file
+    image = file.image()
     is_stepped = any(
         not image.architecture.is_direct_call(image.bytes_at(site.offset, 1))
         for site in (*sites.acquires, *sites.releases)
     )
-    # Ends before beginnings: a beginning whose end is not probed yet would never end.
-    points = (
+    return Target(
+        build=build,
+        process=_process(build, view, "sites", knows_causes=bool(sites.callers)),
+        file=file,
+        hookpoints=tuple(
+            Hookpoint(program, site.offset) for program, site in _POINTS[build.lock_form](sites)
+        ),
+        sites=sites,
+        acquires=tuple(Hookpoint("on_acquire", site.offset) for site in sites.acquires),
+        releases=tuple(Hookpoint("on_release", site.offset) for site in sites.releases),
+        is_stepped=is_stepped,
+    )
+
+
+# Ends before beginnings: a beginning whose end is not probed yet would never end.
+def _points_of_condition(sites: Sites) -> tuple[tuple[str, Site], ...]:
+    return (
         *(("on_wait_return", pause.after) for pause in sites.waits),
         *(("on_yield_return", pause.after) for pause in sites.yields),
         *(("on_forced_take", site) for site in sites.forced_takes),
@@ -105,16 +125,20 @@ def _by_sites(build: Build, view: ProcessView, cache: SiteCache) -> Target:
         *(("on_yield", pause.call) for pause in sites.yields),
         *(("on_wait", pause.call) for pause in sites.waits),
     )
-    return Target(
-        build=build,
-        process=_process(build, view, "sites", knows_causes=bool(sites.callers)),
-        file=build.file,
-        hookpoints=tuple(Hookpoint(program, site.offset) for program, site in points),
-        sites=sites,
-        acquires=tuple(Hookpoint("on_acquire", site.offset) for site in sites.acquires),
-        releases=tuple(Hookpoint("on_release", site.offset) for site in sites.releases),
-        is_stepped=is_stepped,
+
+
+def _points_of_turns(sites: Sites) -> tuple[tuple[str, Site], ...]:
+    return (
+        *(("on_turn_taken", pause.after) for pause in sites.waits),
+        *(("on_turn_given", site) for site in sites.forced_drops),
+        *(("on_turn_wait", pause.call) for pause in sites.waits),
     )
+
+
+_POINTS: Final = {
+    LockForm.CONDITION: _points_of_condition,
+    LockForm.TURNS: _points_of_turns,
+}
 
 
 def _by_libc(build: Build, view: ProcessView, reason: str) -> Target:
@@ -154,6 +178,8 @@ def _process(build: Build, view: ProcessView, method: str, *, knows_causes: bool
         python=build.version,
         build_id=build.build_id,
         method=method,
+        runtime=build.runtime,
+        asks_holder=build.lock_form is LockForm.CONDITION,
         knows_causes=knows_causes,
         container_id=view.container_id,
         pod_uid=view.pod_uid,

@@ -135,7 +135,8 @@ class GilTotals:
 
     gil: Gil
     interval_ns: int
-    """The switch interval; 0 where nobody has waited yet."""
+    """The switch interval, or what stands for it where there is none; 0 where nobody has waited
+    yet."""
     waits: Mapping[Cause, Histogram]
     drop_latency: Histogram
     convoy_waits: int
@@ -269,6 +270,11 @@ class Process:
     build_id: str
     method: str
     """``sites`` or ``libc``: how the GIL is observed."""
+    runtime: str = "cpython"
+    """Which Python it is: ``cpython`` or ``pypy``."""
+    asks_holder: bool = True
+    """Whether threads that wait ask for the GIL: if not, there are no drop requests and no switch
+    interval."""
     knows_causes: bool = True
     """Whether it can be told what came before a wait; if not, convoys and yields are not seen."""
     container_id: str | None = None

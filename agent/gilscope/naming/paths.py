@@ -8,7 +8,10 @@ __all__ = ["is_installed", "is_standard_library", "short_path"]
 # The last such directory counts: an environment may live below another one. `python311.zip` is how
 # a zipped standard library looks, `python3/dist-packages` is Debian's own.
 _PACKAGES = re.compile(r".*/(?:site|dist)-packages/")
-_STANDARD_LIBRARY = re.compile(r".*/lib(?:64)?/(?:python3\.\d+t?/|python3\d+\.zip/)")
+_STANDARD_LIBRARY = re.compile(
+    r".*/lib(?:64)?/(?:python3\.\d+t?/|python3\d+\.zip/|pypy3\.\d+/)|"
+    r".*/lib/(?:pypy3?|pypy)/lib-python/[23][^/]*/"
+)
 
 # PyInstaller freezes modules under their names below the import path alone. Since CPython 3.9 the
 # script that a program runs has no such name, wherever it was started from.

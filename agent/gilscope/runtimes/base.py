@@ -8,7 +8,7 @@ memory of one process: its locks, its threads and its code, which change while i
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from gilscope.model.gil import Gil, Record
 from gilscope.model.moment.seen import LockNow, ThreadStack
@@ -18,11 +18,12 @@ from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
 from gilscope.process.view import ProcessView
 from gilscope.runtimes.site_cache import SiteCache
-from gilscope.runtimes.sites import Sites
+from gilscope.runtimes.sites import LockForm, Sites
 
 __all__ = [
     "Build",
     "Code",
+    "HeldWord",
     "HolderSample",
     "Holders",
     "Instance",
@@ -31,6 +32,18 @@ __all__ = [
     "Standing",
     "Threads",
 ]
+
+
+class HeldWord(NamedTuple):
+    """The word of memory by which a lock says whether it is held."""
+
+    offset: int
+    """From the lock's address."""
+    size: int
+    """Bytes, 8 at the most."""
+    value: int
+    is_held_if_equal: bool
+    """It is held if the word has this value; otherwise if it has any other one."""
 
 
 class Locks(Protocol):
@@ -135,6 +148,9 @@ class Code(Protocol):
     def frames(self, places: Iterable[tuple[int, int]]) -> tuple[Frame, ...]:
         """Return the frame of each address of code and instruction in it."""
 
+    def whole_stack(self, places: Iterable[tuple[int, int]]) -> tuple[Frame, ...] | None:
+        """Return the frames of a stack whose places are not one frame each; None: they are."""
+
     def is_same(self, code: int, identity: int) -> bool:
         """Return whether what is at *code* is still what the probes know by *identity*."""
 
@@ -148,6 +164,10 @@ class Instance(Protocol):
     @property
     def locks(self) -> Locks:
         """Its locks, as their own fields show them."""
+
+    @property
+    def lock_word(self) -> HeldWord:
+        """How each of its locks says whether it is held."""
 
     @property
     def holders(self) -> Holders:
@@ -184,6 +204,9 @@ class Instance(Protocol):
     def frame_walk(self) -> Record:
         """Return ``struct python``, by which probes walk stacks; raises OSError if it is gone."""
 
+    def probe_records(self) -> Mapping[str, Record]:
+        """Return what else probes have to know of it, by the table that has it."""
+
 
 class Build(Protocol):
     """A runtime in the file that a process runs it from."""
@@ -207,6 +230,21 @@ class Build(Protocol):
     @property
     def version(self) -> str:
         """Its version, as it calls it itself."""
+
+    @property
+    def runtime(self) -> str:
+        """The `name` of the runtime that it is of."""
+
+    @property
+    def lock_form(self) -> LockForm:
+        """What its locks are made of."""
+
+    @property
+    def site_file(self) -> MappedFile:
+        """What its sites lie in: `file`, or a library in which its threads wait.
+
+        Known once `sites` has found them.
+        """
 
     def sites(self, cache: SiteCache) -> Sites:
         """Return where probes belong; raises ElfError or GilCodeNotFound."""

@@ -2,15 +2,17 @@
 
 from typing import Final
 
-from gilscope.errors import NotPermitted, NotPython
+from gilscope.errors import NotPermitted, NotPython, UnsupportedPython
 from gilscope.process.guarded_memory import GuardedMemory
 from gilscope.process.view import ProcessView, view_of
 from gilscope.runtimes.base import Build, Runtime
 from gilscope.runtimes.cpython.locate import CPython
+from gilscope.runtimes.others import refuse_other_pythons
+from gilscope.runtimes.pypy.locate import PyPy
 
 __all__ = ["RUNTIMES", "detect", "open_memory"]
 
-RUNTIMES: Final[tuple[Runtime, ...]] = (CPython(),)
+RUNTIMES: Final[tuple[Runtime, ...]] = (CPython(), PyPy())
 """In the order in which they are asked."""
 
 
@@ -22,6 +24,10 @@ def detect(view: ProcessView) -> Build:
             return runtime.detect(view)
         except NotPython as refusal:
             refusals.append(refusal)
+    try:
+        refuse_other_pythons(view.command_line, [each.path for each in view.mappings])
+    except UnsupportedPython as error:
+        raise UnsupportedPython(f"process {view.pid}: {error}", remedy=error.remedy) from error
     raise refusals[0]
 
 

@@ -7,7 +7,7 @@ from gilscope.runtimes.sites import CallerRule, PausePoint, Site, Sites
 
 __all__ = ["from_json", "to_json"]
 
-_VERSION: Final = 2
+_VERSION: Final = 3
 """To be raised with every change of the format or of what the resolver finds."""
 
 _LARGEST_ADDRESS: Final = (1 << 64) - 1
@@ -27,6 +27,7 @@ def to_json(sites: Sites) -> str:
             "forced_takes": [_site_object(site) for site in sites.forced_takes],
             "callers": [_rule_object(rule) for rule in sites.callers],
             "checks": list(sites.checks),
+            "facts": dict(sites.facts),
         }
     )
 
@@ -53,6 +54,7 @@ def _sites(found: object) -> Sites:
         forced_takes=tuple(_site(site) for site in _list(fields["forced_takes"])),
         callers=tuple(_rule(rule) for rule in _list(fields["callers"])),
         checks=tuple(_text(check) for check in _list(fields["checks"])),
+        facts={name: _whole(fact) for name, fact in _object(fields["facts"]).items()},
     )
 
 

@@ -1,8 +1,20 @@
 """What is found of a Python before it is traced: the GIL code of its file, and its threads."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
-__all__ = ["CallerRule", "PausePoint", "Site", "Sites"]
+__all__ = ["CallerRule", "LockForm", "PausePoint", "Site", "Sites"]
+
+
+class LockForm(Enum):
+    """What a lock is made of, which decides what its sites tell."""
+
+    CONDITION = "condition variable"
+    """Threads wait for `cond` for one switch interval at a time, and ask for the lock."""
+    TURNS = "turns"
+    """Threads queue for one mutex; the first of the queue looks again and again whether the lock,
+    a word in memory, is free, and takes it then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +87,5 @@ class Sites:
     """Empty where the evaluation loop's yield could not be identified."""
     checks: tuple[str, ...] = field(default=())
     """What was verified, in words, for `gilscope doctor`."""
+    facts: Mapping[str, int] = field(default_factory=dict)
+    """What else the runtime has found in the file: addresses, offsets and numbers, by its names."""

@@ -65,12 +65,24 @@ static PyObject *add(struct sampler_object *self, PyObject *args)
     unsigned long long cond, open_since_ns;
     long long at_ns, covered_ns;
     struct remote remote;
+    struct held_word word = self->sampler.word;
+    Py_ssize_t size = (Py_ssize_t)word.size;
+    unsigned long long value = word.value;
+    int is_held_if_equal = word.is_held_if_equal;
 
-    if (!PyArg_ParseTuple(args, "iKiiL(LK)", &remote.pid, &cond, &remote.tid, &remote.memory,
-                          &at_ns, &covered_ns, &open_since_ns))
+    if (!PyArg_ParseTuple(args, "iKiiL(LK)|(lnKp)", &remote.pid, &cond, &remote.tid, &remote.memory,
+                          &at_ns, &covered_ns, &open_since_ns, &word.offset, &size, &value,
+                          &is_held_if_equal))
         return NULL;
+    if (size < 1 || size > (Py_ssize_t)sizeof(word.value)) {
+        PyErr_SetString(PyExc_ValueError, "a word has 1 to 8 bytes");
+        return NULL;
+    }
+    word.size = (size_t)size;
+    word.value = value;
+    word.is_held_if_equal = is_held_if_equal;
     struct lock_sampler *sampler = enter(self);
-    bool is_added = lock_sampler_add(sampler, &remote, cond,
+    bool is_added = lock_sampler_add(sampler, &remote, cond, word,
                                      (struct held_coverage){covered_ns, open_since_ns}, at_ns);
     leave(sampler);
     return is_added ? Py_NewRef(Py_None) : PyErr_NoMemory();

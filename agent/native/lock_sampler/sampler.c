@@ -32,7 +32,7 @@ bool lock_sampler_init(struct lock_sampler *sampler, uint64_t seed, long locked_
 
     *sampler = (struct lock_sampler){
         .random = seed,
-        .locked_offset = locked_offset,
+        .word = {.offset = locked_offset, .size = 4, .value = 1, .is_held_if_equal = true},
         .cpu_share = cpu_share,
         .enough_samples = enough_samples,
     };
@@ -96,7 +96,7 @@ static struct held_memory *memory_of(struct lock_sampler *sampler, const struct 
 }
 
 bool lock_sampler_add(struct lock_sampler *sampler, const struct remote *remote, uint64_t cond,
-                      struct held_coverage coverage, int64_t at_ns)
+                      struct held_word word, struct held_coverage coverage, int64_t at_ns)
 {
     if (lock_sampler_find(sampler, remote->pid, cond))
         return true;
@@ -117,6 +117,7 @@ bool lock_sampler_add(struct lock_sampler *sampler, const struct remote *remote,
         .pid = remote->pid,
         .memory = memory,
         .cond = cond,
+        .word = word,
         .coverage = coverage,
     };
     held_estimate_begin(&added->estimate, at_ns, observed_ns(added, at_ns));
@@ -161,20 +162,27 @@ static struct held_read *wanted_reads(struct lock_sampler *sampler, int pid, int
         if (lock->is_covered)
             continue;
         lock->memory->users++;
-        reads[(*count)++] = (struct held_read){lock->pid, lock->cond, lock->memory, false, 0};
+        reads[(*count)++] = (struct held_read){
+            lock->pid, lock->cond, lock->memory, lock->word, false, 0,
+        };
     }
     return reads;
 }
 
+static bool is_held(const struct held_read *read)
+{
+    return (read->found == read->word.value) == read->word.is_held_if_equal;
+}
+
 static void make(struct lock_sampler *sampler, struct held_read *read)
 {
-    uint64_t address = read->cond + sampler->locked_offset;
+    uint64_t address = read->cond + read->word.offset;
 
     __atomic_add_fetch(&sampler->reads, 1, __ATOMIC_RELAXED);
     // Fails where the process has ended, or runs another program now. Another thread may read by
     // the same memory: what both may change is which thread of the process it is read through.
     struct remote remote = read->memory->remote;
-    read->is_done = remote_read(&remote, address, &read->locked, sizeof(read->locked)) > 0;
+    read->is_done = remote_read(&remote, address, &read->found, read->word.size) > 0;
     read->memory->remote.tid = remote.tid;
 }
 
@@ -188,7 +196,7 @@ static void credit(struct lock_sampler *sampler, struct held_read *reads, size_t
         // Meanwhile a later sample may have been credited, or a window have covered the time.
         if (read->is_done && lock && lock->memory == read->memory &&
             held_estimate_wants_sample(&lock->estimate, at_ns, observed_ns(lock, at_ns)))
-            held_estimate_credit(&lock->estimate, at_ns, read->locked == 1);
+            held_estimate_credit(&lock->estimate, at_ns, is_held(read));
         let_go(read->memory);
     }
     free(reads);

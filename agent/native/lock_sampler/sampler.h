@@ -23,11 +23,22 @@ struct held_memory {
     int users;
 };
 
+// Where a lock says whether it is held, from its address, and how.
+struct held_word {
+    long offset;
+    // Bytes, up to those of `value`.
+    size_t size;
+    uint64_t value;
+    // It is held if the word has this value; otherwise if it has any other one.
+    bool is_held_if_equal;
+};
+
 struct held_lock {
     int pid;
     struct held_memory *memory;
     // Of the condition variable beside it.
     uint64_t cond;
+    struct held_word word;
     struct held_coverage coverage;
     struct held_estimate estimate;
     // Whether windows have left nothing to be decided by the last sample, which was left out then.
@@ -39,8 +50,9 @@ struct held_read {
     int pid;
     uint64_t cond;
     struct held_memory *memory;
+    struct held_word word;
     bool is_done;
-    int32_t locked;
+    uint64_t found;
 };
 
 struct lock_sampler {
@@ -55,8 +67,8 @@ struct lock_sampler {
     size_t count;
     size_t room;
     uint64_t random;
-    // Where a lock says whether it is held, from its condition variable.
-    long locked_offset;
+    // Of a GIL beside its condition variable.
+    struct held_word word;
     // Of one core.
     double cpu_share;
     // So many samples a second are enough for each unit of share (1 - share), the variance of a
@@ -84,7 +96,7 @@ struct held_lock *lock_sampler_find(struct lock_sampler *sampler, int pid, uint6
 // Begins with a lock at `cond` of the process that `remote` reads, whose descriptor is copied. One
 // that is there already continues as it is. False: there is no memory, or no descriptor, for it.
 bool lock_sampler_add(struct lock_sampler *sampler, const struct remote *remote, uint64_t cond,
-                      struct held_coverage coverage, int64_t at_ns);
+                      struct held_word word, struct held_coverage coverage, int64_t at_ns);
 void lock_sampler_cover(struct lock_sampler *sampler, int pid, struct held_coverage coverage);
 void lock_sampler_drop(struct lock_sampler *sampler, int pid);
 

@@ -74,14 +74,13 @@ def _assert_refused(outcome: Outcome, exit_code: int, *words: str) -> None:
 
 _WHAT = {
     "pyenv-2.7": ("this is CPython 2", "CPython 3.6 to 3.15"),
-    "pypy3": ("this is PyPy", "CPython 3.6 to 3.15"),
 }
 
 
 @pytest.mark.parametrize("interpreter", REFUSED_INTERPRETERS)
 def test_other_pythons_are_refused(interpreter: Interpreter) -> None:
     """
-    CPython 2, old CPython 3 and PyPy give exit code 8, their name, and what is known instead.
+    CPython 2 and old CPython 3 give exit code 8, their name, and what is known instead.
     """
     with _idle(command_of(interpreter)) as pid:
         outcome = gilscope("record", "-p", str(pid))

@@ -122,7 +122,7 @@ def test_version_is_read_from_the_file(interpreter: Interpreter) -> None:
 
 @pytest.mark.parametrize("interpreter", REFUSED_INTERPRETERS)
 def test_other_pythons_are_refused(interpreter: Interpreter) -> None:
-    """CPython 2 and PyPy, are named as unsupported."""
+    """CPython 2 is named as unsupported."""
     with pytest.raises(UnsupportedPython):
         identify(ElfImage(interpreter.elf.read_bytes()))
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.interpreters.apt import machine_archive, unpack
+from support.interpreters.apt import unpack
 from support.interpreters.interpreter import Interpreter, Version, run
 from support.interpreters.record import recorded_version, remember_version
 
@@ -105,33 +105,42 @@ class DebianShared:
 
 @dataclass(frozen=True, slots=True)
 class DebianPypy:
-    """The machine's own suite's PyPy, unpacked, for the refusal."""
+    """The suite's PyPy: a small executable and its library, which is stripped."""
 
-    name: str = "pypy3"
+    package: str
+    """``pypy3``, or ``pypy`` for the last one of Python 2.7."""
+    suite: str
+    libraries: tuple[str, ...] = ()
+    """Packages that the newest suite no longer has."""
+
+    @property
+    def name(self) -> str:
+        """Return ``pypy3-bookworm``."""
+        return f"{self.package}-{self.suite}"
 
     def fetch(self, cache: Path) -> None:
-        """Download and unpack the packages of the machine's own suite."""
+        """Download and unpack the suite's packages, and the newest suite's C library."""
+        _fetch_libraries(cache)
         folder = cache / self.name
-        _, suite = machine_archive()
-        unpack(cache, suite, ("pypy3", "pypy3-lib"), folder)
-        remember_version(folder, self._interpreter(folder, (0, 0, 0)))
+        unpack(cache, self.suite, (self.package, f"{self.package}-lib", *self.libraries), folder)
+        remember_version(folder, self._interpreter(cache, (0, 0, 0)))
 
     def find(self, cache: Path) -> Interpreter:
         """Return the interpreter from the unpacked packages."""
-        folder = cache / self.name
-        return self._interpreter(folder, recorded_version(folder))
+        return self._interpreter(cache, recorded_version(cache / self.name))
 
-    def _interpreter(self, folder: Path, version: Version) -> Interpreter:
+    def _interpreter(self, cache: Path, version: Version) -> Interpreter:
+        folder = cache / self.name
         libraries = folder / "usr" / "lib" / _TRIPLET
-        library = next(libraries.glob("libpypy3*-c.so"), libraries / "libpypy3-c.so")
+        # Debian 11 had the library in a folder of its own, and a link to it.
+        places = (*libraries.glob("libpypy*-c.so"), *libraries.parent.glob("pypy*/bin/libpypy*"))
         return Interpreter(
             name=self.name,
             version=version,
-            argv=(str(folder / "usr" / "bin" / "pypy3"),),
-            elf=library,
+            argv=(*_loader(cache, libraries), str(folder / "usr" / "bin" / self.package)),
+            elf=next(iter(places), libraries / f"lib{self.package}-c.so"),
             stripped=True,
             implementation="pypy",
-            env={"LD_LIBRARY_PATH": str(libraries)},
         )
 
 

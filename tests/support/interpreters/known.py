@@ -25,6 +25,7 @@ from support.paths import ROOT
 __all__ = [
     "ALL_INTERPRETERS",
     "ONE_PER_MINOR",
+    "PYPYS",
     "REFUSED_INTERPRETERS",
     "Interpreter",
     "Unavailable",
@@ -48,7 +49,14 @@ _SUPPORTED: tuple[Source, ...] = (
     Bytedeco("3.12.1-1.5.10", ("libffi7",)),
     Bytedeco("3.14.3-1.5.13"),
 )
-_REFUSED: tuple[Source, ...] = (Pyenv("2.7"), DebianPypy())
+_REFUSED: tuple[Source, ...] = (Pyenv("2.7"),)
+_PYPY: tuple[Source, ...] = (
+    DebianPypy("pypy", "bullseye", ("libffi7",)),
+    DebianPypy("pypy3", "bullseye", ("libffi7",)),
+    DebianPypy("pypy3", "bookworm"),
+    DebianPypy("pypy3", "trixie"),
+    DebianPypy("pypy3", "sid"),
+)
 
 
 def _cache() -> Path:
@@ -59,7 +67,7 @@ def _cache() -> Path:
 
 def find_interpreter(name: str) -> Interpreter:
     """Return the interpreter *name* of the table; raise Unavailable if it is not on the machine."""
-    for source in (*_SUPPORTED, *_REFUSED):
+    for source in (*_SUPPORTED, *_PYPY, *_REFUSED):
         if source.name == name:
             return source.find(_cache())
     message = f"no interpreter is called {name}"
@@ -92,6 +100,8 @@ ALL_INTERPRETERS = _parameters(_SUPPORTED)
 """For pytest's parametrize: every CPython whose GIL gilscope knows."""
 ONE_PER_MINOR = _one_per_minor(_SUPPORTED)
 """For pytest's parametrize: one of each version, where the build makes no difference."""
+PYPYS = _parameters(_PYPY)
+"""For pytest's parametrize: every PyPy whose GIL gilscope knows."""
 REFUSED_INTERPRETERS = _parameters(_REFUSED)
 """For pytest's parametrize: those that gilscope must refuse, each with a reason."""
 
@@ -99,7 +109,7 @@ REFUSED_INTERPRETERS = _parameters(_REFUSED)
 def _fetch(*, again: bool) -> None:
     cache = _cache()
     cache.mkdir(parents=True, exist_ok=True)
-    for source in (*_SUPPORTED, *_REFUSED):
+    for source in (*_SUPPORTED, *_PYPY, *_REFUSED):
         folder = cache / source.name
         if _is_there(source, cache) or (recent_failure(folder) and not again):
             continue
@@ -120,7 +130,7 @@ def _is_there(source: Source, cache: Path) -> bool:
 
 
 def _list() -> None:
-    for source in (*_SUPPORTED, *_REFUSED):
+    for source in (*_SUPPORTED, *_PYPY, *_REFUSED):
         try:
             found = source.find(_cache())
         except Unavailable as reason:

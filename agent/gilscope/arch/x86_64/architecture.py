@@ -9,6 +9,7 @@ from gilscope.arch.x86_64.call_names import CALL_NAMES
 from gilscope.arch.x86_64.dummy import DUMMY
 from gilscope.arch.x86_64.emulation import STRAIGHT_LINE, distance_to_emulated, is_emulated
 from gilscope.arch.x86_64.length import LONGEST_INSTRUCTION, instruction_length
+from gilscope.arch.x86_64.static_words import word_uses
 from gilscope.arch.x86_64.system_calls import SYSTEM_CALLS
 
 __all__ = ["X86_64"]
@@ -48,5 +49,6 @@ X86_64: Final = Architecture(
     slot_stubs=search.slot_stubs,
     address_loads=search.address_loads,
     absolute_loads=search.absolute_loads,
+    word_uses=word_uses,
     dummy=DUMMY,
 )

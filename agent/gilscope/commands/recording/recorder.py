@@ -16,6 +16,7 @@ from gilscope.model.observation import Observation
 from gilscope.model.session import Session
 from gilscope.model.transaction_words import LIBRARY_WORDS
 from gilscope.model.transactions import StmObservation, StmProcess, StmRecording
+from gilscope.naming.python import python_words
 from gilscope.process.files.source_files import SourceLines
 from gilscope.reports.gil.heat import hottest
 from gilscope.series.snapshots import SnapshotSeries
@@ -198,4 +199,4 @@ def _what_is_traced(process: Process | StmProcess) -> str:
     who = f"{printable(process.name)}, pid {process.pid}"
     if isinstance(process, StmProcess):
         return f"the transactions of {who} ({LIBRARY_WORDS[process.library]})"
-    return f"the GIL of {who} (CPython {process.python})"
+    return f"the GIL of {who} ({python_words(process.python)})"

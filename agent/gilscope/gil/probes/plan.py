@@ -1,5 +1,6 @@
 """How to probe one process: all that the programs are told of it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gilscope.bpf.uprobes.hooks import Hook
@@ -28,6 +29,8 @@ class Plan:
     """Where the parts of its GILs are."""
     frame_walk: Record | None = None
     """Where its Python keeps its frames; None: stacks are not read."""
+    records: Mapping[str, Record] = field(default_factory=dict)
+    """What else the probes have to know of the process, by the table that has it."""
 
     @property
     def flags(self) -> int:

@@ -51,8 +51,9 @@ _TABLES = ProcessTables(
         "edges",
         "slow_drops",
         "sent_stacks",
+        "turns",
     ),
-    by_key=("pythons",),
+    by_key=("pythons", "pypys"),
     by_thread=("threads", "blames"),
 )
 
@@ -145,6 +146,8 @@ class GilProbe(Probe):
             self._attachments += 1
             python = {**plan.frame_walk, "attachment": self._attachments}
             self._table("pythons").put({"value": pid}, python)
+        for table, record in plan.records.items():
+            self._table(table).put({"value": pid}, record)
         self._table("targets").put({"value": pid}, target)
         since_ns = time.monotonic_ns()
         self._put_in_or_forget(pid, plan.hooks, slot)

@@ -183,6 +183,9 @@ class Blame:
         return surplus
 
     def _frames(self, raw: RawStack) -> tuple[Frame, ...]:
+        whole = self._codes.whole_stack(raw.places)
+        if whole is not None:
+            return whole
         if len(self._verified) > _MOST_STACKS:
             self._verified.clear()
         codes = [code for code, _ in raw.places]

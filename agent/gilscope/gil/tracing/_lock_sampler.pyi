@@ -1,6 +1,7 @@
 from typing import Self
 
 from gilscope.gil.probes.coverage import Coverage
+from gilscope.runtimes.base import HeldWord
 
 class Sampler:
     def __new__(
@@ -9,7 +10,15 @@ class Sampler:
     cpu_ns: int
     mean_gap_ns: float
     def add(
-        self, pid: int, cond: int, thread_id: int, memory: int, at_ns: int, coverage: Coverage, /
+        self,
+        pid: int,
+        cond: int,
+        thread_id: int,
+        memory: int,
+        at_ns: int,
+        coverage: Coverage,
+        word: HeldWord = ...,
+        /,
     ) -> None: ...
     def cover(self, pid: int, coverage: Coverage, /) -> None: ...
     def drop(self, pid: int, /) -> None: ...

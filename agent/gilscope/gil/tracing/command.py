@@ -237,6 +237,6 @@ def _become(argv: Sequence[str], go: int, fail: int) -> NoReturn:
 def _needs_libpython(pid: int) -> bool:
     try:
         with contextlib.closing(open_program(pid)) as file:
-            return any(name.startswith("libpython") for name in file.image().needed)
+            return any(name.startswith(("libpython", "libpypy")) for name in file.image().needed)
     except (OSError, ElfError):
         return False

@@ -6,7 +6,6 @@ from random import Random
 from gilscope.gil.probes.coverage import NEVER_OPEN
 from gilscope.gil.tracing.lock_sampler import LockSampler
 from gilscope.gil.tracing.process import AttachedProcess
-from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
 
 __all__ = ["HeldTime"]
 
@@ -37,13 +36,11 @@ class HeldTime:
             return
         for cond in self._unsampled(traced):
             coverage = NEVER_OPEN if traced.window is None else traced.window.coverage
-            self._sampler.add(traced.pid, _name(traced, cond), traced.memory, coverage)
+            self._sampler.add(traced.pid, cond, traced.memory, coverage, traced.runtime.lock_word)
             traced.sampled_held_ns[cond] = 0
         traced.reads(lambda: self._sampler.sample(traced.pid))
         for cond in traced.sampled_held_ns:
-            traced.sampled_held_ns[cond] = self._sampler.figures(
-                traced.pid, _name(traced, cond)
-            ).held_ns
+            traced.sampled_held_ns[cond] = self._sampler.figures(traced.pid, cond).held_ns
 
     def unanswered(self) -> int | None:
         """Return the process whose memory does not answer, None if there is none.
@@ -70,11 +67,3 @@ class HeldTime:
     def close(self) -> None:
         """Sample nothing any more."""
         self._sampler.close()
-
-
-def _name(traced: AttachedProcess, cond: int) -> int:
-    """Return by what the sampler knows a lock: `locked` is where it is in most of them, from there.
-
-    That is `cond` itself, but for locks whose parts are scattered.
-    """
-    return int(cond + traced.runtime.lock_parts["locked_at"] - GLIBC_X86_64.locked)

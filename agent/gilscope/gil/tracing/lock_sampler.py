@@ -44,6 +44,7 @@ from typing import NamedTuple, Protocol
 
 from gilscope.gil.probes.coverage import NEVER_OPEN, Coverage
 from gilscope.gil.tracing._lock_sampler import Sampler
+from gilscope.runtimes.base import HeldWord
 from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
 from gilscope.system.scheduling import wake_promptly
 from gilscope.system.waiting_thread import Waiting, waits_for_memory
@@ -54,6 +55,8 @@ _log = logging.getLogger(__name__)
 
 CPU_SHARE = 0.002
 """Of one core: what all sampling together takes at most, unless the least rate is costlier."""
+
+_GIL_WORD = HeldWord(GLIBC_X86_64.locked, 4, 1, is_held_if_equal=True)
 
 _DEVIATIONS = 1.96 * 1.04
 """From the mean, within which 95 % are, for gaps that vary."""
@@ -107,7 +110,7 @@ class LockSampler:
         self._native = self._sampler()
         self._thread: threading.Thread | None = None
         self._waiting = Waiting()
-        self._locks: dict[tuple[int, int], MemoryFile] = {}
+        self._locks: dict[tuple[int, int], tuple[MemoryFile, HeldWord]] = {}
         self._coverages: dict[int, Coverage] = {}
         self._carried: dict[tuple[int, int], Figures] = {}
         """What those have come to that have been replaced since."""
@@ -124,16 +127,23 @@ class LockSampler:
         """How far apart wake-ups are at present, in the mean."""
         return self._native.mean_gap_ns
 
-    def add(self, pid: int, cond: int, memory: MemoryFile, coverage: Coverage = NEVER_OPEN) -> None:
-        """Sample the lock at *cond* from now on, in *memory*.
+    def add(
+        self,
+        pid: int,
+        cond: int,
+        memory: MemoryFile,
+        coverage: Coverage = NEVER_OPEN,
+        word: HeldWord = _GIL_WORD,
+    ) -> None:
+        """Sample the lock at *cond* from now on, in *memory*, where *word* says if it is held.
 
         *coverage* is that of the windows of *pid* now. A lock that is there already continues as it
         is.
         """
-        self._locks.setdefault((pid, cond), memory)
+        self._locks.setdefault((pid, cond), (memory, word))
         self._coverages.setdefault(pid, coverage)
         self._native.add(
-            pid, cond, memory.thread_id, memory.fileno(), time.monotonic_ns(), coverage
+            pid, cond, memory.thread_id, memory.fileno(), time.monotonic_ns(), coverage, word
         )
         if self._thread is None and not self._is_exhausted:
             self._start()
@@ -198,7 +208,8 @@ class LockSampler:
             _log.warning("held time is not sampled any more: too many processes do not answer")
         for key, carried in figures.items():
             self._carried[key] = carried
-            self.add(*key, locks[key], coverages[key[0]])
+            memory, word = locks[key]
+            self.add(*key, memory, coverages[key[0]], word)
 
     @property
     def _is_exhausted(self) -> bool:

@@ -108,6 +108,7 @@ class AttachedProcess(Attachment):
             waits_only_on_conds=target.process.method == "libc",
             lock_parts=self.runtime.lock_parts,
             frame_walk=None if self.blame is None else self.runtime.frame_walk(),
+            records=self.runtime.probe_records(),
         )
 
     def stack(self, stack_id: int) -> Stack:

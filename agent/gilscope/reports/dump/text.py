@@ -7,6 +7,7 @@ from gilscope.model.moment.dump import Dump, DumpedThread
 from gilscope.model.stack import Stack, StackState
 from gilscope.naming.origins import Origin, origin_of
 from gilscope.naming.places import IN_WORDS, SiteNames
+from gilscope.naming.python import python_words
 from gilscope.reports.dump.words import state_words, verdict
 from gilscope.series.holders import losses_by_holder
 from gilscope.text.ansi import Paint
@@ -27,7 +28,7 @@ def render(dump: Dump, *, colour: bool = False) -> str:
 
 
 def _lines(dump: Dump, paint: Paint) -> Iterator[str]:
-    who = f"{printable(dump.process)}, pid {dump.pid}, CPython {dump.python}"
+    who = f"{printable(dump.process)}, pid {dump.pid}, {python_words(dump.python)}"
     yield f"{paint.bold(who)}: {counted(len(dump.threads), 'thread')}"
     if dump.trigger is not None:
         yield (

@@ -53,6 +53,7 @@ def report(recording: Recording) -> dict[str, Any]:
             "name": process.name,
             "python": process.python,
             "build_id": process.build_id,
+            "runtime": process.runtime,
             "gil": True,
             "method": process.method,
             "valid": is_valid,
@@ -64,7 +65,7 @@ def report(recording: Recording) -> dict[str, Any]:
             "hold": _buckets_of(hold.finished for hold in _holds(totals.gils)),
             "switch_latency": _buckets_of(hold.switch_latency for hold in _holds(totals.gils)),
             "drop_latency": buckets(total(gil.drop_latency for gil in totals.gils))
-            if is_valid
+            if is_valid and process.asks_holder
             else None,
         },
         "threads": [_thread(thread, process) for thread in totals.threads],
@@ -113,6 +114,8 @@ def _totals(observation: GilObservation, duration_ns: int) -> dict[str, Any]:
         sums = dict.fromkeys(sums)
     elif not observation.process.knows_causes:
         sums |= {"forced_switches": None, "convoy_waits": None}
+    if not observation.process.asks_holder:
+        sums |= {"drop_requests": None}
     return {**sums, "lost_events": dict(observation.totals.lost_events)}
 
 
@@ -151,7 +154,8 @@ def _thread(thread: ThreadTotals, process: Process) -> dict[str, Any]:
 def _interpreter(gil: GilTotals, process: Process) -> dict[str, Any]:
     return {
         "id": None if gil.gil.interpreter_id == ENDED_INTERPRETER else gil.gil.interpreter_id,
-        "switch_interval_s": gil.interval_ns / NS_PER_S,
+        "switch_interval_s": gil.interval_ns / NS_PER_S if process.asks_holder else None,
+        "convoy_threshold_s": gil.interval_ns / NS_PER_S if process.knows_causes else None,
         "waits": {
             cause.value: {
                 "wait_s": histogram.sum_ns / NS_PER_S,
@@ -161,7 +165,7 @@ def _interpreter(gil: GilTotals, process: Process) -> dict[str, Any]:
         },
         "convoy_waits": gil.convoy_waits if process.knows_causes else None,
         "forced_switches": gil.forced_switches if process.knows_causes else None,
-        "drop_requests": gil.drop_requests,
+        "drop_requests": gil.drop_requests if process.asks_holder else None,
         "hold_s": None if gil.holds is None else _seconds(gil.holds.held_ns),
         "holds": None if gil.holds is None else gil.holds.finished.count,
         "held_s": _seconds(gil.held_ns),

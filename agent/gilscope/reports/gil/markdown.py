@@ -7,6 +7,7 @@ from itertools import chain
 from gilscope.model.gil import Recording
 from gilscope.model.session import Session
 from gilscope.naming.places import SiteNames
+from gilscope.naming.python import python_words
 from gilscope.reports.gil.changes import change_words
 from gilscope.reports.gil.text.holds import cost_line
 from gilscope.reports.gil.text.screen import badness, verdict_lines
@@ -60,7 +61,8 @@ def _subject(session: Session, lost_ns: int, valid: Sequence[Recording]) -> str:
         python = session.recordings[0].observation.process.python
         base = base_rate(valid[0].observation.totals, valid[0].duration_ns) if valid else None
         of = "" if base is None or not waits else f", {base_words(base)}"
-        return f"{process_words(session.recordings[0])}, CPython {python}: {mode}, {lost}{of}."
+        whose = process_words(session.recordings[0])
+        return f"{whose}, {python_words(python)}: {mode}, {lost}{of}."
     number = len(session.recordings) + session.left_out
     return f"{counted(number, 'process', 'processes')} with a GIL: {mode}, {lost}."
 

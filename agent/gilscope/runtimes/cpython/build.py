@@ -10,7 +10,7 @@ from gilscope.runtimes.cpython.instance import CPythonInstance
 from gilscope.runtimes.cpython.runtime import runtime_of
 from gilscope.runtimes.cpython.sites.search import search_sites
 from gilscope.runtimes.site_cache import SiteCache
-from gilscope.runtimes.sites import Sites
+from gilscope.runtimes.sites import LockForm, Sites
 
 __all__ = ["CPythonBuild"]
 
@@ -29,6 +29,21 @@ class CPythonBuild:
     def version(self) -> str:
         """``3.11.2``, or ``3.9`` where the file does not tell the micro version."""
         return self.interpreter.version
+
+    @property
+    def runtime(self) -> str:
+        """``cpython``."""
+        return "cpython"
+
+    @property
+    def lock_form(self) -> LockForm:
+        """Its GIL is a condition variable with a mutex."""
+        return LockForm.CONDITION
+
+    @property
+    def site_file(self) -> MappedFile:
+        """Its own file: `take_gil` and `drop_gil` are in there."""
+        return self.file
 
     def sites(self, cache: SiteCache) -> Sites:
         """Return its GIL code, which is searched for where *cache* does not know it."""

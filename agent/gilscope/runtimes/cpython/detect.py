@@ -92,7 +92,7 @@ def identify(image: SymbolSource) -> Interpreter:
 def _refuse_other_implementations(image: SymbolSource) -> None:
     for name in _PYPY_MARKERS:
         if image.default_version_symbol(name) is not None:
-            raise UnsupportedPython(f"this is PyPy (it exports {name}), whose GIL is not CPython's")
+            raise NotPython(f"this is PyPy (it exports {name}), not CPython")
     if image.default_version_symbol("PyEval_RestoreThread") is None:
         raise NotPython("no Python interpreter: the file does not define PyEval_RestoreThread")
     if image.default_version_symbol("PyString_FromString") is not None:

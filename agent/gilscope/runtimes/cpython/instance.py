@@ -1,8 +1,11 @@
 """CPython in the memory of one process."""
 
+from collections.abc import Mapping
+
 from gilscope.model.gil import Gil, Record
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
+from gilscope.runtimes.base import HeldWord
 from gilscope.runtimes.cpython.code.code_objects import CodeReader
 from gilscope.runtimes.cpython.code.unwind_info import frame_walk
 from gilscope.runtimes.cpython.gil_state import LockMemory
@@ -23,6 +26,7 @@ class CPythonInstance:
         self._pid = pid
         self._runtime = runtime
         threads = ThreadFinder(pid, runtime)
+        self.lock_word = HeldWord(runtime.layout.gil_struct.locked, 4, 1, is_held_if_equal=True)
         self.locks = LockMemory(memory, runtime.layout.gil_struct, threads, reads)
         self.holders = HolderReader(memory, runtime, threads, reads)
         self.threads = RoleReader(pid, runtime, threads)
@@ -53,3 +57,7 @@ class CPythonInstance:
     def frame_walk(self) -> Record:
         """Return where threads and their frames are; raises OSError if the process has gone."""
         return frame_walk(self._pid, self._runtime)
+
+    def probe_records(self) -> Mapping[str, Record]:
+        """Return nothing: sites and frames are all that probes have to know."""
+        return {}

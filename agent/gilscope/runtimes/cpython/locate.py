@@ -1,25 +1,16 @@
 """Finds the Python that a process runs."""
 
-import contextlib
 from collections.abc import Sequence
-from pathlib import Path
 
-from gilscope.elf.image import ElfError
-from gilscope.errors import (
-    GilscopeError,
-    NotPermitted,
-    NotPython,
-    UnsupportedPython,
-)
-from gilscope.process import procfs
-from gilscope.process.files.code_files import CodeFile, code_files, likely_interpreters, load_biases
+from gilscope.errors import UnsupportedPython
+from gilscope.process.files.code_files import CodeFile, load_biases
 from gilscope.process.files.mapped_file import open_mapped
 from gilscope.process.view import ProcessView
 from gilscope.runtimes.cpython.build import CPythonBuild
 from gilscope.runtimes.cpython.detect import identify
 from gilscope.runtimes.cpython.usage import Usage, usage_of
-from gilscope.runtimes.others import refuse_other_pythons
-from gilscope.text.printable import label, printable
+from gilscope.runtimes.interpreter_files import builds_in
+from gilscope.text.printable import printable
 
 __all__ = ["CPython", "locate"]
 
@@ -39,31 +30,7 @@ def locate(view: ProcessView) -> CPythonBuild:
 
     Raises NotPython, NotPermitted, UnsupportedPython, NoGil or GilCodeNotFound.
     """
-    pid = view.pid
-    _refuse_deeper_namespace(view)
-    program = ""
-    with contextlib.suppress(OSError):
-        program = str(Path(f"/proc/{pid}/exe").readlink()).removesuffix(" (deleted)")
-    refusal: GilscopeError | None = None
-    for files in likely_interpreters(code_files(view.mappings), program):
-        found: list[CPythonBuild] = []
-        for file in files:
-            try:
-                found += _located(pid, file)
-            except (ElfError, NotPython):
-                continue
-            except GilscopeError as error:
-                refusal = refusal or error
-        if found:
-            return _the_one_in_use(found)
-    if refusal is not None:
-        raise type(refusal)(f"process {pid}: {refusal}", remedy=refusal.remedy) from refusal
-    try:
-        refuse_other_pythons(view.command_line, [each.path for each in view.mappings])
-    except UnsupportedPython as error:
-        raise UnsupportedPython(f"process {pid}: {error}", remedy=error.remedy) from error
-    command = label(" ".join(view.command_line[:1])) or "?"
-    raise NotPython(f"process {pid} ({command}) does not map a Python interpreter")
+    return _the_one_in_use(builds_in(view, _located))
 
 
 def _located(pid: int, file: CodeFile) -> list[CPythonBuild]:
@@ -96,15 +63,3 @@ def _the_one_in_use(found: Sequence[CPythonBuild]) -> CPythonBuild:
             remedy="gilscope traces one Python in a process, and does not choose between them.",
         )
     return used[0]
-
-
-def _refuse_deeper_namespace(view: ProcessView) -> None:
-    # The kernel names a process to a probe in the initial pid namespace or in the process' own.
-    if len(view.status.namespace_pids) > 1 and not procfs.in_initial_pid_namespace():
-        raise NotPermitted(
-            f"process {view.pid} lives in a pid namespace inside gilscope's, which is not the "
-            "host's",
-            remedy="Run gilscope in the pid namespace of the process (docker: --pid "
-            "container:NAME, Kubernetes: shareProcessNamespace) or of the host (--pid host, "
-            "hostPID).",
-        )

@@ -1,8 +1,10 @@
 """Finds out which thread of a live process has which role, while the thread is there."""
 
 import time
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
 
 from gilscope.model.stack import UNKNOWN_FRAME, Frame
 from gilscope.naming.roles import (
@@ -20,7 +22,10 @@ from gilscope.runtimes.cpython.code.frames import outermost_frames
 from gilscope.runtimes.cpython.runtime import PythonThread, Runtime
 from gilscope.runtimes.cpython.threads import ThreadFinder
 
-__all__ = ["UNKNOWN", "RoleReader"]
+__all__ = ["UNKNOWN", "ListsThreads", "RoleReader", "Roles"]
+
+_Thread = TypeVar("_Thread")
+_Thread_co = TypeVar("_Thread_co", covariant=True)
 
 UNKNOWN = "unknown"
 """The role of a thread that ended, or had no Python frames, before it could be asked."""
@@ -51,12 +56,18 @@ class _Service:
     """Those that it has been seen with, two at the most."""
 
 
-class RoleReader:
-    """The roles of one process' threads. A role, once known, never changes."""
+class ListsThreads(Protocol[_Thread_co]):
+    """Lists the threads of a process."""
 
-    def __init__(self, pid: int, runtime: Runtime, threads: ThreadFinder) -> None:
+    def by_tid(self) -> Mapping[int, _Thread_co]:
+        """Return them by tid, as the agent sees tids; raises TornRead or OSError."""
+
+
+class Roles(ABC, Generic[_Thread]):
+    """The roles of one process' threads, of any runtime. A role, once known, never changes."""
+
+    def __init__(self, pid: int, threads: ListsThreads[_Thread]) -> None:
         self._pid = pid
-        self._runtime = runtime
         self._threads = threads
         self._wanted_s: dict[int, float] = {}
         self._known: dict[int, str] = {}
@@ -123,6 +134,7 @@ class RoleReader:
         if not self._wanted_s:
             return
         until_s = time.monotonic() + _TURN_S
+        threads: Mapping[int, _Thread]
         try:
             threads = self._threads.by_tid()
         except LimitExceeded as error:
@@ -149,7 +161,7 @@ class RoleReader:
         except OSError:
             return frozenset(self._wanted_s)
 
-    def _role(self, tid: int, thread: PythonThread | None, *, is_over: bool) -> str | None:
+    def _role(self, tid: int, thread: _Thread | None, *, is_over: bool) -> str | None:
         frames = [] if thread is None else self._frames(thread, FRAMES_FOR_ROLE)
         role = thread_role(frames, is_main_thread=False)
         if thread is not None and role is not None and serves_jobs(frames):
@@ -190,6 +202,18 @@ class RoleReader:
         self._learned.pop(tid, None)
         self._services.pop(tid, None)
         self._wanted_s.pop(tid, None)
+
+    @abstractmethod
+    def _frames(self, thread: _Thread, count: int) -> list[Frame]:
+        """Return the outermost *count* frames of *thread*, outermost first; none: not readable."""
+
+
+class RoleReader(Roles[PythonThread]):
+    """The roles of the threads of a CPython."""
+
+    def __init__(self, pid: int, runtime: Runtime, threads: ThreadFinder) -> None:
+        super().__init__(pid, threads)
+        self._runtime = runtime
 
     def _frames(self, thread: PythonThread, count: int) -> list[Frame]:
         try:

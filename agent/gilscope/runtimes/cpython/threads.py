@@ -4,7 +4,7 @@ from gilscope.process import procfs
 from gilscope.process.remote_read import TornRead
 from gilscope.runtimes.cpython.runtime import PythonThread, Runtime, kernel_thread_id, read_threads
 
-__all__ = ["ThreadFinder"]
+__all__ = ["ThreadFinder", "tids_by_own_id"]
 
 
 class ThreadFinder:
@@ -38,14 +38,19 @@ class ThreadFinder:
 
     def tids_by_own_id(self) -> dict[int, int]:
         """Return the threads by their numbers in their own pid namespace; raises OSError."""
-        # The interpreter knows its threads by the ids of its own pid namespace.
-        tids = procfs.list_tids(self._pid)
-        if len(procfs.read_status(self._pid).namespace_pids) == 1:
-            return {tid: tid for tid in tids}
-        own_ids = {}
-        for tid in tids:
-            try:
-                own_ids[procfs.read_status(self._pid, tid).namespace_pids[-1]] = tid
-            except (OSError, KeyError):
-                continue  # the thread has just ended
-        return own_ids
+        return tids_by_own_id(self._pid)
+
+
+def tids_by_own_id(pid: int) -> dict[int, int]:
+    """Return the threads of *pid* by their numbers in their own pid namespace; raises OSError."""
+    # The interpreter knows its threads by the ids of its own pid namespace.
+    tids = procfs.list_tids(pid)
+    if len(procfs.read_status(pid).namespace_pids) == 1:
+        return {tid: tid for tid in tids}
+    own_ids = {}
+    for tid in tids:
+        try:
+            own_ids[procfs.read_status(pid, tid).namespace_pids[-1]] = tid
+        except (OSError, KeyError):
+            continue  # the thread has just ended
+    return own_ids

@@ -56,6 +56,7 @@ class _Runtime:
         self.gils = python.instance.gils
         self.has_own_gils = python.instance.has_own_gils
         self.lock_parts = python.instance.lock_parts
+        self.probe_records = python.instance.probe_records
 
 
 class _Roles:

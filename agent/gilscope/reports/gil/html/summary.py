@@ -9,6 +9,7 @@ import gilscope
 from gilscope.model.gil import HoldTotals, ProcessTotals, Recording
 from gilscope.model.histogram import total
 from gilscope.naming.places import SiteNames
+from gilscope.naming.python import python_words
 from gilscope.reports.gil.html.pairs import known_ns, lost_ns
 from gilscope.reports.gil.html.whose_code import lead
 from gilscope.reports.gil.text.holds import cost_line, held_share
@@ -41,11 +42,11 @@ def heading(recording: Recording) -> Iterator[Markup]:
     )
     yield tag("h1", text(process.name))
     yield Markup(
-        "<p>pid {pid}, CPython {python}; {duration} in {mode} mode{end}. "
+        "<p>pid {pid}, {python}; {duration} in {mode} mode{end}. "
         "The GIL was found {method} (build {build}).</p></header>"
     ).format(
         pid=process.pid,
-        python=text(process.python),
+        python=text(python_words(process.python)),
         duration=time_lost(recording.duration_ns),
         mode=text(recording.mode),
         end=end,

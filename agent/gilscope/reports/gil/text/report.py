@@ -9,6 +9,7 @@ from gilscope.model.gil import (
     Recording,
 )
 from gilscope.model.histogram import Histogram, total
+from gilscope.naming.python import python_words
 from gilscope.reports.gil.changes import change_words
 from gilscope.reports.gil.text.blocking import edge_lines
 from gilscope.reports.gil.text.convoy import convoy_lines
@@ -91,7 +92,9 @@ def _after_blank(lines: Iterable[str]) -> Iterator[str]:
 
 def _heading(recording: Recording, paint: Paint) -> Iterator[str]:
     process = recording.observation.process
-    yield paint.bold(f"{printable(process.name)}, pid {process.pid}, CPython {process.python}")
+    yield paint.bold(
+        f"{printable(process.name)}, pid {process.pid}, {python_words(process.python)}"
+    )
     by = {"sites": "by its own call sites", "libc": "through its calls into libc"}[process.method]
     end = ", until the process ended" if recording.observation.ended else ""
     yield (

@@ -154,6 +154,10 @@ class CodeReader:
         except (TornRead, OSError):
             return False
 
+    def whole_stack(self, places: Iterable[tuple[int, int]]) -> None:  # noqa: ARG002
+        """Return None: each place is one frame."""
+        return
+
     def is_same(self, code: int, identity: int) -> bool:
         """Return whether the code object at *code* is the one that the probes met."""
         return is_code(self._runtime, code, identity)

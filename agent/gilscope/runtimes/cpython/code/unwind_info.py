@@ -7,7 +7,7 @@ from gilscope.model.gil import Record
 from gilscope.runtimes.cpython.code.code_objects import code_pointers
 from gilscope.runtimes.cpython.runtime import Runtime
 
-__all__ = ["MAX_FRAME_SIZE", "frame_walk"]
+__all__ = ["MAX_FRAME_SIZE", "frame_walk", "namespace"]
 
 _POINTER = 8
 MAX_FRAME_SIZE = 128
@@ -18,7 +18,7 @@ _OWN_NAMESPACE = Path("/proc/self/ns/pid")
 def frame_walk(pid: int, runtime: Runtime) -> Record:
     """Return ``struct python`` of the probes for process *pid*; raises OSError if it has gone."""
     layout = runtime.layout
-    device, inode = _namespace(pid)
+    device, inode = namespace(pid)
     tstate_frame, *cframe_frame = layout.frame_path
     pointers, pointers_size = code_pointers(layout)
     members_end = {
@@ -60,7 +60,8 @@ def frame_walk(pid: int, runtime: Runtime) -> Record:
     }
 
 
-def _namespace(pid: int) -> tuple[int, int]:
+def namespace(pid: int) -> tuple[int, int]:
+    """Return device and inode of the pid namespace of *pid*, zeros for the agent's own."""
     # The kernel gives the agent's view of a thread's id; the interpreter has that of its own
     # namespace.
     theirs, own = Path(f"/proc/{pid}/ns/pid").stat(), _OWN_NAMESPACE.stat()

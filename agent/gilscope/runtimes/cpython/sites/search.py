@@ -23,9 +23,10 @@ _ROOT: Final = Path(__file__).parents[4]
 _START: Final = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from gilscope.runtimes.cpython.sites.search_child import main; "
-    "sys.stdout.write(main(int(sys.argv[2]), int(sys.argv[3])))"
+    "sys.stdout.write(main(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]))"
 )
 """Isolated from the environment, and without looking for installed packages."""
+_RESOLVER: Final = "gilscope.runtimes.cpython.sites.resolve"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +39,16 @@ class SearchedFile:
     sites: Sites
 
 
-def search_sites(file: HeldFile, *, wall_s: float = _WALL_S) -> SearchedFile:
+def search_sites(
+    file: HeldFile, *, wall_s: float = _WALL_S, resolver: str = _RESOLVER
+) -> SearchedFile:
     """Return the GIL code of *file*, searched for *wall_s* at the most.
 
-    Raises GilCodeNotFound or ElfError.
+    *resolver* is the module whose `resolve_sites` knows what it looks like. Raises GilCodeNotFound
+    or ElfError.
     """
     try:
-        answer = json.loads(_answer(file, wall_s))
+        answer = json.loads(_answer(file, wall_s, resolver))
         if "error" in answer:
             kind = ElfError if answer["error"] == "ElfError" else GilCodeNotFound
             raise kind(str(answer["message"]))
@@ -60,12 +64,12 @@ def search_sites(file: HeldFile, *, wall_s: float = _WALL_S) -> SearchedFile:
         raise GilCodeNotFound(f"the search for its GIL code gave no answer ({error})") from error
 
 
-def _answer(file: HeldFile, wall_s: float) -> bytes:
+def _answer(file: HeldFile, wall_s: float, resolver: str) -> bytes:
     descriptor = file.fileno()
     command = [sys.executable, "-I", "-S", "-c", _START]
     late = threading.Event()
     with subprocess.Popen(
-        [*command, str(_ROOT), str(descriptor), str(MOST_BYTES)],
+        [*command, str(_ROOT), str(descriptor), str(MOST_BYTES), resolver],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -13,22 +13,22 @@ _MEMORY_BYTES = 1 << 30
 _CPU_S = 20
 
 
-def main(descriptor: int, most_bytes: int) -> str:
-    """Return the answer of `search` for the file open as *descriptor*."""
+def main(descriptor: int, most_bytes: int, resolver: str) -> str:
+    """Return the answer of `search` for the file open as *descriptor*, by module *resolver*."""
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (_CPU_S, _CPU_S))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # Nothing of the file has been read before.
+    import importlib  # noqa: PLC0415
     import json  # noqa: PLC0415
 
     from gilscope.elf.image import ElfError, ElfImage  # noqa: PLC0415
     from gilscope.errors import GilCodeNotFound  # noqa: PLC0415
-    from gilscope.runtimes.cpython.sites.resolve import resolve_sites  # noqa: PLC0415
     from gilscope.runtimes.site_codec import to_json  # noqa: PLC0415
 
     try:
         image = ElfImage(_content(descriptor, most_bytes))
-        sites = to_json(resolve_sites(image))
+        sites = to_json(importlib.import_module(resolver).resolve_sites(image))
     except (ElfError, GilCodeNotFound) as error:
         return json.dumps({"error": type(error).__name__, "message": str(error)})
     except MemoryError:
