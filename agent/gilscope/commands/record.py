@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from gilscope.bpf.loader import Loading
 from gilscope.commands.colours import wants_colour
 from gilscope.commands.diff import add_limit_option, check_limits
-from gilscope.commands.numbers import seconds_between
+from gilscope.commands.numbers import seconds_between, share
 from gilscope.commands.options import (
     add_application_option,
     add_method_option,
@@ -92,6 +92,14 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "-d", "--duration", type=_SECONDS, metavar="TIME", help="end after TIME: 10 or 10s, 2m, 1h"
     )
     add_mode_option(parser, Mode.CONTENTION, Mode.FULL)
+    parser.add_argument(
+        "--overhead-budget",
+        type=share,
+        default="1%",
+        metavar="PERCENT",
+        help="what tracing transactions may cost a process, of its own CPU time, unless in full "
+        "mode (default: 1%%)",
+    )
     add_stacks_option(parser)
     add_native_stacks_option(parser)
     add_method_option(parser)
@@ -132,7 +140,8 @@ def _tracer(arguments: argparse.Namespace, probe: GilProbe) -> Tracer:
     # What a trap costs is told in the report, and in full mode taken out of the holds.
     plan = ObservationPlan(
         Mode(arguments.mode),
-        costs=measure_trap_costs(probe),
+        arguments.overhead_budget,
+        measure_trap_costs(probe),
         reads_stacks=arguments.stacks,
         native_stacks=arguments.native_stacks,
     )

@@ -58,7 +58,7 @@ def new_tracer(  # noqa: PLR0913 - most have defaults
 ) -> Tracer:
     """Return a tracer that observes as *plan* says, and tells *on_long_wait* of long waits.
 
-    Live transactions have the same budget; without one, or in full mode, all of them are seen.
+    Live transactions have the same budget; in full mode all of them are seen.
     """
     watch = ProcessWatch()
     gils = GilAccount(
@@ -72,8 +72,7 @@ def new_tracer(  # noqa: PLR0913 - most have defaults
     )
     if not has_transactions:
         return Tracer(gils, watch=watch)
-    is_bounded = not keep_threads and plan.mode is not Mode.FULL
-    budget = Budget(plan.budget_share) if is_bounded else None
+    budget = None if plan.mode is Mode.FULL else Budget(plan.budget_share)
     transactions = TransactionAccount(
         keep_threads=keep_threads, plan=StmPlan(plan.costs, budget), watch=watch
     )

@@ -24,6 +24,7 @@ def report(recording: StmRecording) -> dict[str, Any]:
     return {
         "version": 1,
         "duration_s": recording.duration_ns / NS_PER_S,
+        "observed_s": observation.observed_ns / NS_PER_S,
         "process": {
             "pid": process.pid,
             "name": process.name,

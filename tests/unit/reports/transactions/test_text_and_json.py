@@ -1,6 +1,7 @@
 """The reports on transactions of live processes."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -59,6 +60,21 @@ def test_text_report_says_that_it_was_not_seen_to_the_end() -> None:
 
     assert "It was not seen to the end: the log has ended.\n" in report
     assert "30 transactions were committed" in report
+
+
+def test_what_windows_have_covered_is_told() -> None:
+    """
+    Half a second of two: the rate is that of the half second, and the share is said.
+    """
+    whole = stm_recording()
+    seen = replace(whole.observation, observed_ns=500_000_000, is_whole=False)
+    recording = replace(whole, observation=seen)
+    report = transactions_text.render(recording)
+
+    assert "Seen for 0.500s in windows at random, 25 % of the time" in report
+    assert "60 a second" in report
+    assert "windows at random" not in transactions_text.render(whole)
+    assert 0.5 == transactions_json.report(recording)["observed_s"]
 
 
 @pytest.mark.parametrize("method", _RPYTHON)
