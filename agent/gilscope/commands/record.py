@@ -51,7 +51,8 @@ from gilscope.gil.tracing.command import HeldCommand
 from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.model.kinds import Mode
 from gilscope.model.session import Session
-from gilscope.process.view import view_of
+from gilscope.model.transactions import Library
+from gilscope.process.view import ProcessView, view_of
 from gilscope.runtimes.site_cache import SiteCache, default_folder
 from gilscope.system import ending
 from gilscope.system.rlimits import allow_many
@@ -254,6 +255,14 @@ def _is_python(arguments: argparse.Namespace, pid: int) -> bool:
     return True
 
 
+def _is_rpython(view: ProcessView) -> bool:
+    """Return whether the program of *view* is one of RPython with transactions."""
+    target = inspect_stm(view, (Library.RPYTHON,))
+    if target is not None:
+        target.close()
+    return target is not None
+
+
 def _record_command(arguments: argparse.Namespace, outputs: Sequence[Output]) -> int:
     # Without working probes the command is not even started.
     probe = GilProbe(_begin_loading(outputs, discover=False))
@@ -263,7 +272,7 @@ def _record_command(arguments: argparse.Namespace, outputs: Sequence[Output]) ->
             tracer = _tracer(arguments, probe)
             stopped.end()
             try:
-                command = HeldCommand(arguments.command)
+                command = HeldCommand(arguments.command, _is_rpython)
             except OSError as error:
                 return not_started(arguments.command[0], error)
             try:

@@ -165,11 +165,13 @@ class TransactionAccount:
                     self._forget(pid)
 
     def tick(self) -> list[int]:
-        """Look after all processes. To be called a few times a second.
+        """Look after all processes; return those to be attached to anew, as they log now.
 
-        Of those that have replaced their program there is no notice.
+        To be called a few times a second. Of those that have replaced their program there is no
+        notice.
         """
         with self._lock:
+            begun = []
             for pid in self._watch.ended() & self._traced.keys():
                 self._end(pid)
             losses = 0 if self._probe is None else self._probe.keeper_losses
@@ -178,6 +180,8 @@ class TransactionAccount:
                     continue
                 if traced.is_over():
                     self._end(traced.pid)
+                    if traced.has_begun_to_log:
+                        begun.append(traced.pid)
                 if losses != self._known_losses and not traced.ended:
                     traced.invalid = "the process that held its probes has ended"
                     self._end(traced.pid)
@@ -187,7 +191,7 @@ class TransactionAccount:
             if time.monotonic() >= self._settle_at_s:
                 # Dead threads leave the tables, also with no scrape.
                 self.observe()
-        return []
+        return begun
 
     def observe(self) -> list[StmObservation]:
         """Return what has been counted of every process until now."""

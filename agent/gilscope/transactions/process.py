@@ -25,6 +25,8 @@ class AttachedProgram(Attachment):
     places: Places
     dead: list[StmThread] = field(default_factory=list)
     """The threads that have ended."""
+    has_begun_to_log: bool = False
+    """Whether more could be seen of it by another method: it is to be attached to anew."""
 
     def is_over(self) -> bool:
         """Return whether nothing is seen of the program any more; then `invalid` says why.
@@ -40,7 +42,10 @@ class AttachedProgram(Attachment):
             self.invalid = self.reads.stopped
             return True
         known = self.target.sites.event_function
-        if event != known and known is not None:
+        if known is None and event is not None:
+            self.has_begun_to_log = True
+            self.invalid = "the program has begun to log, and is followed anew by its events"
+        elif event != known:
             self.invalid = "the program has ended its log, which is where its events came from"
         return bool(self.invalid)
 

@@ -14,13 +14,13 @@ import select
 import signal
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from gilscope.elf.image import ElfError
 from gilscope.errors import NotPermitted, NotPython
 from gilscope.process.files.mapped_file import open_program
-from gilscope.process.view import view_of
+from gilscope.process.view import ProcessView, view_of
 from gilscope.runtimes.registry import detect
 from gilscope.system import ending
 
@@ -53,8 +53,16 @@ class HeldCommand:
     All methods but `give_up` must be called by the thread that made it.
     """
 
-    def __init__(self, argv: Sequence[str]) -> None:
-        """Start *argv* and hold it at its first instruction; raises OSError as exec does."""
+    def __init__(
+        self,
+        argv: Sequence[str],
+        is_wanted: Callable[[ProcessView], bool] = lambda _: False,
+    ) -> None:
+        """Start *argv* and hold it at its first instruction; raises OSError as exec does.
+
+        What is no interpreter with a GIL counts as one if it *is_wanted*.
+        """
+        self._is_wanted = is_wanted
         self.pid = _start_seized(argv)
         # For `give_up`, whenever it comes: the number may be another process's by then.
         self._pidfd = os.pidfd_open(self.pid)
@@ -128,9 +136,13 @@ class HeldCommand:
         if _needs_libpython(self.pid):
             return self._step_until_located()
         try:
-            detect(view_of(self.pid))
+            view = view_of(self.pid)
         except NotPython:
             return False
+        try:
+            detect(view)
+        except NotPython:
+            return self._is_wanted(view)
         return True
 
     def _step_until_located(self) -> bool:
