@@ -141,5 +141,5 @@ struct span {
     u32 tgid;
     u32 tid;
     u32 kind;
-    u32 padding;
+    u32 away_ns; // from the release before a wait; 0: not known
 };

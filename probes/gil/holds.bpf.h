@@ -86,6 +86,7 @@ static __always_inline void finish_hold(struct lock *lock, const struct window *
     if (thread) {
         BEGIN_CHANGE(thread);
         thread->hold_ns += held_ns;
+        thread->released_ns = now;
         thread->last_hold_began_ns = began_ns ? began_ns : from_ns;
         if (began_ns)
             thread->holds++;

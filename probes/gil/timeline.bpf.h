@@ -83,6 +83,7 @@ static __always_inline void send_wait(const struct thread *thread, u32 tid, u64 
         .tgid = thread->tgid,
         .tid = tid,
         .kind = kind,
+        .away_ns = thread->away_ns,
     };
 
     send_span(&span);

@@ -11,6 +11,7 @@
 #define TIMED_OUT 110                      // ETIMEDOUT, the result of a wait that saw no signal
 #define MAX_PLAUSIBLE_INTERVAL_US 10000000 // sys.setswitchinterval(10): more is not a GIL
 #define MANY_LOCKS 1                       // no address: threads have waited for several locks
+#define LONGEST_AWAY_NS 0xffffffff         // what is longer is told as that
 #define MAX_CALLER_DEPTH 4                 // take_gil, _PyEval_AcquireLock, _Attach, its user
 #define MAX_SLICES 8 // holders of a wait whose kind is still open; a power of two
 #define TURNS 64     // of a lock that are remembered; a power of two
@@ -248,6 +249,7 @@ struct thread {
     u64 hold_ns; // finished holds, as far as they lie in windows
     u64 holds;   // those that began in one
     u64 last_hold_began_ns;
+    u64 released_ns;     // its last release, if that was seen and no wait has come since
     u64 stack;           // in which it has waited for the first time
     u64 exited_ns;       // 0: alive
     u64 ending_since_ns; // for the program that ends a wait: when that began, when it is over,
@@ -256,6 +258,8 @@ struct thread {
     u32 is_told; // user space knows that the wait in flight is a long one
     u32 tgid;
     u32 cause; // of the wait in flight
+    u32 away_ns; // from the release before that to its beginning; 0: not known
+    u32 padding;
     u64 version_begin;
 };
 

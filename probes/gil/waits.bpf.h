@@ -173,12 +173,27 @@ int end_wait(struct pt_regs *ctx)
     return 0;
 }
 
+// For how long the thread has not needed the GIL before the wait that begins, which it released for
+// a call; 0: not known.
+static __always_inline u32 time_away(const struct thread *thread, u64 started_ns, u32 cause)
+{
+    u64 released_ns = thread->released_ns;
+
+    if (cause != AFTER_BLOCKING_CALL || !released_ns || started_ns <= released_ns)
+        return 0;
+    u64 ns = started_ns - released_ns;
+
+    return ns < LONGEST_AWAY_NS ? ns : LONGEST_AWAY_NS;
+}
+
 static __always_inline void begin_wait(struct thread *thread, u64 cond, u64 started_ns, u32 cause)
 {
     BEGIN_CHANGE(thread);
     thread->cond = cond;
     thread->wait_started_ns = started_ns;
     thread->cause = cause;
+    thread->away_ns = time_away(thread, started_ns, cause);
+    thread->released_ns = 0;
     thread->is_told = 0;
     END_CHANGE(thread);
 }

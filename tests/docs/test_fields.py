@@ -15,7 +15,7 @@ from gilscope.exporter.stm_log import ERRORS
 from gilscope.gil.abi import Loss
 from gilscope.metrics.table import FAMILIES
 from gilscope.model.diagnosis import Status
-from gilscope.model.gil import Recording, Refusal
+from gilscope.model.gil import BriefRelease, Recording, Refusal, Tally
 from gilscope.model.kinds import Cause, Kind
 from gilscope.model.moment.capture import Capture
 from gilscope.model.stack import StackState
@@ -27,7 +27,15 @@ from gilscope.web.config.parse import KEYS
 from gilscope.web.page import page
 from support.commands.gilscope import gilscope
 from support.docs.pages import DOCS, section, words_in_first_cells
-from support.recordings.gil import convoy, full_mode, gil, session_of, with_edges, with_holders
+from support.recordings.gil import (
+    SERVING,
+    convoy,
+    full_mode,
+    gil,
+    session_of,
+    with_edges,
+    with_holders,
+)
 from support.recordings.transactions import stm_observation
 from support.stm_log.following import followed_log
 
@@ -96,7 +104,10 @@ def test_json_keys_of_a_recording_are_explained() -> None:
     """
     The table has every key of the report, and none that it has not.
     """
-    recordings = (with_holders(), _with_edges(full_mode()))
+    briefly = (BriefRelease(SERVING, 1000, Tally(5_000_000, 1)),)
+    recordings = [
+        replace(each, brief_releases=briefly) for each in (with_holders(), _with_edges(full_mode()))
+    ]
     refused = (Refusal(1, "a", "b", "c"),)
     keys = [
         _keys(session_json.report(replace(session_of(recording), refusals=refused)))

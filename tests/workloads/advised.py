@@ -1,12 +1,16 @@
 """A process before and after what a report advises, for its estimates to be held against.
 
     advised.py turns INTERVAL_S NUMBER
+    advised.py calls INTERVAL_S NUMBER
     advised.py places NUMBER [PLACE ...]
 
 Who holds the GIL sleeps in C meanwhile, so that what it costs others hangs on no CPU.
 
 `turns`: one thread keeps the GIL and hears a request within 0.2 ms; another one comes back from
 NUMBER sleeps, and each time waits for a switch interval and a drop.
+
+`calls`: the same, where the other thread comes back from NUMBER calls that release the GIL for
+20 us and a bit more, and from as many sleeps.
 
 `places`: a thread keeps the GIL NUMBER times at each PLACE, `slow` for 60 ms and `quick` for 40 ms,
 and hears no request. Another thread comes back to want it as each hold begins.
@@ -20,8 +24,9 @@ import time
 
 from handshake import await_begin, finish, ready
 
-_HELD = ctypes.PyDLL(None)
-_SHORT_US, _SLOW_US, _QUICK_US = 200, 60_000, 40_000
+_HELD, _RELEASED = ctypes.PyDLL(None), ctypes.CDLL(None)
+_PR_SET_TIMERSLACK = 29
+_BRIEF_US, _SHORT_US, _SLOW_US, _QUICK_US = 20, 200, 60_000, 40_000
 _NAP_S = 0.005
 
 
@@ -34,6 +39,15 @@ def keep(ended):
 def come_back(number, ended):
     """Want the GIL back so often."""
     for _ in range(number):
+        time.sleep(_NAP_S)
+    ended.set()
+
+
+def drain(number, ended):
+    """Come back from calls that need not release the GIL, and from sleeps that have to."""
+    _HELD.prctl(_PR_SET_TIMERSLACK, 1)
+    for _ in range(number):
+        _RELEASED.usleep(_BRIEF_US)
         time.sleep(_NAP_S)
     ended.set()
 
@@ -70,11 +84,12 @@ def main():
     """Do what the arguments say."""
     kind, first, *rest = sys.argv[1:]
     ended = threading.Event()
-    if kind == "turns":
+    if kind in ("turns", "calls"):
+        other = come_back if kind == "turns" else drain
         sys.setswitchinterval(float(first))
         threads = [
             threading.Thread(target=keep, args=(ended,)),
-            threading.Thread(target=come_back, args=(int(rest[0]), ended)),
+            threading.Thread(target=other, args=(int(rest[0]), ended)),
         ]
     else:
         begun, answered = os.pipe(), os.pipe()

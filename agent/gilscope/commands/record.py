@@ -149,15 +149,19 @@ def _tracer(arguments: argparse.Namespace, probe: GilProbe) -> Tracer:
     return new_tracer(arguments, probe, plan)
 
 
-def _begin_loading(outputs: Sequence[Output], *, discover: bool) -> Loading:
-    timeline, moments = wants_timeline(outputs), wants_moment(outputs)
+def _begin_loading(
+    arguments: argparse.Namespace, outputs: Sequence[Output], *, discover: bool
+) -> Loading:
+    # Full mode tells what was released for too short a time out of the waits one by one.
+    moments = wants_moment(outputs) or arguments.mode == Mode.FULL.value
+    timeline = wants_timeline(outputs)
     return begin_loading(timeline=timeline, moments=moments, discover=discover)
 
 
 def _record_running(arguments: argparse.Namespace, outputs: Sequence[Output]) -> int:
     pids: Sequence[int] = arguments.pid or ()
     require_processes(named=bool(pids))
-    loading = _begin_loading(outputs, discover=not pids)
+    loading = _begin_loading(arguments, outputs, discover=not pids)
     try:
         # While the compiler works: what cannot be traced is refused at once.
         are_pythons = [_has_python(arguments, pid) for pid in pids]
@@ -265,7 +269,7 @@ def _is_rpython(view: ProcessView) -> bool:
 
 def _record_command(arguments: argparse.Namespace, outputs: Sequence[Output]) -> int:
     # Without working probes the command is not even started.
-    probe = GilProbe(_begin_loading(outputs, discover=False))
+    probe = GilProbe(_begin_loading(arguments, outputs, discover=False))
     waits_for: list[HeldCommand] = []
     with ending.told(lambda number: pass_on(number, waits_for)) as stopped:
         with probe:

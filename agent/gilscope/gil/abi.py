@@ -196,7 +196,7 @@ SPAN: Final = CStruct(
         Member("u32", "tgid"),
         Member("u32", "tid"),
         Member("u32", "kind"),
-        Member("u32", "padding"),
+        Member("u32", "away_ns", comment="from the release before a wait; 0: not known"),
     ),
 )
 

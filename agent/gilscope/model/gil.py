@@ -13,6 +13,7 @@ from gilscope.model.timeline import Moment, Timeline
 
 __all__ = [
     "ENDED_INTERPRETER",
+    "BriefRelease",
     "Edge",
     "Gil",
     "GilObservation",
@@ -71,6 +72,22 @@ class Edge:
     lost: Tally
     """Waiting time, that of waits in flight included, and how often a wait came to be this
     holder's: a wait that is kept by three holders in turn is noted at three edges."""
+
+
+@dataclass(frozen=True, slots=True)
+class BriefRelease:
+    """Calls in one stack that released the GIL for less than a tenth of a millisecond.
+
+    After each of them the thread had to wait for it, and longer than that.
+    """
+
+    waiter: Stack
+    away_ns: int
+    """For how long the thread did not need it, in all of them."""
+    waited: Tally
+
+    def __add__(self, other: "BriefRelease") -> "BriefRelease":
+        return BriefRelease(self.waiter, self.away_ns + other.away_ns, self.waited + other.waited)
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +334,8 @@ class Recording:
     """When it ended, since the epoch, by the host's clock."""
     host: str = ""
     """The name of the host, as it calls itself."""
+    brief_releases: tuple[BriefRelease, ...] | None = None
+    """The costliest first; None: releases are not seen."""
     snapshots: tuple[GilObservation, ...] = ()
     """Observations before the last one, in the order of time; none where they were not asked
     for."""

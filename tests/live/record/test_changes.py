@@ -9,11 +9,13 @@ import pytest
 
 from accuracy.truth import started
 from support.commands.gilscope import gilscope_started
+from support.commands.json_reports import frames_of, only_process
+from support.paths import WORKLOADS
 
 pytestmark = pytest.mark.live
 
 _PYTHON = ["/usr/bin/python3"]
-_TURNS, _HOLDS = 40, 12
+_TURNS, _HOLDS, _CALLS = 40, 12, 100
 _ARMS = {
     "long": ("turns", "0.05", str(_TURNS)),
     "short": ("turns", "0.005", str(_TURNS)),
@@ -33,7 +35,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             for name, arguments in _ARMS.items()
         }
         pids = [argument for each in workloads.values() for argument in ("-p", str(each.pid))]
-        command = stack.enter_context(gilscope_started("record", *pids, "-o", str(file)))
+        outputs = ("--full", "--format", "text", "--format", f"json={file}")
+        command = stack.enter_context(gilscope_started("record", *pids, *outputs))
         for _ in workloads:
             command.says("Tracing the GIL of")
         for each in workloads.values():
@@ -43,7 +46,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         outcome = command.outcome()
     assert 0 == outcome.exit_code, outcome.messages
     processes = {each["process"]["pid"]: each for each in json.loads(file.read_text())["processes"]}
-    return {name: processes[each.pid] for name, each in workloads.items()}
+    found = {name: processes[each.pid] for name, each in workloads.items()}
+    return {**found, "text": outcome.output}
 
 
 def _change(report: Any, kind: str) -> Any:
@@ -88,4 +92,47 @@ def test_other_process(reports: dict[str, Any]) -> None:
 
     assert 0 == change["saved_itself_s"]
     assert (2 * _HOLDS, _HOLDS) == (_convoy(both)["waits"], _convoy(one)["waits"])
+    assert "Calls that keep the GIL while others wait\n  slow (" in reports["text"]
     assert left_s == pytest.approx(one["totals"]["wait_s"], rel=_WITHIN)
+
+
+def test_calls_that_should_keep_the_gil(tmp_path: Path) -> None:
+    """
+    A call of 20 us pays with a switch interval; the sleep of 5 ms beside it is no such call.
+    """
+    file = tmp_path / "calls.json"
+    outputs = ("--full", "--format", "text", "--format", f"json={file}")
+    with (
+        started(_PYTHON, "advised.py", "calls", "0.005", str(_CALLS)) as workload,
+        gilscope_started("record", "-p", str(workload.pid), "--mode", "full", *outputs) as command,
+    ):
+        command.says("Tracing the GIL of")
+        workload.run()
+        workload.finish()
+        outcome = command.outcome()
+    report = only_process(file.read_text())
+    (brief,) = [
+        each
+        for each in report["brief_releases"]
+        if "drain" == frames_of(report, each["waiter"])[0]["function"]
+    ]
+    (line,) = {each["line"] for each in frames_of(report, brief["waiter"])[:1]}
+    behind_s = sum(
+        each["wait_s"]
+        for each in report["edges"]
+        if frames_of(report, each["waiter"])[:1] == frames_of(report, brief["waiter"])[:1]
+    )
+    base = report["totals"]
+
+    assert "_RELEASED.usleep(_BRIEF_US)" == _lines("advised.py")[line - 1].strip()
+    assert 0 < brief["calls"] <= _CALLS
+    assert 20e-6 <= brief["away_s"] / brief["calls"] < 100e-6
+    assert brief["away_s"] < brief["wait_s"] <= behind_s * 1.000001
+    assert (base["holds"], False) == (base["acquires"], base["acquires_estimated"])
+    assert "Released for microseconds, and waited for longer to get it back\n  drain (" in (
+        outcome.output
+    )
+
+
+def _lines(workload: str) -> list[str]:
+    return (WORKLOADS / workload).read_text().splitlines()

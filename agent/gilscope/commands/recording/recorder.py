@@ -11,7 +11,15 @@ from typing import Self
 from gilscope.commands.options import chosen_application
 from gilscope.commands.outputs import wants_snapshots
 from gilscope.commands.progress import Progress
-from gilscope.model.gil import GilObservation, Process, ProcessTotals, Recording, Refusal
+from gilscope.model.gil import (
+    BriefRelease,
+    GilObservation,
+    Process,
+    ProcessTotals,
+    Recording,
+    Refusal,
+)
+from gilscope.model.kinds import Mode
 from gilscope.model.observation import Observation
 from gilscope.model.session import Session
 from gilscope.model.transaction_words import LIBRARY_WORDS
@@ -177,10 +185,17 @@ class Recorder:
             listings=self._listings(traced, seen.totals),
             timeline=self._tracer.gils.timeline(seen.process.pid),
             worst=self._tracer.gils.moment(seen.process.pid),
+            brief_releases=self._brief_releases(seen),
             ended_ns=time.time_ns() - (time.monotonic_ns() - at_ns),
             host=platform.node(),
             snapshots=() if traced.snapshots is None else traced.snapshots.kept,
         )
+
+    def _brief_releases(self, seen: GilObservation) -> tuple[BriefRelease, ...] | None:
+        # The release before a wait is seen where all of them are.
+        if self._arguments.mode != Mode.FULL.value:
+            return None
+        return self._tracer.gils.brief_releases(seen.process.pid)
 
 
 def _of_transactions(seen: StmObservation, traced: _Traced) -> StmRecording:

@@ -16,7 +16,7 @@ from gilscope.gil.tracing.attachments import Attachments
 from gilscope.gil.tracing.checks import Checks
 from gilscope.gil.tracing.hold_windows import CONTENTION, ObservationPlan
 from gilscope.gil.tracing.process import AttachedProcess
-from gilscope.model.gil import GilObservation
+from gilscope.model.gil import BriefRelease, GilObservation
 from gilscope.model.timeline import Moment, Timeline
 from gilscope.process.watch import ProcessWatch
 from gilscope.runtimes.site_cache import SiteCache
@@ -225,6 +225,14 @@ class GilAccount:
         """
         with self._lock:
             return self._processes.readings.moment(pid, since_ns)
+
+    def brief_releases(self, pid: int) -> tuple[BriefRelease, ...] | None:
+        """Return where *pid* released the GIL for too short a time, as of the last `observe`.
+
+        None where the probe was not asked to send what it takes.
+        """
+        with self._lock:
+            return self._processes.readings.brief_releases(pid)
 
     def close(self) -> None:
         """Take the probes out of all processes."""

@@ -7,9 +7,11 @@ from functools import partial
 
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.totals.blame import Blame
+from gilscope.gil.totals.brief_releases import BriefReleases
 from gilscope.gil.totals.raw import RawProcess, RawStack, RawTotals
 from gilscope.gil.totals.timeline import MOST_OF_MOMENTS, Timelines
 from gilscope.gil.tracing.process import AttachedProcess
+from gilscope.model.gil import BriefRelease
 from gilscope.model.timeline import Moment, Timeline
 from gilscope.process.memory_reader import ReadUnanswered
 from gilscope.text.units import NS_PER_S
@@ -35,6 +37,7 @@ class Readings:
         """
         self._probe = probe
         self._traced = traced
+        self._brief_releases = BriefReleases()
         self._timelines = (
             Timelines()
             if probe.spans_a_second is None
@@ -67,6 +70,7 @@ class Readings:
             # Of a process that has been dropped, some may still be in the ring.
             if span["tgid"] in self._traced:
                 self._timelines.add(span)
+                self._brief_releases.add(span)
 
     def read(self) -> RawTotals:
         """Return what the tables hold now; who is blamed in it is known."""
@@ -132,9 +136,17 @@ class Readings:
             return None
         return self._timelines.moment(pid, traced.gils, traced.stack, since_ns)
 
+    def brief_releases(self, pid: int) -> tuple[BriefRelease, ...] | None:
+        """Return where *pid* released the GIL for too short a time; None: that is not seen."""
+        traced = self._traced.get(pid)
+        if traced is None or not self._probe.sends_spans:
+            return None
+        return self._brief_releases.of(pid, traced.stack)
+
     def forget_timeline(self, pid: int) -> None:
         """Give up the waits and holds of *pid*."""
         self._timelines.forget(pid)
+        self._brief_releases.forget(pid)
 
 
 def _learn(blame: Blame, stacks: Iterable[RawStack]) -> None:

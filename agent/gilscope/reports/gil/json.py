@@ -74,6 +74,7 @@ def report(recording: Recording) -> dict[str, Any]:
         "slow_drops": slow_drops,
         "held_by": held_by,
         "held_up": held_up,
+        "brief_releases": _brief_releases(recording, stacks) if has_stacks else None,
         "changes": list(_changes(recording, stacks)) if is_valid else [],
         "stacks": stacks.stacks(),
         "frames": stacks.frames(),
@@ -203,6 +204,20 @@ def _held_by(samples: HolderSamples | None, stacks: StackTable) -> list[dict[str
             "held_s": held.held_ns / NS_PER_S,
         }
         for held in holders
+    ]
+
+
+def _brief_releases(recording: Recording, stacks: StackTable) -> list[dict[str, Any]] | None:
+    if recording.brief_releases is None:
+        return None
+    return [
+        {
+            "waiter": stacks.number(each.waiter),
+            "calls": each.waited.count,
+            "away_s": each.away_ns / NS_PER_S,
+            "wait_s": each.waited.ns / NS_PER_S,
+        }
+        for each in recording.brief_releases
     ]
 
 

@@ -9,6 +9,7 @@ from gilscope.model.session import Session
 from gilscope.naming.places import SiteNames
 from gilscope.naming.python import python_words
 from gilscope.reports.gil.changes import change_words
+from gilscope.reports.gil.releases import brief_words, keeping_words
 from gilscope.reports.gil.text.holds import cost_line
 from gilscope.reports.gil.text.screen import badness, verdict_lines
 from gilscope.reports.gil.words import KIND_NAMES, base_words, lost_words, process_words
@@ -47,6 +48,7 @@ def _lines(session: Session) -> Iterator[str]:
     if lost_ns:
         yield from _tables(valid, lost_ns)
         yield from _changes(valid)
+        yield from _releases(valid)
     notes = list(_notes(session, valid))
     if notes:
         yield ""
@@ -93,6 +95,15 @@ def _changes(valid: Sequence[Recording]) -> Iterator[str]:
             yield f"- {plain(change.what)}:"
             yield f"  {plain(change.gain)},"
             yield f"  {change.assumption}."
+
+
+def _releases(valid: Sequence[Recording]) -> Iterator[str]:
+    words = [*brief_words(valid[0]), *keeping_words(valid[0])] if len(valid) == 1 else []
+    if words:
+        yield ""
+        yield "Calls that should keep the GIL, or release it:"
+        yield ""
+        yield from (f"- {plain(each)}." for each in words)
 
 
 def _table(head: str, losses: Iterable[tuple[str, int]], lost_ns: int) -> Iterator[str]:

@@ -30,7 +30,7 @@ def _sent(tid: int, began_ns: int, ended_ns: int, kind: int, **fields: int) -> d
         "tgid": _PID,
         "tid": tid,
         "kind": kind,
-        "padding": 0,
+        "away_ns": 0,
     }
     return record | fields
 

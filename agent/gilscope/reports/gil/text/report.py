@@ -11,6 +11,13 @@ from gilscope.model.gil import (
 from gilscope.model.histogram import Histogram, total
 from gilscope.naming.python import python_words
 from gilscope.reports.gil.changes import change_words
+from gilscope.reports.gil.releases import (
+    BRIEF_ADVICE,
+    BRIEF_HEADING,
+    KEEPING_HEADING,
+    brief_words,
+    keeping_words,
+)
 from gilscope.reports.gil.text.blocking import edge_lines
 from gilscope.reports.gil.text.convoy import convoy_lines
 from gilscope.reports.gil.text.held_by import held_by_lines
@@ -64,6 +71,7 @@ def _lines(recording: Recording, paint: Paint) -> Iterator[str]:
         if not hog:
             yield from _after_blank(convoy_lines(recording, paint))
         yield from _after_blank(_change_lines(recording, paint))
+        yield from _after_blank(_release_lines(recording, paint))
         yield from _after_blank(whose_code_lines(recording, paint))
         yield from _after_blank(edge_lines(recording, paint))
         yield from _after_blank(slow_drop_lines(recording, paint))
@@ -142,6 +150,19 @@ def _change_lines(recording: Recording, paint: Paint) -> Iterator[str]:
         yield f"  {change.what}:"
         yield f"    {change.gain},"
         yield paint.dim(f"    {change.assumption}.")
+
+
+def _release_lines(recording: Recording, paint: Paint) -> Iterator[str]:
+    brief, keeping = list(brief_words(recording)), list(keeping_words(recording))
+    if brief:
+        yield paint.bold(BRIEF_HEADING)
+        yield from (f"  {words}." for words in brief)
+        yield f"  {BRIEF_ADVICE}"
+    if brief and keeping:
+        yield ""
+    if keeping:
+        yield paint.bold(KEEPING_HEADING)
+        yield from (f"  {words}." for words in keeping)
 
 
 def _loss_lines(losses: Sequence[RoleLoss], paint: Paint) -> Iterator[str]:
