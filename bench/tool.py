@@ -76,11 +76,12 @@ class Tool:
         raise ToolFailed(self._last_words("did not end"))
 
     def _read(self, stream: IO[str]) -> None:
-        for line in stream:
-            self._lines.append(line)
-            if self._marker in line and not self.attach_ns:
-                self.attach_ns = time.monotonic_ns()
-                self._is_ready.set()
+        with stream:
+            for line in stream:
+                self._lines.append(line)
+                if self._marker in line and not self.attach_ns:
+                    self.attach_ns = time.monotonic_ns()
+                    self._is_ready.set()
         self._is_ready.set()
 
     def _last_words(self, what: str) -> str:

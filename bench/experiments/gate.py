@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.machine import StolenTime
 
-__all__ = ["cpu_sets", "look", "pinned", "verdict"]
+__all__ = ["Gate", "cpu_sets", "pinned", "verdict"]
 
 _SPIN_NS = 200_000_000
 _LEAST_SHARE = 0.97
@@ -17,6 +17,8 @@ _MOST_PRESSURE = 5.0
 _MOST_STOLEN = 0.01
 _PRESSURE = Path("/proc/pressure/cpu")
 _PAIR = 2
+_FRESH_S = 0.5
+"""What was found at the end of a cell still holds at the beginning of the next."""
 
 
 def cpu_sets(cpus: Iterable[int]) -> Mapping[str, tuple[int, ...]]:
@@ -38,18 +40,29 @@ def pinned(command: Sequence[str], cpus: Sequence[int]) -> list[str]:
     return ["taskset", "--cpu-list", ",".join(map(str, cpus)), *command]
 
 
-def look(cpus: Sequence[int]) -> str | None:
-    """Return why a number from these CPUs would be worth nothing now, or None.
+class Gate:
+    """Open while the machine does nothing else."""
 
-    Takes 0.2 s a CPU.
-    """
-    before = os.sched_getaffinity(0)
-    stolen = StolenTime()
-    try:
-        shares = {cpu: _spin(cpu) for cpu in cpus}
-    finally:
-        os.sched_setaffinity(0, before)
-    return verdict(shares, _pressure(), stolen.share())
+    def __init__(self) -> None:
+        self._open_at_s = -_FRESH_S
+        self._cpus: tuple[int, ...] = ()
+
+    def is_shut(self, cpus: Sequence[int]) -> str | None:
+        """Return why a number from these CPUs would be worth nothing now, or None.
+
+        Takes 0.2 s a CPU, and no time where it was found open just before.
+        """
+        if set(cpus) <= set(self._cpus) and time.monotonic() - self._open_at_s < _FRESH_S:
+            return None
+        before = os.sched_getaffinity(0)
+        stolen = StolenTime()
+        try:
+            shares = {cpu: _spin(cpu) for cpu in cpus}
+        finally:
+            os.sched_setaffinity(0, before)
+        found = verdict(shares, _pressure(), stolen.share())
+        self._open_at_s, self._cpus = time.monotonic(), () if found else tuple(cpus)
+        return found
 
 
 def verdict(shares: Mapping[int, float], pressure: float, stolen: float) -> str | None:

@@ -6,10 +6,14 @@ from bench.experiments.cells import MEASURED, Experiment, Results
 from bench.experiments.inventory import index_table
 from bench.markdown import NONE, key_table, ranged
 
-__all__ = ["index", "page", "ratio_text", "shown", "spread_of"]
+__all__ = ["index", "page", "shown", "spread_of"]
 
 _GAP = "\n"
 
+_NOT_YET = """\
+**There are no figures yet: it was not run on a machine that does nothing else.**
+`make experiments ONLY={name}` measures it; until then what this page says of figures is what is expected.
+"""
 _INDEX = """\
 # The experiments that the field was built on
 
@@ -47,16 +51,14 @@ def index(found: Mapping[str, tuple[str, str]], experiments: Sequence[Experiment
 
 def page(experiment: Experiment, results: Results, pictures: Iterable[str]) -> str:
     """Return the page of one experiment; *pictures* are the names of those that were drawn."""
-    parts = [f"# {experiment.title}\n", experiment.body(results)]
+    is_measured = any(each.state == MEASURED for each in results.outcomes)
+    parts = [f"# {experiment.title}\n"]
+    if not is_measured:
+        parts.append(_NOT_YET.format(name=experiment.name))
+    parts.append(experiment.body(results))
     parts += [f"![{experiment.title}](pictures/{name})\n" for name in pictures]
-    parts.append("## How it was measured\n")
-    if not any(each.state == MEASURED for each in results.outcomes):
-        parts.append(
-            "There are no figures yet: it was not run on a machine that does nothing else.\n"
-            f"`make experiments ONLY={experiment.name}` measures it.\n"
-        )
-    else:
-        parts.append(key_table(_about(results)))
+    if is_measured:
+        parts += ["## How it was measured\n", key_table(_about(results))]
     missing = list(_missing(results))
     if missing:
         parts.append("Without figures:\n\n" + "".join(f"- {line}\n" for line in missing))
@@ -64,7 +66,9 @@ def page(experiment: Experiment, results: Results, pictures: Iterable[str]) -> s
     return _GAP.join(parts)
 
 
-def shown(results: Results, figure: str, digits: int, unit: str = "", **axes: str | float) -> str:
+def shown(
+    results: Results, figure: str, digits: int, unit: str = "", /, **axes: str | float
+) -> str:
     """Return a figure's median and range over all rounds, why it has none, or a dash."""
     values = results.values(figure, **axes)
     if values:
@@ -79,17 +83,6 @@ def spread_of(results: Results, figure: str, **axes: str | float) -> tuple[float
     middle = len(values) // 2
     median = values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
     return median, values[0], values[-1]
-
-
-def ratio_text(results: Results, figure: str, **axes: str | float) -> str:
-    """Return the traced median by the untraced one, where both are there."""
-    traced = results.values(figure, traced="yes", **axes)
-    plain = results.values(figure, traced="no", **axes)
-    if not traced or not plain:
-        return NONE
-    over = spread_of(results, figure, traced="yes", **axes)[0]
-    under = spread_of(results, figure, traced="no", **axes)[0]
-    return f"{over / under:.2f}" if under else NONE
 
 
 def _about(results: Results) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,9 +15,13 @@ from bench.experiments.gate import cpu_sets, pinned
 
 from support.interpreters.interpreter import Interpreter
 
-__all__ = ["PROGRAMS", "Program", "client_cpus", "program", "set_of"]
+__all__ = ["OWN", "PROGRAMS", "Program", "client_cpus", "program", "set_of"]
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
+OWN = Interpreter(
+    "own", sys.version_info[:3], (sys.executable,), Path(sys.executable), stripped=False
+)
+"""What runs this: clients and gilscope run on it too."""
 _PATIENCE_S = 60.0
 
 

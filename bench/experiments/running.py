@@ -3,20 +3,21 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.experiments import gate, store
+from bench.experiments import store
 from bench.experiments.cells import BUSY, MEASURED, Cell, CellFailed, Experiment, Outcome, Results
+from bench.experiments.gate import Gate, cpu_sets
 from bench.tool import ToolFailed
 
 from support.interpreters.interpreter import Unavailable
 
 __all__ = ["Runner", "planned", "planned_s"]
 
-_GATE_S = 0.4
-"""Twice, for each CPU of a set."""
+_GATE_S = 1.0
+"""At most, for one cell on two CPUs."""
 _TRIES = 3
 _BEFORE_NEXT_TRY_S = 5.0
 
@@ -32,6 +33,7 @@ class Runner:
     deadline_s: float
     """On the monotonic clock; no cell is begun that would not be over by then."""
     tell: Callable[[str], None]
+    gate: Gate = field(default_factory=Gate)
 
     def run(self, experiment: Experiment) -> Results:
         """Measure what was not measured yet, and return all that is known then."""
@@ -67,20 +69,20 @@ class Runner:
         def outcome(state: str, figures: dict[str, Any] | None = None) -> Outcome:
             return Outcome(cell.key, dict(cell.axes), number, state, figures or {})
 
-        sets = gate.cpu_sets(os.sched_getaffinity(0))
+        sets = cpu_sets(os.sched_getaffinity(0))
         if cell.cpus not in sets:
             return outcome(f"not measured: this machine has no CPU set {cell.cpus}")
         is_gated = cell.timed and not self.is_quick
         for attempt in range(_TRIES if is_gated else 1):
             if attempt:
                 time.sleep(_BEFORE_NEXT_TRY_S)
-            if is_gated and gate.look(sets[cell.cpus]):
+            if is_gated and self.gate.is_shut(sets[cell.cpus]):
                 continue
             try:
                 figures = cell.measure()
             except (CellFailed, ToolFailed, Unavailable, OSError) as error:
                 return outcome(f"not measured: {error}")
-            if not is_gated or not gate.look(sets[cell.cpus]):
+            if not is_gated or not self.gate.is_shut(sets[cell.cpus]):
                 return outcome(MEASURED, figures)
         return outcome(BUSY)
 
@@ -96,7 +98,7 @@ def planned(cells: Sequence[Cell], *, is_quick: bool) -> Iterator[tuple[int, Cel
 
 def planned_s(cells: Sequence[Cell], *, is_quick: bool) -> float:
     """Return how long that takes on a machine on which every gate is open."""
-    gated = 0.0 if is_quick else 2 * _GATE_S
+    gated = 0.0 if is_quick else _GATE_S
     return sum(
         cell.seconds + (gated if cell.timed else 0.0)
         for _, cell in planned(cells, is_quick=is_quick)

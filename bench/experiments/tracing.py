@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.experiments.cells import CellFailed
+from bench.experiments.processes import OWN
 from bench.tool import tool_started
-
-from support.interpreters.interpreter import Interpreter
 
 __all__ = ["Report", "recorded"]
 
@@ -74,9 +73,7 @@ def _functions(process: Mapping[str, Any], stack: int) -> list[str]:
 
 
 @contextmanager
-def recorded(
-    pid: int, interpreter: Interpreter, *, mode: str = "contention", spans: bool = False
-) -> Iterator[Report]:
+def recorded(pid: int, *, mode: str = "contention", spans: bool = False) -> Iterator[Report]:
     """Record process *pid* while the block runs; raises ToolFailed and CellFailed.
 
     With *spans*, each wait is kept by itself.
@@ -88,7 +85,7 @@ def recorded(
         command += ["--mode", mode, f"--format=json={whole}"]
         if spans:
             command.append(f"--format=perfetto={single}")
-        with tool_started(command, "Tracing the GIL of", interpreter.environment()):
+        with tool_started(command, "Tracing the GIL of", OWN.environment()):
             yield report
         processes = json.loads(whole.read_text())["processes"]
         if len(processes) != 1 or not processes[0]["process"]["valid"]:

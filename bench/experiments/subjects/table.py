@@ -1,7 +1,21 @@
 """All experiments, in the order in which they are run."""
 
-from bench.experiments.subjects import stm_golden, stm_tornado
+from bench.experiments.subjects import (
+    ccbench,
+    convoy_udp,
+    priorities,
+    stm_golden,
+    stm_tornado,
+    switch_interval,
+)
 
 __all__ = ["EXPERIMENTS"]
 
-EXPERIMENTS = (stm_golden.EXPERIMENT, stm_tornado.EXPERIMENT)
+EXPERIMENTS = (
+    convoy_udp.EXPERIMENT,
+    ccbench.EXPERIMENT,
+    stm_golden.EXPERIMENT,
+    stm_tornado.EXPERIMENT,
+    switch_interval.EXPERIMENT,
+    priorities.EXPERIMENT,
+)
