@@ -32,6 +32,8 @@
 
 #include "gil/waits.bpf.h"
 
+#include "gil/semaphore.bpf.h"
+
 #include "gil/walk.bpf.h"
 
 #include "pypy/stack.bpf.h"

@@ -112,7 +112,9 @@ class UnsupportedPython(GilscopeError):
 
     exit_code = 8
     exit_words = "unsupported Python"
-    remedy = "gilscope knows the GIL of CPython 3.6 to 3.15, and that of PyPy 7.3.2 and later."
+    remedy = (
+        "gilscope knows the GIL of CPython 2.7 and 3.6 to 3.15, and that of PyPy 7.3.2 and later."
+    )
 
 
 class CannotListen(GilscopeError):

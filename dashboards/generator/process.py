@@ -209,7 +209,23 @@ def _causes() -> tuple[Line, ...]:
         ],
         empty=_NO_WAITS,
     )
-    return (Line(8, (convoys, slow, requests)),)
+    failed = curves(
+        "Failed wake-ups, a second",
+        "CPython 2.7 alone: a thread is woken because the GIL is free, and finds it taken again. "
+        "Fewer threads that compute, one CPU for all of them, or processes help.",
+        units.CountsPerSecond,
+        [Curve(_SERIES.rate(metrics.GIL_FAILED_WAKEUPS), "failed wake-ups")],
+        empty="no threads of a CPython 2.7",
+    )
+    lost = curves(
+        "Waited after failed wake-ups",
+        "CPython 2.7 alone: threads that wait although the GIL had been free for them, at any "
+        "moment.",
+        units.Short,
+        [Curve(_SERIES.rate(metrics.GIL_FAILED_WAKEUP_WAIT), "threads")],
+        empty="no threads of a CPython 2.7",
+    )
+    return Line(8, (convoys, slow, requests)), Line(6, (failed, lost))
 
 
 def _holds() -> tuple[Line, ...]:

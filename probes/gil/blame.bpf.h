@@ -279,20 +279,28 @@ static __always_inline void want_slow_holder(const struct thread *thread, struct
     blame->is_for_request = blame->wants_holder;
 }
 
+// What the thread's wait in flight is attributed to.
+static __always_inline struct blame *blame_of_wait(const struct target *target,
+                                                   const struct thread *thread, u32 tid)
+{
+    struct blame *blame = blames.lookup(&tid);
+
+    if (!blame || blame->tgid != thread->tgid || blame->wait_started_ns != thread->wait_started_ns)
+        blame = begin_blame(target, thread, tid, 0, thread->wait_started_ns, thread->cause);
+    if (blame)
+        blame->cause = thread->cause;
+    return blame;
+}
+
 // A thread is about to wait, or to wait on, for the lock whose state is given, and whose mutex it
 // holds. Which stacks it wants is for wants_stack to say.
 static __always_inline struct blame *blame_holder(const struct target *target,
                                                   const struct thread *thread, u32 tid,
                                                   const struct gil_state *state, u64 now)
 {
-    struct blame *blame = blames.lookup(&tid);
+    struct blame *blame = blame_of_wait(target, thread, tid);
 
-    if (!blame || blame->tgid != thread->tgid || blame->wait_started_ns != thread->wait_started_ns)
-        blame = begin_blame(target, thread, tid, 0, thread->wait_started_ns, thread->cause);
-    if (!blame)
-        return 0;
-    blame->cause = thread->cause;
-    if (!blame->unread)
+    if (blame && !blame->unread)
         want_holder(thread, blame, state, now, 1);
     return blame;
 }

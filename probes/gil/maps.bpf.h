@@ -27,6 +27,8 @@ BPF_F_TABLE("hash", u32, struct python, pythons, MAX_TARGETS, TABLE_FLAGS);
 BPF_F_TABLE("hash", u32, struct pypy, pypys, MAX_TARGETS, TABLE_FLAGS);
 // One entry a process that runs PyPy, whose lock has been waited for.
 BPF_F_TABLE("hash", struct gil_key, struct turns, turns, MAX_TARGETS, TABLE_FLAGS);
+// Filled by user space, one entry a process whose lock is a semaphore.
+BPF_F_TABLE("hash", u32, struct semaphore, semaphores, MAX_TARGETS, TABLE_FLAGS);
 // The share of a process' waits whose stacks are read, less one, in 2^32. Written by user space.
 BPF_ARRAY(stack_shares, u32, MAX_LOCKS);
 // By slot.

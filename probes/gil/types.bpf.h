@@ -71,6 +71,12 @@ struct gil {
     u64 waiting; // threads that wait for it now, but for those that have only just been preempted
 };
 
+// Where a process keeps a lock that is a semaphore.
+struct semaphore {
+    u64 lock_pointer;   // address of the pointer to it, which is NULL before the first thread
+    u64 holder_pointer; // address of the pointer to the thread state that holds it
+};
+
 // A drop request that has not been answered yet. Whoever deletes it has answered it.
 struct drop_request {
     u64 asked_ns;
@@ -88,6 +94,8 @@ struct python {
     u32 gil_pointer; // 0: all interpreters share one
     u32 gil_cond;    // from where that points to
     u32 tstate_next;
+    u32 tstate_interpreter;
+    u32 has_tstate_previous; // otherwise threads are listed one way only
     u32 thread_id;
     u32 native_thread_id; // 0: the thread's descriptor has it, at descriptor_tid
     u32 descriptor_tid;
@@ -246,8 +254,12 @@ struct thread {
     u64 wait_ns[KINDS]; // finished waits
     u64 waits[KINDS];
     u64 drop_requests;
-    u64 hold_ns; // finished holds, as far as they lie in windows
-    u64 holds;   // those that began in one
+    u64 failed_wakeups;        // woken, and the lock was taken again
+    u64 failed_wakeup_wait_ns; // from the first of them in a wait to its end; finished waits
+    u64 failed_since_ns;       // 0: none in the wait in flight
+    u64 sleeps;                // in the wait in flight
+    u64 hold_ns;               // finished holds, as far as they lie in windows
+    u64 holds;                 // those that began in one
     u64 last_hold_began_ns;
     u64 released_ns;     // its last release, if that was seen and no wait has come since
     u64 stack;           // in which it has waited for the first time
@@ -257,7 +269,7 @@ struct thread {
     u32 ending_cause;
     u32 is_told; // user space knows that the wait in flight is a long one
     u32 tgid;
-    u32 cause; // of the wait in flight
+    u32 cause;   // of the wait in flight
     u32 away_ns; // from the release before that to its beginning; 0: not known
     u32 padding;
     u64 version_begin;

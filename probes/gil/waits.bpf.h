@@ -32,11 +32,11 @@ static __always_inline int read_gil(const struct target *target, u64 cond, struc
            read_user(&state->switch_number, 8, (void *)(cond + target->number_at));
 }
 
-// Steps from the wait up to the function that wanted the GIL, by rules made from .eh_frame.
-static __always_inline u32 cause_of_wait(struct pt_regs *ctx, const struct target *target)
+// Steps from a program counter up to the function that wanted the GIL, by rules made from
+// .eh_frame.
+static __always_inline u32 cause_at(const struct target *target, u64 pc, u64 sp, u64 fp)
 {
     struct caller_key key = {.file_id = target->file_id};
-    u64 pc = PT_REGS_IP(ctx), sp = PT_REGS_SP(ctx), fp = PT_REGS_FP(ctx);
 
     if (!(target->flags & TARGET_KNOWS_CALLERS))
         return AFTER_UNKNOWN;
@@ -59,6 +59,11 @@ static __always_inline u32 cause_of_wait(struct pt_regs *ctx, const struct targe
         sp = cfa;
     }
     return AFTER_BLOCKING_CALL;
+}
+
+static __always_inline u32 cause_of_wait(struct pt_regs *ctx, const struct target *target)
+{
+    return cause_at(target, PT_REGS_IP(ctx), PT_REGS_SP(ctx), PT_REGS_FP(ctx));
 }
 
 // Whether the holder has changed since it was asked to drop: then the request is answered. The
@@ -132,6 +137,9 @@ static __always_inline void finish_wait(struct thread *thread, u32 tid, u64 star
     BEGIN_CHANGE(thread);
     thread->wait_ns[kind] += ns;
     thread->waits[kind]++;
+    if (thread->failed_since_ns)
+        thread->failed_wakeup_wait_ns += ended_ns - thread->failed_since_ns;
+    thread->failed_since_ns = 0;
     thread->last_wait_started_ns = started_ns;
     thread->last_wait_ended_ns = ended_ns;
     if (thread->wait_started_ns)
@@ -195,6 +203,8 @@ static __always_inline void begin_wait(struct thread *thread, u64 cond, u64 star
     thread->away_ns = time_away(thread, started_ns, cause);
     thread->released_ns = 0;
     thread->is_told = 0;
+    thread->failed_since_ns = 0;
+    thread->sleeps = 0;
     END_CHANGE(thread);
 }
 

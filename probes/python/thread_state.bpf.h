@@ -7,6 +7,7 @@
 #define MAX_SEARCHES 4
 #define TSTATE_INTERPRETER 16
 #define TSTATE_PREVIOUS 0 // struct _ts begins with prev, next, interp in CPython 3.6 to 3.15
+#define FEW_INTERPRETERS 8
 
 // The thread's id in the pid namespace of its process, which is how its Python knows it.
 static __always_inline u32 own_tid(const struct python *python, u32 tid)
@@ -43,6 +44,24 @@ static __always_inline int has_lock(const struct python *python, u64 interpreter
     return !read_u64(&gil, interpreter + python->gil_pointer) && gil + python->gil_cond == cond;
 }
 
+// Whether *tstate* points to an interpreter. Where the list of threads leads one way only, that has
+// to do: whoever frees a thread state writes over this pointer.
+static __always_inline int has_interpreter(const struct python *python, u64 tstate)
+{
+    u64 interpreter = python->interpreters - python->interpreter_next, own = 0;
+
+    if (read_u64(&own, tstate + python->tstate_interpreter))
+        return 0;
+#pragma clang loop unroll(disable)
+    for (int step = 0; step < FEW_INTERPRETERS; step++) {
+        if (read_u64(&interpreter, interpreter + python->interpreter_next) || !interpreter)
+            return 0;
+        if (interpreter == own)
+            return 1;
+    }
+    return 0;
+}
+
 // Whether *tstate* is in the list of an interpreter that uses the lock: memory that was given back
 // looks the same.
 static __always_inline int is_listed(const struct python *python, u64 tstate, u64 cond)
@@ -50,6 +69,8 @@ static __always_inline int is_listed(const struct python *python, u64 tstate, u6
     u64 links[3] = {}; // previous, next, interpreter
     u64 pointer = 0;
 
+    if (!python->has_tstate_previous)
+        return has_interpreter(python, tstate);
     if (read_user(links, sizeof(links), (void *)(tstate + TSTATE_PREVIOUS)))
         return 0;
     pointer = links[0] ? links[0] + python->tstate_next : links[2] + python->threads_head;
@@ -67,7 +88,7 @@ static __always_inline void search_tstate(struct blame *blame, const struct pyth
     u64 tstate = 0, frame = 0;
 
     if (blame->search_from && is_listed(python, blame->search_from, cond) &&
-        !read_u64(&interpreter, blame->search_from + TSTATE_INTERPRETER))
+        !read_u64(&interpreter, blame->search_from + python->tstate_interpreter))
         tstate = blame->search_from;
     else if (blame->searches && !blame->search_from)
         interpreter = blame->search_interpreter;

@@ -176,4 +176,7 @@ class Architecture:
     """Instructions that load a constant near one of some addresses, and the constant itself."""
     word_uses: Callable[[bytes], Iterator[WordUse]]
     """Instructions that use a word of static memory, each byte taken for the first of one."""
+    static_load: Callable[[bytes], int | None]
+    """Where the first word is that a function loads from static memory, from the beginning of its
+    code; None: it loads none there."""
     dummy: DummyCode

@@ -13,6 +13,8 @@ from gilscope.model.gil import (
     ENDED_INTERPRETER,
     GilObservation,
     GilTotals,
+    Process,
+    Tally,
     ThreadTotals,
     TracingCost,
 )
@@ -76,10 +78,15 @@ def series_of(
 
 def _add_process(families: _Families, labels: Labels, observation: GilObservation) -> None:
     totals = observation.totals
+    process = observation.process
     _add_threads(families, labels, totals.threads)
+    if process.wakes_in_vain:
+        failed = sum((thread.failed_wakeups for thread in totals.threads), Tally())
+        families[metrics.GIL_FAILED_WAKEUPS].add(labels, failed.count)
+        families[metrics.GIL_FAILED_WAKEUP_WAIT].add_ns(labels, failed.ns)
     for interpreter, gils in _by_label(totals.gils).items():
         of_gil = (*labels, interpreter)
-        _add_waits(families, of_gil, gils, knows_causes=observation.process.knows_causes)
+        _add_waits(families, of_gil, gils, process)
         _add_holds(families, of_gil, gils)
     holding = [gil.holds.holding_ns for gil in totals.gils if gil.holds is not None]
     if holding:
@@ -113,18 +120,20 @@ def _add_roles(families: _Families, labels: Labels, roles: Iterable[RoleFigures]
 
 
 def _add_waits(
-    families: _Families, of_gil: Labels, gils: list[GilTotals], *, knows_causes: bool
+    families: _Families, of_gil: Labels, gils: list[GilTotals], process: Process
 ) -> None:
     for cause in Cause:
         waits = _total([gil.waits[cause] for gil in gils])
-        if (cause is Cause.UNKNOWN) != knows_causes or waits.count:
+        if (cause is Cause.UNKNOWN) != process.knows_causes or waits.count:
             families[metrics.GIL_WAIT].add_histogram((*of_gil, cause.value), waits)
-    families[metrics.GIL_DROP_LATENCY].add_histogram(
-        of_gil, _total([gil.drop_latency for gil in gils])
-    )
-    families[metrics.GIL_DROP_REQUESTS].add(of_gil, sum(gil.drop_requests for gil in gils))
-    if knows_causes:
+    if process.asks_holder:
+        families[metrics.GIL_DROP_LATENCY].add_histogram(
+            of_gil, _total([gil.drop_latency for gil in gils])
+        )
+        families[metrics.GIL_DROP_REQUESTS].add(of_gil, sum(gil.drop_requests for gil in gils))
+    if process.knows_causes:
         families[metrics.GIL_CONVOY_WAITS].add(of_gil, sum(gil.convoy_waits for gil in gils))
+    if process.knows_causes and not process.wakes_in_vain:
         families[metrics.GIL_FORCED_SWITCHES].add(of_gil, sum(gil.forced_switches for gil in gils))
 
 

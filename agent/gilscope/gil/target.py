@@ -135,9 +135,18 @@ def _points_of_turns(sites: Sites) -> tuple[tuple[str, Site], ...]:
     )
 
 
+def _points_of_semaphore(sites: Sites) -> tuple[tuple[str, Site], ...]:
+    return (
+        *(("on_semaphore_taken", pause.after) for pause in sites.waits),
+        *(("on_semaphore_sleep", site) for site in sites.sleeps),
+        *(("on_semaphore_wait", pause.call) for pause in sites.waits),
+    )
+
+
 _POINTS: Final = {
     LockForm.CONDITION: _points_of_condition,
     LockForm.TURNS: _points_of_turns,
+    LockForm.SEMAPHORE: _points_of_semaphore,
 }
 
 
@@ -180,6 +189,7 @@ def _process(build: Build, view: ProcessView, method: str, *, knows_causes: bool
         method=method,
         runtime=build.runtime,
         asks_holder=build.lock_form is LockForm.CONDITION,
+        wakes_in_vain=build.lock_form is LockForm.SEMAPHORE,
         knows_causes=knows_causes,
         container_id=view.container_id,
         pod_uid=view.pod_uid,

@@ -8,6 +8,8 @@ __all__ = [
     "GIL_CONVOY_WAITS",
     "GIL_DROP_LATENCY",
     "GIL_DROP_REQUESTS",
+    "GIL_FAILED_WAKEUPS",
+    "GIL_FAILED_WAKEUP_WAIT",
     "GIL_FORCED_SWITCHES",
     "GIL_HELD",
     "GIL_HELD_BY",
@@ -210,6 +212,19 @@ GIL_DROP_REQUESTS = of_process(
     "Times that a waiting thread asked the holder to drop the GIL.",
     "Far more than forced switches means holders that do not listen.",
     "interpreter",
+)
+GIL_FAILED_WAKEUPS = of_process(
+    "gilscope_gil_failed_wakeups_total",
+    "counter",
+    "Times that a thread was woken because the GIL was free, and found it taken again (CPython 2.7 "
+    "alone).",
+    "Many for each wait mean that threads on other CPUs fight for the GIL and lose.",
+)
+GIL_FAILED_WAKEUP_WAIT = of_process(
+    "gilscope_gil_failed_wakeup_wait_seconds_total",
+    "counter",
+    "Time that threads have waited for the GIL from the first failed wake-up of a wait to its end.",
+    "The part of the wait time that a lock which is handed over would not have.",
 )
 GIL_WAITING_THREADS = of_process(
     "gilscope_gil_waiting_threads",

@@ -121,6 +121,9 @@ class ThreadTotals:
     """Time inside windows that it held a GIL, a hold in flight included, and the number of holds
     that began in one and have ended; None: the mode does not see holds."""
     is_alive: bool = True
+    failed_wakeups: Tally = Tally()
+    """How often it was woken while it waited and found the GIL held again, and the time waited
+    from the first of these in a wait to its end, a wait in flight included."""
     acquires_about: int | None = None
     """How often it acquired the GIL, waiting or not, estimated from windows; None: not known, or
     `held` has it exactly."""
@@ -245,6 +248,8 @@ class ProcessTotals:
     """Who kept whom waiting, the costliest first."""
     slow_drops: tuple[SlowDrop, ...] = ()
     """Who did not drop it when asked, the costliest first."""
+    check_interval: int | None = None
+    """Bytecodes after which a thread gives the GIL away by itself; None: it is asked to."""
     has_stacks: bool = True
     """Whether stacks are read; if not, there are neither edges nor slow_drops."""
     observed_ns: int | None = None
@@ -292,6 +297,9 @@ class Process:
     asks_holder: bool = True
     """Whether threads that wait ask for the GIL: if not, there are no drop requests and no switch
     interval."""
+    wakes_in_vain: bool = False
+    """Whether a thread that is woken may find the lock taken again, which is counted; then no
+    switch is forced either."""
     knows_causes: bool = True
     """Whether it can be told what came before a wait; if not, convoys and yields are not seen."""
     container_id: str | None = None

@@ -8,7 +8,10 @@ from gilscope.naming.paths import is_installed, is_standard_library
 
 __all__ = ["Origin", "is_made", "origin_of"]
 
-_BOOTSTRAP_FUNCTIONS = {"_bootstrap", "_bootstrap_inner", "run"}
+_BOOTSTRAP_FUNCTIONS = {"_bootstrap", "_bootstrap_inner", "run"} | {
+    "__bootstrap",
+    "__bootstrap_inner",
+}
 
 
 class Origin(IntEnum):

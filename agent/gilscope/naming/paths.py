@@ -9,7 +9,7 @@ __all__ = ["is_installed", "is_standard_library", "short_path"]
 # a zipped standard library looks, `python3/dist-packages` is Debian's own.
 _PACKAGES = re.compile(r".*/(?:site|dist)-packages/")
 _STANDARD_LIBRARY = re.compile(
-    r".*/lib(?:64)?/(?:python3\.\d+t?/|python3\d+\.zip/|pypy3\.\d+/)|"
+    r".*/lib(?:64)?/(?:python(?:2\.7|3\.\d+t?)/|python(?:27|3\d+)\.zip/|pypy3\.\d+/)|"
     r".*/lib/(?:pypy3?|pypy)/lib-python/[23][^/]*/"
 )
 

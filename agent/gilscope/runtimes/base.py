@@ -207,6 +207,12 @@ class Instance(Protocol):
     def probe_records(self) -> Mapping[str, Record]:
         """Return what else probes have to know of it, by the table that has it."""
 
+    def check_interval(self) -> int | None:
+        """Return after how many bytecodes a thread gives the lock away by itself.
+
+        None: it does so when it is asked to, or that cannot be read.
+        """
+
 
 class Build(Protocol):
     """A runtime in the file that a process runs it from."""

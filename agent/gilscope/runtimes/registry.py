@@ -7,12 +7,13 @@ from gilscope.process.guarded_memory import GuardedMemory
 from gilscope.process.view import ProcessView, view_of
 from gilscope.runtimes.base import Build, Runtime
 from gilscope.runtimes.cpython.locate import CPython
+from gilscope.runtimes.cpython27.locate import CPython27
 from gilscope.runtimes.others import refuse_other_pythons
 from gilscope.runtimes.pypy.locate import PyPy
 
 __all__ = ["RUNTIMES", "detect", "open_memory"]
 
-RUNTIMES: Final[tuple[Runtime, ...]] = (CPython(), PyPy())
+RUNTIMES: Final[tuple[Runtime, ...]] = (CPython(), PyPy(), CPython27())
 """In the order in which they are asked."""
 
 

@@ -28,6 +28,7 @@ def to_json(sites: Sites) -> str:
             "callers": [_rule_object(rule) for rule in sites.callers],
             "checks": list(sites.checks),
             "facts": dict(sites.facts),
+            "sleeps": [_site_object(site) for site in sites.sleeps],
         }
     )
 
@@ -55,6 +56,7 @@ def _sites(found: object) -> Sites:
         callers=tuple(_rule(rule) for rule in _list(fields["callers"])),
         checks=tuple(_text(check) for check in _list(fields["checks"])),
         facts={name: _whole(fact) for name, fact in _object(fields["facts"]).items()},
+        sleeps=tuple(_site(site) for site in _list(fields["sleeps"])),
     )
 
 

@@ -15,6 +15,8 @@ class LockForm(Enum):
     TURNS = "turns"
     """Threads queue for one mutex; the first of the queue looks again and again whether the lock,
     a word in memory, is free, and takes it then."""
+    SEMAPHORE = "semaphore"
+    """Threads wait inside libc's `sem_wait`, and ask nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +91,6 @@ class Sites:
     """What was verified, in words, for `gilscope doctor`."""
     facts: Mapping[str, int] = field(default_factory=dict)
     """What else the runtime has found in the file: addresses, offsets and numbers, by its names."""
+    sleeps: tuple[Site, ...] = ()
+    """Of a semaphore: where a thread that waits is about to sleep in the kernel. It comes there
+    again whenever it was woken, and found the lock taken once more."""

@@ -98,6 +98,9 @@ def _thread(now: ThreadTotals, earlier: Iterable[ThreadTotals]) -> ThreadTotals:
         now,
         lost=lost,
         drop_requests=max(0, asked),
+        failed_wakeups=_less(
+            now.failed_wakeups, sum((each.failed_wakeups for each in before), start=Tally())
+        ),
         held=None if now.held is None else _less(now.held, held),
     )
 

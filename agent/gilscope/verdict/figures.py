@@ -78,7 +78,7 @@ def _figures(report: Mapping[str, Any], application: Application) -> Figures:
     cpu_s = _sum(each.get("cpu_s") for each in totals)
     convoys = _sum(each["convoy_waits"] for each in totals)
     waits = _buckets(each["histograms"]["wait"] for each in processes)
-    drops = [drop for each in processes for drop in each["slow_drops"]]
+    drops = [drop for each in processes for drop in each["slow_drops"] or ()]
     return Figures(
         duration_s=duration_s,
         waiting=lost_s / duration_s,

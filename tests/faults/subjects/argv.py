@@ -6,14 +6,15 @@ import random
 import socket
 import stat
 import subprocess
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from faults.bench import Bench
-from faults.native import found
 from faults.registry import Failed, Verdict, fault
 from faults.targets import SYSTEM_PYTHON
+from support.interpreters.stand_ins import cpython_3_5
 
 _DOCUMENTED = (*range(15), 126, 127)
 _WORDS = (
@@ -109,15 +110,13 @@ for _name in _NUMBERS:
 @contextmanager
 def _refused_processes() -> Iterator[dict[str, int]]:
     """Yield processes and ids that are no Python that gilscope knows."""
-    stay = "import time; time.sleep(300)"
     with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         pids = {"pid 0": 0, "kernel thread": 2, "no process": 2**22 - 1}
         lines = {"a shell": ["sh", "-c", "while :; do sleep 1; done"]}
-        for name in ("pyenv-2.7",):
-            with contextlib.suppress(Exception):
-                lines[name] = [*found(name).command(), "-c", stay]
+        lines["CPython 3.5"] = [str(cpython_3_5(folder))]
         for name, line in lines.items():
-            process = stack.enter_context(subprocess.Popen(line))
+            process = stack.enter_context(subprocess.Popen(line, stdin=subprocess.PIPE))
             stack.callback(process.kill)
             pids[name] = process.pid
         zombie = stack.enter_context(subprocess.Popen(["true"]))
@@ -128,7 +127,7 @@ def _refused_processes() -> Iterator[dict[str, int]]:
 
 @fault(
     "refused",
-    "2.7, shell, kernel thread, zombie, no process: exit code 3 or 8, words",
+    "other Pythons, shell, kernel thread, zombie, no process: exit code 3 or 8, words",
     half=True,
 )
 def _refused(bench: Bench) -> None:

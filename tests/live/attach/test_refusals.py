@@ -17,9 +17,7 @@ from gilscope.elf.image import ElfImage
 from gilscope.runtimes.cpython.detect import identify
 from support.commands.gilscope import Outcome, gilscope, gilscope_started
 from support.interpreters.builds import build
-from support.interpreters.known import REFUSED_INTERPRETERS, Interpreter
 from support.interpreters.stand_ins import cpython_3_5, cpython_3_16, named
-from support.tracing.trace import command_of
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
@@ -72,22 +70,6 @@ def _assert_refused(outcome: Outcome, exit_code: int, *words: str) -> None:
         assert text in outcome.messages
 
 
-_WHAT = {
-    "pyenv-2.7": ("this is CPython 2", "CPython 3.6 to 3.15"),
-}
-
-
-@pytest.mark.parametrize("interpreter", REFUSED_INTERPRETERS)
-def test_other_pythons_are_refused(interpreter: Interpreter) -> None:
-    """
-    CPython 2 and old CPython 3 give exit code 8, their name, and what is known instead.
-    """
-    with _idle(command_of(interpreter)) as pid:
-        outcome = gilscope("record", "-p", str(pid))
-
-    _assert_refused(outcome, 8, f"process {pid}: ", *_WHAT[interpreter.name])
-
-
 _JAVA = "org.python.util.jython"
 
 
@@ -117,15 +99,14 @@ def test_each_is_refused_with_words_of_its_own(
     _assert_refused(outcome, 8, f"process {pid}: this is {words[0]}", *words[1:])
 
 
-def test_other_python_as_a_command_runs_to_its_end_first() -> None:
+def test_other_python_as_a_command_runs_to_its_end_first(tmp_path: Path) -> None:
     """
-    A command that turns out to be a Python 2 does its work; then the refusal comes.
+    A command that turns out to be an old Python does its work; then the refusal comes.
     """
-    command = command_of(build("pyenv-2.7"))
-    outcome = gilscope("record", "--", *command, "-c", "print(raw_input())", typed="done\n")
+    outcome = gilscope("record", "--", str(cpython_3_5(tmp_path)), typed="done\n")
 
-    assert (8, "done\n") == (outcome.exit_code, outcome.output)
-    assert "this is CPython 2" in outcome.messages
+    assert (8, "1\n") == (outcome.exit_code, outcome.output)
+    assert "this is CPython 3.5.10" in outcome.messages
 
 
 def test_python_without_a_gil_is_refused(tmp_path: Path) -> None:

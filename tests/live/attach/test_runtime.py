@@ -11,7 +11,6 @@ from typing import IO, Any
 import pytest
 
 from gilscope.elf.image import ElfImage
-from gilscope.errors import UnsupportedPython
 from gilscope.model.stack import UNKNOWN_FRAME, Frame
 from gilscope.naming.roles import FRAMES_FOR_ROLE, thread_role
 from gilscope.process.memory import ProcessMemory
@@ -26,7 +25,7 @@ from gilscope.runtimes.cpython.runtime import (
     read_gils,
     read_threads,
 )
-from support.interpreters.known import ALL_INTERPRETERS, REFUSED_INTERPRETERS, Interpreter
+from support.interpreters.known import ALL_INTERPRETERS, Interpreter
 from support.paths import WORKLOADS
 from support.tracing.runtime import live_runtime
 from support.tracing.stacks import read_places
@@ -118,13 +117,6 @@ def test_version_is_read_from_the_file(interpreter: Interpreter) -> None:
     found = identify(ElfImage(interpreter.elf.read_bytes()))
     assert interpreter.minor == found.minor
     assert "{}.{}.{}".format(*interpreter.version) == found.version
-
-
-@pytest.mark.parametrize("interpreter", REFUSED_INTERPRETERS)
-def test_other_pythons_are_refused(interpreter: Interpreter) -> None:
-    """CPython 2 is named as unsupported."""
-    with pytest.raises(UnsupportedPython):
-        identify(ElfImage(interpreter.elf.read_bytes()))
 
 
 def test_stacks_are_what_the_interpreter_says(target: _Target) -> None:

@@ -23,11 +23,11 @@ from support.commands.doctor import (
 )
 from support.interpreters.known import (
     ALL_INTERPRETERS,
-    REFUSED_INTERPRETERS,
     Interpreter,
     Unavailable,
     find_interpreter,
 )
+from support.interpreters.stand_ins import cpython_3_5
 from support.tracing.transactions import RPYTHON, built
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
@@ -73,13 +73,11 @@ def test_a_python_that_can_be_traced(interpreter: Interpreter, trial: Trial) -> 
     assert found(process, "holds").startswith("seen in full and auto mode")
 
 
-@pytest.mark.parametrize("interpreter", REFUSED_INTERPRETERS)
-def test_a_python_that_cannot_be_traced(interpreter: Interpreter, trial: Trial) -> None:
+def test_a_python_that_cannot_be_traced(tmp_path: Path, trial: Trial) -> None:
     """
     It is named, with the code for a version that is not known.
     """
-    command = interpreter.command("-c", STAY)
-    with running(command, interpreter.environment()) as pid:
+    with running([str(cpython_3_5(tmp_path))]) as pid:
         report = examined(pid, trial)
 
     assert (8, ["interpreter"]) == (report["exit_code"], missing(report["process"]))

@@ -24,6 +24,8 @@ _OWN_PID = str(os.getpid())
 
 _NOT_MEASURED = {"hold_s", "holds"}
 """In contention mode, which sees no holds."""
+_OF_OTHER_LOCKS = ("failed_wakeups", "failed_wakeup_wait_s")
+"""Which CPython 3 does not have."""
 _KEYS = {
     "": {
         *("version", "mode", "duration_s", "process", "totals", "histograms", "threads"),
@@ -31,17 +33,23 @@ _KEYS = {
         *("wait_s", "waits", "processes", "transactions", "refused", "left_out"),
     },
     "process": {
-        *("pid", "name", "python", "build_id", "gil", "method", "valid", "invalid_reason"),
+        *("pid", "name", "runtime", "python", "build_id", "gil", "method", "valid"),
+        *("invalid_reason",),
     },
     "totals": {
         *("wait_s", "waits", "forced_switches", "drop_requests", "convoy_waits", "lost_events"),
         *("held_s", "observed_s", "overhead_s", "cpu_s", "samples", "sampled_s", "throttled_s"),
         *_NOT_MEASURED,
+        *_OF_OTHER_LOCKS,
     },
     "histograms": {"wait", "hold", "switch_latency", "drop_latency"},
-    "threads": {"tid", "role", "wait_s", "waits", "forced_switches", "kinds", *_NOT_MEASURED},
+    "threads": {
+        *("tid", "role", "wait_s", "waits", "forced_switches", "kinds"),
+        *_NOT_MEASURED,
+        *_OF_OTHER_LOCKS,
+    },
     "interpreters": {
-        *("id", "switch_interval_s", "waits", "convoy_waits", "forced_switches"),
+        *("id", "switch_interval_s", "check_interval", "waits", "convoy_waits", "forced_switches"),
         *("drop_requests", "held_s"),
         *_NOT_MEASURED,
     },

@@ -50,6 +50,7 @@ def test_json_tells_the_known_answer_and_adds_up() -> None:
     assert {
         "pid": workload.pid,
         "name": "exact_count.py",
+        "runtime": "cpython",
         "python": "3.11.2",
         "gil": True,
         "method": "sites",

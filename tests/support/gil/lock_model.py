@@ -98,6 +98,7 @@ def _no_thread() -> dict[str, Any]:
         **dict.fromkeys(("wait_started_ns", "yield_started_ns", "forced_drop_ns"), 0),
         **dict.fromkeys(("interval_ns", "cause", "drop_requests", "exited_ns"), 0),
         **dict.fromkeys(("hold_ns", "holds", "last_hold_began_ns"), 0),
+        **dict.fromkeys(("failed_wakeups", "failed_wakeup_wait_ns", "failed_since_ns"), 0),
     }
 
 

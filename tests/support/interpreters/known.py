@@ -24,9 +24,9 @@ from support.paths import ROOT
 
 __all__ = [
     "ALL_INTERPRETERS",
+    "CPYTHON_27",
     "ONE_PER_MINOR",
     "PYPYS",
-    "REFUSED_INTERPRETERS",
     "Interpreter",
     "Unavailable",
     "find_interpreter",
@@ -49,7 +49,11 @@ _SUPPORTED: tuple[Source, ...] = (
     Bytedeco("3.12.1-1.5.10", ("libffi7",)),
     Bytedeco("3.14.3-1.5.13"),
 )
-_REFUSED: tuple[Source, ...] = (Pyenv("2.7"),)
+_CPYTHON_27: tuple[Source, ...] = (
+    Pyenv("2.7"),
+    StrippedPyenv("2.7"),
+    DebianStatic("2.7", "bullseye", ("libffi7",)),
+)
 _PYPY: tuple[Source, ...] = (
     DebianPypy("pypy", "bullseye", ("libffi7",)),
     DebianPypy("pypy3", "bullseye", ("libffi7",)),
@@ -57,6 +61,7 @@ _PYPY: tuple[Source, ...] = (
     DebianPypy("pypy3", "trixie"),
     DebianPypy("pypy3", "sid"),
 )
+_ALL: tuple[Source, ...] = (*_SUPPORTED, *_CPYTHON_27, *_PYPY)
 
 
 def _cache() -> Path:
@@ -67,7 +72,7 @@ def _cache() -> Path:
 
 def find_interpreter(name: str) -> Interpreter:
     """Return the interpreter *name* of the table; raise Unavailable if it is not on the machine."""
-    for source in (*_SUPPORTED, *_PYPY, *_REFUSED):
+    for source in _ALL:
         if source.name == name:
             return source.find(_cache())
     message = f"no interpreter is called {name}"
@@ -98,18 +103,18 @@ def _one_per_minor(sources: Iterable[Source]) -> list[object]:
 
 ALL_INTERPRETERS = _parameters(_SUPPORTED)
 """For pytest's parametrize: every CPython whose GIL gilscope knows."""
+CPYTHON_27 = _parameters(_CPYTHON_27)
+"""For pytest's parametrize: builds of CPython 2.7, which has another lock."""
 ONE_PER_MINOR = _one_per_minor(_SUPPORTED)
 """For pytest's parametrize: one of each version, where the build makes no difference."""
 PYPYS = _parameters(_PYPY)
 """For pytest's parametrize: every PyPy whose GIL gilscope knows."""
-REFUSED_INTERPRETERS = _parameters(_REFUSED)
-"""For pytest's parametrize: those that gilscope must refuse, each with a reason."""
 
 
 def _fetch(*, again: bool) -> None:
     cache = _cache()
     cache.mkdir(parents=True, exist_ok=True)
-    for source in (*_SUPPORTED, *_PYPY, *_REFUSED):
+    for source in _ALL:
         folder = cache / source.name
         if _is_there(source, cache) or (recent_failure(folder) and not again):
             continue
@@ -130,7 +135,7 @@ def _is_there(source: Source, cache: Path) -> bool:
 
 
 def _list() -> None:
-    for source in (*_SUPPORTED, *_PYPY, *_REFUSED):
+    for source in _ALL:
         try:
             found = source.find(_cache())
         except Unavailable as reason:

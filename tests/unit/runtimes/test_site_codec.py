@@ -26,6 +26,7 @@ _SITES = Sites(
         CallerRule(0x52B0F5, made_to_yield=True),
     ),
     checks=("take_gil at 0x4f92c0",),
+    sleeps=(Site(0x4F9500, 0xF9500),),
 )
 
 

@@ -53,7 +53,7 @@ _TABLES = ProcessTables(
         "sent_stacks",
         "turns",
     ),
-    by_key=("pythons", "pypys"),
+    by_key=("pythons", "pypys", "semaphores"),
     by_thread=("threads", "blames"),
 )
 

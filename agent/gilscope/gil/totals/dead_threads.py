@@ -69,5 +69,6 @@ def _sum(one: ThreadTotals, other: ThreadTotals) -> ThreadTotals:
         one,
         lost={kind: one.lost[kind] + tally for kind, tally in other.lost.items()},
         drop_requests=one.drop_requests + other.drop_requests,
+        failed_wakeups=one.failed_wakeups + other.failed_wakeups,
         held=one.held + other.held if one.held is not None and other.held is not None else None,
     )

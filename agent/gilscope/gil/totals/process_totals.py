@@ -67,7 +67,14 @@ def thread_totals(
         waiting_ns=waiting_ns,
         held=None if locks is None else _held_by(tid, record, locks.values()),
         is_alive=not has_exited(record),
+        failed_wakeups=_failed_wakeups(record, now_ns),
     )
+
+
+def _failed_wakeups(record: Record, now_ns: int) -> Tally:
+    since_ns = record["failed_since_ns"]
+    in_flight_ns = max(0, now_ns - since_ns) if since_ns else 0
+    return Tally(record["failed_wakeup_wait_ns"] + in_flight_ns, record["failed_wakeups"])
 
 
 def _held_by(tid: int, record: Record, locks: Iterable[RawLock]) -> Tally:

@@ -170,6 +170,7 @@ class Attachments:
         if self.held_time is not None:
             self.held_time.sample(traced)
         traced.holder_samples = self._holders.figures(traced.pid) or traced.holder_samples
+        traced.check_interval = traced.runtime.check_interval() or traced.check_interval
 
     @property
     def sampling_cpu_ns(self) -> int:

@@ -77,6 +77,8 @@ class AttachedProcess(Attachment):
     throttled_ns: int | None = None
     window_breakpoints: tuple[int, ...] = ()
     """Where those of windows are, while one is open."""
+    check_interval: int | None = None
+    """Bytecodes after which a thread gives the lock away by itself, when it was last read."""
     renewals: int = 0
     """How often it was attached again because its probes had gone."""
 
@@ -258,6 +260,7 @@ class AttachedProcess(Attachment):
             totals,
             gils=tuple(self._with_held_time(gil) for gil in totals.gils),
             threads=(*totals.threads, *self.dead_threads),
+            check_interval=self.check_interval,
             throttled_ns=self._throttled_ns(),
             observed_ns=None if self.window is None else self.window.observed_ns(now_ns),
             cost=cost,

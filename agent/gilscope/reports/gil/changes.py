@@ -28,7 +28,7 @@ _ASSUMPTIONS = {
     ShorterInterval: (
         "if threads wait for as many turns of others as now, and holders drop the GIL as soon"
     ),
-    OtherProcess: "if a CPU is free for it, and little has to go to and fro",
+    OtherProcess: "if a CPU is free for it, and little has to go back and forth",
     FewerThreads: "if they need nothing but the GIL and a CPU",
 }
 

@@ -1,7 +1,7 @@
 """What the machine-readable report says of one process; see ``record.schema.json``."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from gilscope.model.gil import (
     ENDED_INTERPRETER,
@@ -43,7 +43,11 @@ def report(recording: Recording) -> dict[str, Any]:
     has_stacks = is_valid and totals.has_stacks
     stacks = StackTable()
     edges = [_edge(edge, stacks) for edge in totals.edges] if has_stacks else None
-    slow_drops = [_slow_drop(one, stacks) for one in totals.slow_drops] if has_stacks else None
+    slow_drops = (
+        [_slow_drop(one, stacks) for one in totals.slow_drops]
+        if has_stacks and process.asks_holder
+        else None
+    )
     held_by = _held_by(totals.holder_samples, stacks) if has_stacks else None
     held_up = [_held_up(one, stacks) for one in totals.held_up] if has_stacks else None
     return {
@@ -51,9 +55,9 @@ def report(recording: Recording) -> dict[str, Any]:
         "process": {
             "pid": process.pid,
             "name": process.name,
+            "runtime": process.runtime,
             "python": process.python,
             "build_id": process.build_id,
-            "runtime": process.runtime,
             "gil": True,
             "method": process.method,
             "valid": is_valid,
@@ -69,7 +73,7 @@ def report(recording: Recording) -> dict[str, Any]:
             else None,
         },
         "threads": [_thread(thread, process) for thread in totals.threads],
-        "interpreters": [_interpreter(gil, process) for gil in totals.gils],
+        "interpreters": [_interpreter(gil, process, totals.check_interval) for gil in totals.gils],
         "edges": edges,
         "slow_drops": slow_drops,
         "held_by": held_by,
@@ -110,6 +114,7 @@ def _totals(observation: GilObservation, duration_ns: int) -> dict[str, Any]:
         "forced_switches": sum(thread.forced_switches for thread in threads),
         "drop_requests": sum(thread.drop_requests for thread in threads),
         "convoy_waits": sum(thread.convoy_waits for thread in threads),
+        **_failed_wakeups(sum((thread.failed_wakeups for thread in threads), Tally())),
     }
     if observation.invalid:
         sums = dict.fromkeys(sums)
@@ -117,7 +122,18 @@ def _totals(observation: GilObservation, duration_ns: int) -> dict[str, Any]:
         sums |= {"forced_switches": None, "convoy_waits": None}
     if not observation.process.asks_holder:
         sums |= {"drop_requests": None}
+    if not observation.process.wakes_in_vain:
+        sums |= _NO_FAILED_WAKEUPS
+    else:
+        sums |= {"forced_switches": None}
     return {**sums, "lost_events": dict(observation.totals.lost_events)}
+
+
+_NO_FAILED_WAKEUPS: Final = {"failed_wakeups": None, "failed_wakeup_wait_s": None}
+
+
+def _failed_wakeups(tally: Tally) -> dict[str, Any]:
+    return {"failed_wakeups": tally.count, "failed_wakeup_wait_s": _seconds(tally.ns)}
 
 
 def _acquires(totals: ProcessTotals, duration_ns: int) -> dict[str, Any]:
@@ -143,7 +159,8 @@ def _thread(thread: ThreadTotals, process: Process) -> dict[str, Any]:
         "waits": thread.waits,
         "hold_s": None if thread.held is None else _seconds(thread.held.ns),
         "holds": None if thread.held is None else thread.held.count,
-        "forced_switches": thread.forced_switches if process.knows_causes else None,
+        "forced_switches": thread.forced_switches if _sees_forced_switches(process) else None,
+        **(_failed_wakeups(thread.failed_wakeups) if process.wakes_in_vain else _NO_FAILED_WAKEUPS),
         "kinds": {
             kind.value: {"wait_s": tally.ns / NS_PER_S, "waits": tally.count}
             for kind, tally in thread.lost.items()
@@ -152,11 +169,16 @@ def _thread(thread: ThreadTotals, process: Process) -> dict[str, Any]:
     }
 
 
-def _interpreter(gil: GilTotals, process: Process) -> dict[str, Any]:
+def _sees_forced_switches(process: Process) -> bool:
+    return process.knows_causes and not process.wakes_in_vain
+
+
+def _interpreter(gil: GilTotals, process: Process, check_interval: int | None) -> dict[str, Any]:
     return {
         "id": None if gil.gil.interpreter_id == ENDED_INTERPRETER else gil.gil.interpreter_id,
         "switch_interval_s": gil.interval_ns / NS_PER_S if process.asks_holder else None,
         "convoy_threshold_s": gil.interval_ns / NS_PER_S if process.knows_causes else None,
+        "check_interval": check_interval,
         "waits": {
             cause.value: {
                 "wait_s": histogram.sum_ns / NS_PER_S,
@@ -165,7 +187,7 @@ def _interpreter(gil: GilTotals, process: Process) -> dict[str, Any]:
             for cause, histogram in gil.waits.items()
         },
         "convoy_waits": gil.convoy_waits if process.knows_causes else None,
-        "forced_switches": gil.forced_switches if process.knows_causes else None,
+        "forced_switches": gil.forced_switches if _sees_forced_switches(process) else None,
         "drop_requests": gil.drop_requests if process.asks_holder else None,
         "hold_s": None if gil.holds is None else _seconds(gil.holds.held_ns),
         "holds": None if gil.holds is None else gil.holds.finished.count,

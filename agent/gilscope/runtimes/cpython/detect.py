@@ -96,9 +96,7 @@ def _refuse_other_implementations(image: SymbolSource) -> None:
     if image.default_version_symbol("PyEval_RestoreThread") is None:
         raise NotPython("no Python interpreter: the file does not define PyEval_RestoreThread")
     if image.default_version_symbol("PyString_FromString") is not None:
-        raise UnsupportedPython(
-            "this is CPython 2 (it exports PyString_FromString), which has a lock of its own"
-        )
+        raise NotPython("this is CPython 2 (it exports PyString_FromString), whose lock is another")
 
 
 def _version_of(image: SymbolSource) -> tuple[tuple[int, int], str]:

@@ -61,3 +61,6 @@ class CPythonInstance:
     def probe_records(self) -> Mapping[str, Record]:
         """Return nothing: sites and frames are all that probes have to know."""
         return {}
+
+    def check_interval(self) -> None:
+        """Return None: a thread gives the GIL away when it is asked to."""

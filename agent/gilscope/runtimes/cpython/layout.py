@@ -15,6 +15,7 @@ from gilscope.runtimes.cpython.sites.static_lock import StaticLock
 
 __all__ = [
     "BYTES_CONTENT",
+    "CPYTHON_3_8",
     "FIRST_OWNER_WITHOUT_CODE",
     "OWNER_GENERATOR",
     "REFERENCE_FLAGS",
@@ -104,6 +105,10 @@ class Layout:
     gc_counts: tuple[int, ...] = ()
     """From there to the counts of the second and the third generation, 4 bytes each; empty: not
     known."""
+    is_str_bytes: bool = False
+    """A str is a bytes object, and has neither state nor kinds (CPython 2)."""
+    has_tstate_previous: bool = True
+    """Whether the thread state begins with a pointer to the newer one."""
     gil_struct: GilStruct = GLIBC_X86_64
     """Around `cond` of a GIL."""
     pthread: PthreadLayout = X86_64.pthread
@@ -117,7 +122,7 @@ class Layout:
 #
 # What made the difference is named by the pull request of python/cpython, which is one commit.
 _GENERATION_COUNTS = (-132, -108)  # struct _gc_runtime_state: generations[1..2].count - collecting
-_CPYTHON_3_8 = Layout(
+CPYTHON_3_8 = Layout(
     interpreters_head=32,  # _PyRuntimeState.interpreters.head
     interpreter_next=0,  # struct _is.next
     interpreter_id=16,  # struct _is.id
@@ -157,7 +162,7 @@ _CPYTHON_3_8 = Layout(
 # arguments; with bpo-33597 ("Reduce PyGC_Head size"), the heads of generations are smaller, and the
 # runtime holds less before them.
 _CPYTHON_3_7 = replace(
-    _CPYTHON_3_8,
+    CPYTHON_3_8,
     interpreters_head=24,
     gil_in_runtime=1264,
     code_name=104,
@@ -179,7 +184,7 @@ _CPYTHON_3_6 = replace(
     frame_root=132,
 )
 _CPYTHON_3_9 = replace(
-    _CPYTHON_3_8,
+    CPYTHON_3_8,
     interpreter_id=24,
     gil_in_runtime=352,
     gc_collecting=816,  # PyInterpreterState.gc.collecting
@@ -249,7 +254,7 @@ _CPYTHON_3_12 = replace(
 _BY_MINOR: Mapping[tuple[int, int], Layout] = {
     (3, 6): _CPYTHON_3_6,
     (3, 7): _CPYTHON_3_7,
-    (3, 8): _CPYTHON_3_8,
+    (3, 8): CPYTHON_3_8,
     (3, 9): _CPYTHON_3_9,
     (3, 10): _CPYTHON_3_10,
     (3, 11): _CPYTHON_3_11,

@@ -76,6 +76,9 @@ class PyPyInstance:
         device, inode = namespace(self._pid)
         return {"namespace_device": device, "namespace_inode": inode}
 
+    def check_interval(self) -> None:
+        """Return None: how often a thread gives the lock away is not read."""
+
     def probe_records(self) -> Mapping[str, Record]:
         """Return where probes find the lock, threads and frames."""
         return {"pypys": {"lock": self._place.lock, **self._frame_record()}}

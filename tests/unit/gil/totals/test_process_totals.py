@@ -23,6 +23,9 @@ def _record(**fields: Any) -> dict[str, Any]:
         "interval_ns": 5 * _MS,
         "cause": 0,
         "drop_requests": 0,
+        "failed_wakeups": 0,
+        "failed_wakeup_wait_ns": 0,
+        "failed_since_ns": 0,
         "exited_ns": 0,
         "hold_ns": 0,
         "holds": 0,
@@ -34,6 +37,19 @@ def _record(**fields: Any) -> dict[str, Any]:
 def _lost(**fields: Any) -> dict[Kind, Tally]:
     totals = thread_totals(7, _record(**fields), "worker", _NOW_NS)
     return {kind: tally for kind, tally in totals.lost.items() if tally != Tally()}
+
+
+def test_time_after_failed_wakeups_includes_a_wait_in_flight() -> None:
+    """
+    From the first of them on, as far as the wait has lasted.
+    """
+    finished = _record(failed_wakeups=3, failed_wakeup_wait_ns=5 * _MS)
+    waiting = _record(
+        failed_wakeups=4, failed_wakeup_wait_ns=5 * _MS, failed_since_ns=_NOW_NS - 2 * _MS
+    )
+
+    for record, expected in ((finished, Tally(5 * _MS, 3)), (waiting, Tally(7 * _MS, 4))):
+        assert expected == thread_totals(7, record, "worker", _NOW_NS).failed_wakeups
 
 
 def test_finished_waits_are_counted_by_kind() -> None:

@@ -34,7 +34,8 @@ def _record(**fields: Any) -> dict[str, Any]:
     more = dict.fromkeys(
         ("drop_requests", "exited_ns", "hold_ns", "holds", "last_hold_began_ns"), 0
     )
-    return {**zeros, **more, "wait_ns": (0,) * 4, "waits": (0,) * 4, **fields}
+    failed = dict.fromkeys(("failed_wakeups", "failed_wakeup_wait_ns", "failed_since_ns"), 0)
+    return {**zeros, **more, **failed, "wait_ns": (0,) * 4, "waits": (0,) * 4, **fields}
 
 
 def _lock(holding: Holding | None = None, held_ns: int = 0, holds: int = 0) -> RawLock:

@@ -36,7 +36,7 @@ What a change would bring (estimates):
 
 - crunch (app.py:4) in another process:
   at most 1.130s less is lost (58 %), and 0.340s less with one for each of its threads,
-  if a CPU is free for it, and little has to go to and fro.
+  if a CPU is free for it, and little has to go back and forth.
 - sys.setswitchinterval(0.0005) instead of 0.005:
   ≈ 1.75 ms for each convoy wait, not 15 ms; ≈ 8.6 times the switches,
   if threads wait for as many turns of others as now, and holders drop the GIL as soon.

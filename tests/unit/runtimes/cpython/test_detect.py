@@ -135,7 +135,7 @@ def test_from_3_13_on_the_debug_offsets_come_along(version: str) -> None:
         (_Image(), NotPython, "does not define PyEval_RestoreThread"),
         (_Image("pypy_main_startup"), NotPython, "PyPy (it exports pypy_main_startup)"),
         (_Image("rpython_startup_code"), NotPython, "PyPy"),
-        (_Image("PyEval_RestoreThread", "PyString_FromString"), UnsupportedPython, "CPython 2 "),
+        (_Image("PyEval_RestoreThread", "PyString_FromString"), NotPython, "CPython 2 "),
         (_Image("PyEval_RestoreThread"), UnsupportedPython, "CPython 3.5 or older"),
         (_modern(0x031000F0), UnsupportedPython, "CPython 3.16.0, newer"),
         (_modern(0x040000F0), UnsupportedPython, "CPython 4.0.0, newer"),

@@ -9,7 +9,7 @@ from gilscope.model.stack import UNKNOWN_FRAME, Frame
 from gilscope.process.remote_read import TornRead, read_bytes, read_int, to_pointer
 from gilscope.runtimes.cpython.code.line_table import LineTableForm, line_at
 from gilscope.runtimes.cpython.code.strings import read_str
-from gilscope.runtimes.cpython.layout import STR_HASH, Layout
+from gilscope.runtimes.cpython.layout import BYTES_CONTENT, STR_HASH, Layout
 from gilscope.runtimes.cpython.runtime import Runtime
 
 __all__ = ["CodeReader", "code_pointers", "is_code"]
@@ -37,7 +37,7 @@ def is_code(runtime: Runtime, code: int, identity: int) -> bool:
         pointers = read_bytes(memory, code + offset, size)
         # From the file name on: plain name, since 3.11 qualified name, line table.
         _, name, *_, line_table = struct.unpack(f"<{size // _POINTER}Q", pointers)
-        content = read_bytes(memory, line_table + layout.bytes_content, _CONTENT_SIZE)
+        content = read_bytes(memory, line_table + BYTES_CONTENT, _CONTENT_SIZE)
         name_hash = read_int(memory, name + STR_HASH, 8) & _HALF
     except (TornRead, OSError):
         return False

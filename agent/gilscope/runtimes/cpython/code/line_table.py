@@ -21,8 +21,10 @@ _CHUNK_BITS, _CHUNK = 6, 0x3F
 class LineTableForm(Enum):
     """How the table is written; the values are names for people."""
 
+    UNSIGNED_INCREMENTS = "unsigned increments"
+    """Up to 3.5, `co_lnotab`: steps of bytecode and of lines, which are never back."""
     INCREMENTS = "increments"
-    """Up to 3.9, `co_lnotab`: steps of bytecode and of lines."""
+    """3.6 to 3.9, `co_lnotab`: the same, and lines may go back."""
     RANGES = "ranges"
     """3.10, `co_linetable` (PEP 626): lengths of bytecode and steps of lines."""
     LOCATIONS = "locations"
@@ -41,7 +43,13 @@ def line_at(form: LineTableForm, table: bytes, first_line: int, offset: int) -> 
     return next((line for end, line in _DECODERS[form](table, first_line) if offset < end), None)
 
 
-def _increments(table: bytes, line: int) -> Iterator[tuple[float, int | None]]:
+def _unsigned_increments(table: bytes, line: int) -> Iterator[tuple[float, int | None]]:
+    return _increments(table, line, is_signed=False)
+
+
+def _increments(
+    table: bytes, line: int, *, is_signed: bool = True
+) -> Iterator[tuple[float, int | None]]:
     if len(table) % 2:
         raise ValueError(f"a line table of {len(table)} bytes")
     end = 0
@@ -49,7 +57,7 @@ def _increments(table: bytes, line: int) -> Iterator[tuple[float, int | None]]:
         if bytecode:
             end += bytecode
             yield end, line
-        line += _signed(step)
+        line += _signed(step) if is_signed else step
     # The last line reaches to the end of the code, wherever that is.
     yield float("inf"), line
 
@@ -108,6 +116,7 @@ def _signed(byte: int) -> int:
 
 
 _DECODERS = {
+    LineTableForm.UNSIGNED_INCREMENTS: _unsigned_increments,
     LineTableForm.INCREMENTS: _increments,
     LineTableForm.RANGES: _ranges,
     LineTableForm.LOCATIONS: _locations,

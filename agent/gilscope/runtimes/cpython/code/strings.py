@@ -2,7 +2,7 @@
 
 import struct
 
-from gilscope.process.remote_read import TornRead, read_bytes
+from gilscope.process.remote_read import TornRead, read_bytes, read_int
 from gilscope.runtimes.cpython.runtime import Runtime
 
 __all__ = ["read_str"]
@@ -18,6 +18,8 @@ _CODECS = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}
 def read_str(runtime: Runtime, address: int) -> str:
     """Return the first characters of the str at *address*, fit to be printed; raises TornRead."""
     memory, layout = runtime.memory, runtime.layout
+    if layout.is_str_bytes:
+        return _read_byte_str(runtime, address)
     head = read_bytes(memory, address, max(layout.str_length + 8, layout.str_state + 4))
     length = int(struct.unpack_from("<q", head, layout.str_length)[0])
     state = int(struct.unpack_from("<I", head, layout.str_state)[0])
@@ -33,3 +35,13 @@ def read_str(runtime: Runtime, address: int) -> str:
         raise TornRead(f"no str at {address:#x}: {error}") from error
     # A path that is not valid UTF-8 holds lone surrogates, which nobody could print.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _read_byte_str(runtime: Runtime, address: int) -> str:
+    memory, layout = runtime.memory, runtime.layout
+    length = read_int(memory, address + layout.str_length, 8)
+    if not 0 <= length <= _LONGEST_STR:
+        raise TornRead(f"no str at {address:#x}: length {length}")
+    content = read_bytes(memory, address + layout.bytes_content, min(length, _LONGEST_NAME))
+    # What encoding it has nobody says; names of files are UTF-8 in nearly all of them.
+    return content.decode("utf-8", "backslashreplace")

@@ -40,6 +40,8 @@ def frame_walk(pid: int, runtime: Runtime) -> Record:
         "gil_pointer": layout.gil_pointer or 0,
         "gil_cond": layout.gil_cond,
         "tstate_next": layout.tstate_next,
+        "tstate_interpreter": layout.tstate_interpreter,
+        "has_tstate_previous": int(layout.has_tstate_previous),
         "thread_id": layout.thread_id,
         "native_thread_id": layout.native_thread_id or 0,
         "descriptor_tid": layout.pthread.descriptor_tid,

@@ -4,7 +4,7 @@ import pytest
 
 from gilscope.runtimes.cpython.code.line_table import LineTableForm, line_at
 
-_INCREMENTS, _RANGES, _LOCATIONS = LineTableForm
+_UNSIGNED, _INCREMENTS, _RANGES, _LOCATIONS = LineTableForm
 
 
 def _lines(form: LineTableForm, table: bytes, instructions: int) -> list[int | None]:
@@ -98,6 +98,16 @@ def test_locations_with_long_steps(step: int) -> None:
     assert 100 + step == line_at(_LOCATIONS, _entry(13, 1, *content, value), 100, 0)
 
 
+def test_lines_of_old_tables_never_go_back() -> None:
+    """
+    A step of 200 lines is one of 200 lines up to CPython 3.5, and one back later.
+    """
+    table = bytes((3, 200, 6, 1))
+
+    assert [10, 210, 211] == [line_at(_UNSIGNED, table, 10, at) for at in (0, 3, 9)]
+    assert [10, -46, -45] == [line_at(_INCREMENTS, table, 10, at) for at in (0, 3, 9)]
+
+
 @pytest.mark.parametrize("form", LineTableForm)
 def test_frame_that_has_not_begun(form: LineTableForm) -> None:
     """
@@ -110,6 +120,7 @@ def test_frame_that_has_not_begun(form: LineTableForm) -> None:
 @pytest.mark.parametrize(
     ("form", "table", "words"),
     [
+        (_UNSIGNED, bytes(3), "a line table of 3 bytes"),
         (_INCREMENTS, bytes(3), "a line table of 3 bytes"),
         (_RANGES, bytes(5), "a line table of 5 bytes"),
         (_LOCATIONS, b"\x08\x80", "begins at its byte 0"),
