@@ -123,6 +123,18 @@ def _targets() -> Line:
         [Curve(_SERIES.gauge(metrics.PROBE_VALID, "method", how="sum"), "{{method}}")],
         empty=_NO_TARGET,
     )
+    runtimes = curves(
+        "Processes with valid probes, by runtime",
+        "Which versions lose the most tells whether another one would help.",
+        units.Short,
+        [
+            Curve(
+                _SERIES.gauge(metrics.TARGET_INFO, "runtime", "version", how="sum"),
+                "{{runtime}} {{version}}",
+            )
+        ],
+        empty=_NO_TARGET,
+    )
     versions = curves(
         "Agents, by version",
         "Two lines for long: an update is stuck.",
@@ -135,7 +147,7 @@ def _targets() -> Line:
         ],
         empty=_NO_AGENT,
     )
-    return Line(7, (states, methods, versions))
+    return Line(7, (states, methods, runtimes, versions))
 
 
 def _losses() -> tuple[Line, ...]:

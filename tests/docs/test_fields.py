@@ -55,7 +55,8 @@ def _keys(value: Any) -> set[str]:
     if not isinstance(value, dict):
         return set()
     causes = {cause.value for cause in Cause}
-    found = set(value) - causes
+    # `unknown` is a cause in one object, and why figures are null in another.
+    found = set() if set(value) <= causes else set(value)
     for key, item in value.items():
         found |= set() if key in _BY_NAME else _keys(item)
     return found

@@ -77,8 +77,8 @@ def series_of(
 
 
 def _add_process(families: _Families, labels: Labels, observation: GilObservation) -> None:
-    totals = observation.totals
-    process = observation.process
+    process, totals = observation.process, observation.totals
+    families[metrics.TARGET_INFO].add((*labels, process.runtime, process.python), 1)
     _add_threads(families, labels, totals.threads)
     if process.wakes_in_vain:
         failed = sum((thread.failed_wakeups for thread in totals.threads), Tally())

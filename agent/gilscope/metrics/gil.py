@@ -30,6 +30,7 @@ __all__ = [
     "GIL_WAITING_THREADS",
     "LOST_EVENTS",
     "PROBE_VALID",
+    "TARGET_INFO",
     "TARGET_OVERHEAD",
     "TARGET_OVERHEAD_RATIO",
     "TARGET_THROTTLED",
@@ -243,6 +244,14 @@ GIL_LONGEST_HOLD = of_process(
     "gauge",
     "How long the longest hold in flight has lasted; 0 while none is seen, as between windows.",
     "Seconds mean code that keeps the GIL, a C extension as a rule.",
+)
+TARGET_INFO = of_process(
+    "gilscope_target_info",
+    "gauge",
+    "Always 1; the labels say whose lock the threads of this process wait for, and its version.",
+    "For joining: which versions lose the most, and which figures a runtime cannot have.",
+    "runtime",
+    "version",
 )
 TARGET_OVERHEAD_RATIO = of_process(
     "gilscope_target_overhead_ratio",

@@ -34,7 +34,7 @@ _KEYS = {
     },
     "process": {
         *("pid", "name", "runtime", "python", "build_id", "gil", "method", "valid"),
-        *("invalid_reason",),
+        *("invalid_reason", "unknown"),
     },
     "totals": {
         *("wait_s", "waits", "forced_switches", "drop_requests", "convoy_waits", "lost_events"),

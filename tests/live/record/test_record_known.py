@@ -47,6 +47,7 @@ def test_json_tells_the_known_answer_and_adds_up() -> None:
         assert truth.drop_requests == sum(n for _, n in report["histograms"]["drop_latency"])
     process = dict(report["process"])
     process.pop("build_id")
+    assert {"hold_s", "holds"} <= set(process.pop("unknown"))
     assert {
         "pid": workload.pid,
         "name": "exact_count.py",

@@ -214,3 +214,16 @@ def test_invalid_target_exports_its_invalidity_and_nothing_else(mode: Mode) -> N
     assert {"gilscope_probe_valid"} == of_process
     assert 1 == figures.value("gilscope_targets", state="invalid")
     assert 1 == figures.value("gilscope_targets", state="refused")
+
+
+def test_info_tells_the_runtime_and_its_version() -> None:
+    """
+    One series a process, always 1, to be joined by the labels of the process.
+    """
+    seen = convoy().observation
+    other = replace(seen, process=replace(seen.process, runtime="pypy", python="3.9.16"))
+
+    python = seen.process.python
+    ours = scrape(seen).of_process("gilscope_target_info", runtime="cpython", version=python)
+    theirs = scrape(other).of_process("gilscope_target_info", runtime="pypy", version="3.9.16")
+    assert (1, 1) == (ours, theirs)

@@ -62,6 +62,7 @@ def report(recording: Recording) -> dict[str, Any]:
             "method": process.method,
             "valid": is_valid,
             "invalid_reason": observation.invalid or None,
+            "unknown": _unknown(observation),
         },
         "totals": _totals(observation, recording.duration_ns),
         "histograms": {
@@ -83,6 +84,29 @@ def report(recording: Recording) -> dict[str, Any]:
         "stacks": stacks.stacks(),
         "frames": stacks.frames(),
     }
+
+
+_HOLDS = ("hold_s", "holds", "observed_s", "hold", "switch_latency")
+_NO_HOLDS = "holds are seen in full mode and in the windows of auto mode"
+_NO_HOLDS_BY_LIBC = "the libc method sees no holds"
+_CAUSES = ("forced_switches", "convoy_waits")
+_STACKS = ("edges", "slow_drops", "held_by", "held_up", "samples", "sampled_s")
+
+
+def _unknown(observation: GilObservation) -> dict[str, str]:
+    """Return why figures are null: by their names, for all of the process."""
+    process, totals = observation.process, observation.totals
+    if observation.invalid:
+        return {}  # all of them, by `invalid_reason`
+    unknown: dict[str, str] = {}
+    if totals.observed_ns is None:
+        is_libc = process.method == "libc"
+        unknown |= dict.fromkeys(_HOLDS, _NO_HOLDS_BY_LIBC if is_libc else _NO_HOLDS)
+    if not process.knows_causes:
+        unknown |= dict.fromkeys(_CAUSES, "what came before a wait cannot be told in this process")
+    if not totals.has_stacks:
+        unknown |= dict.fromkeys(_STACKS, "stacks were not read (--no-stacks)")
+    return {**unknown, **dict(process.unknown)}
 
 
 def buckets(histogram: Histogram) -> list[list[float | int | None]]:

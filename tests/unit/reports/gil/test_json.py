@@ -196,3 +196,41 @@ def test_nobody_who_waited_is_an_empty_list() -> None:
     report = json.report(convoy())
 
     assert ([], []) == (report["edges"], report["slow_drops"])
+
+
+def _unknown(recording: Recording, **process: object) -> dict[str, str]:
+    seen = recording.observation
+    changed = replace(seen, process=replace(seen.process, **process))  # type: ignore[arg-type]
+    found = json.report(replace(recording, observation=changed))["process"]["unknown"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_what_is_null_says_why() -> None:
+    """
+    The mode, the method, what was not asked for, and what the runtime cannot have.
+    """
+    blind = {"method": "libc", "knows_causes": False}
+    no_drops = (("drop_requests", "its threads are not asked to drop the GIL"),)
+
+    assert {"hold_s", "holds", "observed_s", "hold", "switch_latency"} == set(_unknown(convoy()))
+    assert "full mode" in _unknown(convoy())["holds"]
+    assert {} == _unknown(full_mode())
+    assert {"forced_switches", "convoy_waits"} == set(_unknown(full_mode(), **blind))
+    assert "the libc method sees no holds" == _unknown(convoy(), **blind)["holds"]
+    assert dict(no_drops) == _unknown(full_mode(), unknown=no_drops)
+    assert {} == json.report(_spoilt())["process"]["unknown"]
+
+
+def test_without_stacks_their_lists_say_so() -> None:
+    """
+    They are null, which is not the same as empty.
+    """
+    recording = full_mode()
+    seen = recording.observation
+    bare = replace(seen, totals=replace(seen.totals, has_stacks=False))
+    report = json.report(replace(recording, observation=bare))
+
+    unknown = report["process"]["unknown"]
+    assert {"edges", "slow_drops", "held_by", "held_up", "samples", "sampled_s"} == set(unknown)
+    assert {None} == {report[name] for name in ("edges", "slow_drops", "held_by", "held_up")}
