@@ -61,12 +61,20 @@ def dumped_gils(
         DumpedGil(
             lock.gil,
             lock.is_held,
-            lock.holder_tid,
+            _holder_of(lock, threads),
             tuple(each.tid for each in threads if each.gil_cond == lock.gil.cond),
             held_ns.get(lock.gil.cond) if lock.is_held else None,
         )
         for lock in locks
     )
+
+
+def _holder_of(lock: LockNow, threads: Sequence[DumpedThread]) -> int | None:
+    # Where it waits by now, the lock was read before it had changed hands.
+    has_changed = any(
+        each.tid == lock.holder_tid and each.gil_cond == lock.gil.cond for each in threads
+    )
+    return None if has_changed else lock.holder_tid
 
 
 def _thread(
