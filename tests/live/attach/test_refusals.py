@@ -109,6 +109,29 @@ def test_other_python_as_a_command_runs_to_its_end_first(tmp_path: Path) -> None
     assert "this is CPython 3.5.10" in outcome.messages
 
 
+def test_a_lock_that_two_functions_do_not_name_alike_is_refused(tmp_path: Path) -> None:
+    """
+    A stripped CPython 2.7 that acquires one lock and releases another gives exit code 4, and both.
+    """
+    original = build("pyenv-2.7-stripped")
+    library = Path(shutil.copy(original.elf, tmp_path))
+    content = bytearray(library.read_bytes())
+    image = ElfImage(bytes(content))
+    release = image.default_version_symbol("PyEval_ReleaseLock")
+    assert release is not None
+    # mov interpreter_lock(%rip), %rdi: the distance is behind three bytes.
+    at = image.file_offset(release) + 3
+    (distance,) = struct.unpack_from("<i", content, at)
+    struct.pack_into("<i", content, at, distance + 8)
+    library.write_bytes(content)
+    settings = [f"{name}={value}" for name, value in original.env.items()]
+    with _idle(["env", *settings, f"LD_LIBRARY_PATH={tmp_path}", *original.argv]) as pid:
+        outcome = gilscope("record", "-p", str(pid))
+
+    words = ("this is CPython 2.7, but PyEval_AcquireLock acquires", "PyEval_ReleaseLock releases")
+    _assert_refused(outcome, 4, *words)
+
+
 def test_python_without_a_gil_is_refused(tmp_path: Path) -> None:
     """
     A build that says of itself that it is free-threaded gives exit code 7, not zero waits.
