@@ -193,5 +193,4 @@ def _process(build: Build, view: ProcessView, method: str, *, knows_causes: bool
         knows_causes=knows_causes,
         container_id=view.container_id,
         pod_uid=view.pod_uid,
-        runtime=build.runtime,
     )

@@ -304,8 +304,6 @@ class Process:
     """Whether it can be told what came before a wait; if not, convoys and yields are not seen."""
     container_id: str | None = None
     pod_uid: str | None = None
-    runtime: str = "cpython"
-    """Whose lock it is: the name of a `gilscope.runtimes.base.Runtime`."""
     unknown: tuple[tuple[str, str], ...] = ()
     """Figures that its runtime cannot have, by their names in JSON, each with the reason."""
 

@@ -59,6 +59,7 @@ _MUCH = 0.2
 _MOST_TOLD = 3
 _MOST_CALLS = 6
 
+_SWITCH_INTERVAL = "sys.setswitchinterval"
 TellingState = tuple[State, str, int]
 """A state, the detail that most of it has, and the time in it, ns."""
 
@@ -75,14 +76,18 @@ def telling_states(parts: Iterable[tuple[HoldState, int]]) -> tuple[TellingState
     )
 
 
-def advice(states: Iterable[TellingState]) -> tuple[str, ...]:
+def advice(states: Iterable[TellingState], *, asks_holder: bool = True) -> tuple[str, ...]:
     """Return what helps against the state that costs the most, in lines.
 
-    Of Python code where nothing is known.
+    Of Python code where nothing is known. Unless one *asks_holder*, there is no switch interval.
     """
     known = [state for state, _, ns in states if ns and state is not State.UNKNOWN]
     first, *others = _ADVICE[known[0] if known else State.PYTHON]
-    return f"What helps: {first}", *others
+    lines = (f"What helps: {first}", *others)
+    if asks_holder:
+        return lines
+    *kept, last = (line for line in lines if _SWITCH_INTERVAL not in line)
+    return *kept, f"{last.rstrip(';.')}."
 
 
 def why_in_short(states: Iterable[TellingState]) -> str:

@@ -33,7 +33,9 @@ class Convoy:
     time_share: float
     """How much of the time of all of them that is."""
     interval_ns: int
-    """The longest switch interval."""
+    """The longest switch interval, or what stands for it."""
+    asks_holder: bool
+    """Whether there is one."""
     behind: tuple[HolderLoss, ...]
     """Whose code kept the GIL in all waits of that kind, the costliest first; empty: stacks were
     not read."""
@@ -62,7 +64,9 @@ def convoys_of(recording: Recording) -> tuple[Convoy, ...]:
                 for other in losses
                 if Kind.PREEMPTION in other.lost and other.role != loss.role
             )
-            convoys.append(_convoy(loss, degree, interval_ns, behind, computing))
+            asks_holder = recording.observation.process.asks_holder
+            convoy = _convoy(loss, degree, (interval_ns, asks_holder), behind, computing)
+            convoys.append(convoy)
     return tuple(sorted(convoys, key=lambda convoy: -convoy.lost.ns))
 
 
@@ -77,7 +81,7 @@ def _degree(lost: Tally, duration_ns: int) -> Degree:
 def _convoy(
     loss: RoleLoss,
     degree: Degree,
-    interval_ns: int,
+    interval: tuple[int, bool],
     behind: tuple[HolderLoss, ...],
     computing: tuple[str, ...],
 ) -> Convoy:
@@ -92,7 +96,8 @@ def _convoy(
         is_estimate=loss.is_estimate,
         threads=loss.threads,
         time_share=lost.ns / max(1, loss.time_ns),
-        interval_ns=interval_ns,
+        interval_ns=interval[0],
+        asks_holder=interval[1],
         behind=behind,
         computing=computing,
     )

@@ -93,7 +93,8 @@ def _rows(
             if span.stack.frames:
                 words += f" in {names.site(span.stack.frames[0])}"
             _put(rows, moment, span.tid, "wait", _Mark(span.began_ns, span.ended_ns, "wait", words))
-    interval_ns = max((gil.interval_ns for gil in recording.observation.totals.gils), default=0)
+    gils = recording.observation.totals.gils if recording.observation.process.asks_holder else ()
+    interval_ns = max((gil.interval_ns for gil in gils), default=0)
     for tid, at_ns in drop_requests(moment.spans, interval_ns):
         words = "asked the holder to drop the GIL"
         _put(rows, moment, tid, "asked", _Mark(at_ns, at_ns, "asked", words))

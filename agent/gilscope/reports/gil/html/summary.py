@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 import gilscope
-from gilscope.model.gil import HoldTotals, ProcessTotals, Recording
+from gilscope.model.gil import HoldTotals, ProcessTotals, Recording, Tally
 from gilscope.model.histogram import total
 from gilscope.naming.places import SiteNames
 from gilscope.naming.python import python_words
 from gilscope.reports.gil.html.pairs import known_ns, lost_ns
 from gilscope.reports.gil.html.whose_code import lead
 from gilscope.reports.gil.text.holds import cost_line, held_share
+from gilscope.reports.gil.text.ticks import no_lock_lines, tick_advice
 from gilscope.reports.gil.words import UNKNOWN_BASE, lost_words
 from gilscope.reports.html.markup import clean, duration, large_figure, share, tag, text, time_lost
 from gilscope.series.holders import HolderLoss
@@ -85,6 +86,7 @@ def _figures(recording: Recording) -> Iterator[_Figure]:
     yield from _convoys(recording)
     yield from _held(recording)
     yield from _drop_latency(totals)
+    yield from _failed_wakeups(recording)
     if wait_ns:
         yield _Figure(
             share(known_ns(totals), lost_ns(totals)),
@@ -110,10 +112,13 @@ def _convoys(recording: Recording) -> Iterator[_Figure]:
     if not number or not recording.observation.process.knows_causes:
         return
     interval_ns = max((gil.interval_ns for gil in totals.gils), default=0)
+    interval = duration(interval_ns)
+    if recording.observation.process.asks_holder:
+        interval = f"a switch interval ({interval})"
     yield _Figure(
         str(number),
         "convoy waits",
-        f"after a blocking call, for a switch interval ({duration(interval_ns)}) or longer",
+        f"after a blocking call, for {interval} or longer",
     )
 
 
@@ -150,12 +155,27 @@ def _drop_latency(totals: ProcessTotals) -> Iterator[_Figure]:
     )
 
 
+def _failed_wakeups(recording: Recording) -> Iterator[_Figure]:
+    if recording.observation.process.asks_holder:
+        return
+    threads = recording.observation.totals.threads
+    failed = sum((thread.failed_wakeups for thread in threads), Tally())
+    yield _Figure(
+        str(failed.count),
+        "failed wake-ups",
+        f"woken, and the GIL was held again: {time_lost(failed.ns)} waited from there on",
+    )
+
+
 def _notes(recording: Recording) -> Iterator[str]:
     totals = recording.observation.totals
     yield from _in_flight(
         "Waits", [thread.waiting_ns for thread in totals.threads if thread.waiting_ns]
     )
     yield from _in_flight("Holds", [hold.holding_ns for hold in _holds(totals) if hold.holding_ns])
+    advice = (*no_lock_lines(recording), *(tick_advice(recording) if _wait_ns(totals) else ()))
+    if advice:
+        yield " ".join(advice)
     if totals.edges and are_shared_out(totals):
         yield (
             "The stacks of some of the waits were read, chosen at random: what places have lost "

@@ -45,10 +45,15 @@ def queueing_lines(convoy: Convoy, duration_ns: int) -> Iterator[str]:
     """Yield how often, for how long, out of how many cases, and what share of their time."""
     often = convoy.lost.count * 1e9 / max(1, duration_ns)
     yield (
-        f"queued {short_number(often)} times a second for at least a switch interval "
-        f"({short_duration(convoy.interval_ns)}), {short_duration(convoy.mean_ns)} on average:"
+        f"queued {short_number(often)} times a second for at least {_interval_words(convoy)}, "
+        f"{short_duration(convoy.mean_ns)} on average:"
     )
     yield f"{_cost_words(convoy, duration_ns)}, {_base_words(convoy)}."
+
+
+def _interval_words(convoy: Convoy) -> str:
+    interval = short_duration(convoy.interval_ns)
+    return f"a switch interval ({interval})" if convoy.asks_holder else interval
 
 
 def _cost_words(convoy: Convoy, duration_ns: int) -> str:

@@ -30,6 +30,7 @@ from gilscope.reports.gil.text.holds import (
     holder_lines,
 )
 from gilscope.reports.gil.text.slow_drops import slow_drop_lines
+from gilscope.reports.gil.text.ticks import failed_wakeup_lines, no_lock_lines, tick_advice
 from gilscope.reports.gil.text.whose_code import whose_code_lines
 from gilscope.reports.gil.words import KIND_WORDS, UNKNOWN_BASE, base_words, lost_words
 from gilscope.text.ansi import Paint
@@ -70,6 +71,8 @@ def _lines(recording: Recording, paint: Paint) -> Iterator[str]:
         yield from _after_blank(hog)
         if not hog:
             yield from _after_blank(convoy_lines(recording, paint))
+        if verdict_of(recording).degree is not Degree.NONE:
+            yield from _after_blank(tick_advice(recording))
         yield from _after_blank(_change_lines(recording, paint))
         yield from _after_blank(_release_lines(recording, paint))
         yield from _after_blank(whose_code_lines(recording, paint))
@@ -80,6 +83,7 @@ def _lines(recording: Recording, paint: Paint) -> Iterator[str]:
         yield from _after_blank(held_by_lines(recording, paint))
     else:
         yield "No thread had to wait for the GIL."
+        yield from no_lock_lines(recording)
         yield from no_contention(recording.observation.totals.holder_samples)
         yield from _after_blank(held_by_lines(recording, paint))
     yield from _after_blank(holder_lines(recording, paint))
@@ -140,6 +144,7 @@ def _summary(recording: Recording, paint: Paint) -> Iterator[str]:
             else "none answered"
         )
         yield f"Drop requests: {asked}, {answered}."
+    yield from failed_wakeup_lines(recording)
 
 
 def _change_lines(recording: Recording, paint: Paint) -> Iterator[str]:

@@ -14,6 +14,7 @@ from gilscope.reports.gil.text.convoy import behind_words, convoy_advice, queuei
 from gilscope.reports.gil.text.held_by import computing_line, held_by_lines
 from gilscope.reports.gil.text.hog import hog_lines
 from gilscope.reports.gil.text.holds import cost_line, hold_summary
+from gilscope.reports.gil.text.ticks import failed_wakeup_lines, no_lock_lines, tick_advice
 from gilscope.reports.gil.text.whose_code import Sources, Whole, libraries_alone_lines
 from gilscope.reports.gil.words import KIND_NAMES, base_words, lost_words, process_words
 from gilscope.series.holders import HolderLoss, losses_by_holder
@@ -132,6 +133,8 @@ def verdict_lines(
         if behind:
             yield f"Behind {behind}."
         yield from convoy_advice(recording, verdict.convoy)
+        yield from failed_wakeup_lines(recording)
+        yield from tick_advice(recording)
         return
     if verdict.degree is Degree.NONE:
         waited = f"{seconds(lost_ns)} lost waiting" if lost_ns else "no thread had to wait"
@@ -139,6 +142,7 @@ def verdict_lines(
         if not is_one:
             yield f"The one that held its GIL longest is {process_words(recording)}."
         yield from hold_summary(recording, paint)
+        yield from no_lock_lines(recording)
         yield from no_contention(recording.observation.totals.holder_samples)
         return
     words = f"{degree}: at any moment {verdict.waiting:.2f} threads were waiting for the GIL."
@@ -149,6 +153,8 @@ def verdict_lines(
     totals = recording.observation.totals
     losses = losses_by_holder(totals.edges, recording.application, totals.held_up)
     yield from advice_lines(recording, losses[0].states if losses else ())
+    yield from failed_wakeup_lines(recording)
+    yield from tick_advice(recording)
 
 
 def _is_mostly_preemption(recording: Recording) -> bool:
