@@ -33,7 +33,7 @@ def sections() -> list[Section]:
         Section("Which lines collide", (_pairs(), _kinds())),
         Section("Transactions", _transactions()),
         Section("Standing still, and collecting garbage", (_pauses(),)),
-        Section("Logs", (_logs(),)),
+        Section("How much is seen", (_coverage(),)),
     ]
 
 
@@ -218,7 +218,7 @@ def _pauses() -> Line:
     return Line(8, (waits, mean, collections))
 
 
-def _logs() -> Line:
+def _coverage() -> Line:
     read = curves(
         "Read a second, by log",
         "How fast a program writes. That it stands still may mean that the program does.",
@@ -241,4 +241,19 @@ def _logs() -> Line:
         [Curve(_SERIES.gain(metrics.STM_LOG_ERRORS, "reason"), "{{reason}}")],
         empty="None",
     )
-    return Line(8, (read, behind, errors))
+    observed = curves(
+        "Share of the time in which live transactions are seen",
+        "Below 1, seeing all of them would cost more than the overhead budget: all figures of "
+        "that process are of windows at random, and so lower than the true ones.",
+        units.PercentUnit,
+        [
+            Curve(
+                _SERIES.rate(metrics.STM_OBSERVED, *PROCESS, window="full").per(
+                    _SERIES.rate(metrics.STM_OBSERVED, *PROCESS, window="all")
+                ),
+                "{{process}} {{pid}}",
+            )
+        ],
+        empty="No live process with transactions is traced",
+    )
+    return Line(8, (observed, read, behind, errors))
