@@ -65,7 +65,7 @@ _MOMENTS = {"html"}
 """What shows when threads waited most."""
 _HISTORIES = {"openmetrics"}
 """What is made of the sums at several times."""
-_OF_TRANSACTIONS = {"text", "json"}
+_OF_TRANSACTIONS = ("text", "json", "markdown")
 """What reports of live transactions there are."""
 
 
@@ -156,12 +156,18 @@ def wants_snapshots(outputs: Sequence[Output]) -> bool:
 
 def refuse_unfit(outputs: Sequence[Output]) -> None:
     """Raise UnfitForm where transactions are not reported as one of *outputs*."""
-    unfit = sorted({output.form for output in outputs} - _OF_TRANSACTIONS)
+    unfit = _unfit(outputs)
     if unfit:
-        raise UnfitForm(
-            f"transactions are reported as {' or '.join(sorted(_OF_TRANSACTIONS, reverse=True))}, "
-            f"not as {unfit[0]}"
-        )
+        raise UnfitForm(f"transactions are reported as {_as_words('or')}, not as {unfit[0]}")
+
+
+def _unfit(outputs: Sequence[Output]) -> list[str]:
+    return sorted({output.form for output in outputs}.difference(_OF_TRANSACTIONS))
+
+
+def _as_words(last: str) -> str:
+    *others, final = _OF_TRANSACTIONS
+    return f"{', '.join(others)} {last} {final}"
 
 
 def write_reports(
@@ -179,11 +185,11 @@ def write_reports(
             return text(session, colour=colour and is_shown, whole=whole or not is_shown)
         return RENDERERS[output.form](session)
 
-    unfit = sorted({output.form for output in outputs} - _OF_TRANSACTIONS)
+    unfit = _unfit(outputs)
     if session.transactions and unfit:
         print(
             f"{counted(len(session.transactions), 'process', 'processes')} with transactions: "
-            f"not in the report as {' or '.join(unfit)}, but as text and json",
+            f"not in the report as {' or '.join(unfit)}, but as {_as_words('and')}",
             file=sys.stderr,
         )
     return write_rendered(outputs, rendered)

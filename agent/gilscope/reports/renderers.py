@@ -50,8 +50,12 @@ def _html(session: Session) -> str:
 
 def _markdown(session: Session) -> str:
     from gilscope.reports.gil import markdown  # noqa: PLC0415 - imported when it is asked for
+    from gilscope.reports.transactions import markdown as of_transactions  # noqa: PLC0415 - likewise
 
-    return markdown.render(session)
+    parts = [of_transactions.render(each) for each in session.transactions]
+    if session.recordings or not parts:
+        parts.insert(0, markdown.render(session))
+    return "\n".join(parts)
 
 
 def _collapsed(session: Session) -> str:

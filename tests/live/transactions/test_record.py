@@ -297,5 +297,6 @@ def test_other_forms_are_refused(tmp_path: Path) -> None:
 
     assert (2, "") == (outcome.exit_code, outcome.output)
     assert (
-        "error: transactions are reported as text or json, not as collapsed\n" == outcome.messages
+        "error: transactions are reported as text, json or markdown, not as collapsed\n"
+        == outcome.messages
     )
