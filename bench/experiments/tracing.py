@@ -3,6 +3,7 @@
 import json
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from bench.tool import tool_started
 __all__ = ["Report", "recorded"]
 
 _NS_PER_US = 1000
+_LEAST_S = 0.3
+_SETTLE_S = 1.0
 
 
 @dataclass(slots=True)
@@ -55,6 +58,13 @@ class Report:
             if each.get("cat") == "wait" and each.get("tid") in tids
         ]
 
+    def share_of_state(self, state: str) -> float:
+        """Return the share of all waits' time for which the holder was in that state."""
+        held_up = self.process["held_up"]
+        whole = float(sum(each["wait_s"] for each in held_up))
+        part = float(sum(each["wait_s"] for each in held_up if each["state"] == state))
+        return part / whole if whole else 0.0
+
     def held_by(self, function: str, kind: str) -> float:
         """Return the share of the waits' time of *kind* whose holder was below *function*."""
         whole = below = 0.0
@@ -86,7 +96,12 @@ def recorded(pid: int, *, mode: str = "contention", spans: bool = False) -> Iter
         if spans:
             command.append(f"--format=perfetto={single}")
         with tool_started(command, "Tracing the GIL of", OWN.environment()):
+            began_s = time.monotonic()
+            # Holds are counted from a moment after that word, which nothing tells.
+            time.sleep(_SETTLE_S if mode == "full" else 0.0)
             yield report
+            # One that is interrupted in its first moments has not begun to record.
+            time.sleep(max(0.0, began_s + _LEAST_S - time.monotonic()))
         processes = json.loads(whole.read_text())["processes"]
         if len(processes) != 1 or not processes[0]["process"]["valid"]:
             raise CellFailed("gilscope did not trace the process to its end")

@@ -3,6 +3,10 @@
 from bench.experiments.subjects import (
     ccbench,
     convoy_udp,
+    http_percentiles,
+    io_and_gc,
+    no_threads,
+    primes_http,
     priorities,
     stm_golden,
     stm_tornado,
@@ -15,7 +19,11 @@ EXPERIMENTS = (
     convoy_udp.EXPERIMENT,
     ccbench.EXPERIMENT,
     stm_golden.EXPERIMENT,
+    http_percentiles.EXPERIMENT,
     stm_tornado.EXPERIMENT,
     switch_interval.EXPERIMENT,
+    primes_http.EXPERIMENT,
+    io_and_gc.EXPERIMENT,
     priorities.EXPERIMENT,
+    no_threads.EXPERIMENT,
 )
