@@ -76,15 +76,21 @@ class Runner:
         for attempt in range(_TRIES if is_gated else 1):
             if attempt:
                 time.sleep(_BEFORE_NEXT_TRY_S)
-            if is_gated and self.gate.is_shut(sets[cell.cpus]):
+            if is_gated and self._is_busy(sets[cell.cpus]):
                 continue
             try:
                 figures = cell.measure()
             except (CellFailed, ToolFailed, Unavailable, OSError) as error:
                 return outcome(f"not measured: {error}")
-            if not is_gated or not self.gate.is_shut(sets[cell.cpus]):
+            if not is_gated or not self._is_busy(sets[cell.cpus]):
                 return outcome(MEASURED, figures)
         return outcome(BUSY)
+
+    def _is_busy(self, cpus: Sequence[int]) -> bool:
+        why = self.gate.is_shut(cpus)
+        if why:
+            self.tell(f"  busy: {why}")
+        return why is not None
 
 
 def planned(cells: Sequence[Cell], *, is_quick: bool) -> Iterator[tuple[int, Cell]]:
