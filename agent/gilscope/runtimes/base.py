@@ -234,10 +234,6 @@ class Build(Protocol):
         """Run-time address less the file's own, of the copy that runs."""
 
     @property
-    def runtime(self) -> str:
-        """The name of its `Runtime`."""
-
-    @property
     def version(self) -> str:
         """Its version, as it calls it itself."""
 

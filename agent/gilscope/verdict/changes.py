@@ -162,9 +162,9 @@ def other_process(totals: ProcessTotals, application: Application) -> OtherProce
 
     That is the time that other code has waited while the holder was in that function or in what it
     called. It is the most that can be saved: without it, they may wait for somebody else instead.
-    Taken for granted are a CPU for the other process, and little that goes back and forth. None where
-    there is no such function, where that is next to nothing, or where it kept the GIL for want of a
-    CPU or of memory, which another process would have no more of.
+    Taken for granted are a CPU for the other process, and little that goes back and forth. None
+    where there is no such function, where that is next to nothing, or where it kept the GIL for
+    want of a CPU or of memory, which another process would have no more of.
     """
     losses = losses_by_holder(totals.edges, application, totals.held_up)
     loss = next((each for each in losses if each.frame is not None), None)

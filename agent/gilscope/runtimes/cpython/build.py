@@ -26,11 +26,6 @@ class CPythonBuild:
     load_bias: int
 
     @property
-    def runtime(self) -> str:
-        """``cpython``."""
-        return "cpython"
-
-    @property
     def version(self) -> str:
         """``3.11.2``, or ``3.9`` where the file does not tell the micro version."""
         return self.interpreter.version
