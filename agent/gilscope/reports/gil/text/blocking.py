@@ -5,15 +5,18 @@ from dataclasses import dataclass
 
 from gilscope.model.gil import Edge, Recording, Tally
 from gilscope.model.stack import StackState
-from gilscope.naming.places import ENTERS_PYTHON
+from gilscope.naming.places import ENTERS_PYTHON, SiteNames
 from gilscope.reports.gil.text.stack import place_of, stack_lines
 from gilscope.text.ansi import Paint
+from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent, seconds
+from gilscope.verdict.callers import caller_pairs
 from gilscope.verdict.estimates import about, are_shared_out
 
 __all__ = ["edge_lines"]
 
 _MOST_SHOWN = 10
+_MOST_CALLERS = 3
 _LEAST_SHARE = 0.01
 """What is less than that of the time lost would make nobody change a program."""
 
@@ -37,6 +40,7 @@ def edge_lines(recording: Recording, paint: Paint) -> Iterator[str]:
     mark = about(is_estimate=are_shared_out(totals))
     yield paint.bold("Who kept whom waiting")
     yield _known_share(totals.edges, lost_ns)
+    yield from _caller_lines(recording, lost_ns, mark, paint)
     groups = _groups(totals.edges)
     shown = [
         group for group in groups[:_MOST_SHOWN] if group.lost.ns >= _LEAST_SHARE * lost_ns
@@ -50,6 +54,18 @@ def edge_lines(recording: Recording, paint: Paint) -> Iterator[str]:
 def _known_share(edges: Iterable[Edge], lost_ns: int) -> str:
     known_ns = sum(edge.lost.ns for edge in edges if edge.waiter.is_known and edge.holder.is_known)
     return f"Both ends are known for {percent(known_ns / lost_ns)} of the time lost."
+
+
+def _caller_lines(recording: Recording, lost_ns: int, mark: str, paint: Paint) -> Iterator[str]:
+    pairs = caller_pairs(recording.observation.totals.edges, recording.application)
+    if pairs:
+        yield ""
+        yield paint.bold("Rolled up by common caller")
+    names = SiteNames()
+    for pair in pairs[:_MOST_CALLERS]:
+        lost, share = f"{mark}{seconds(pair.lost_ns)}", f"{mark}{percent(pair.lost_ns / lost_ns)}"
+        waiter, holder = (printable(names.site(end)) for end in (pair.waiter, pair.holder))
+        yield f"{lost:>10}{share:>7}  {waiter} behind {holder}, {pair.pairs} pairs of places"
 
 
 def _groups(edges: Iterable[Edge]) -> list[_Group]:

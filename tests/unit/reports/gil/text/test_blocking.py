@@ -299,3 +299,18 @@ def test_waiter_without_python_code_enters_python() -> None:
     assert ["  the thread enters Python: from C, or at its start", "held by"] == (
         lines[place + 1 : place + 3]
     )
+
+
+def test_pairs_of_one_caller_are_rolled_up() -> None:
+    """
+    Once under the function that they share, before they are listed one by one.
+    """
+    leaves = [stack((name, "/srv/pi.py", 20, 21), ("spin", "/srv/pi.py", 10, 12)) for name in "abc"]
+    lines = _lines(*(_edge(SERVING, holder, 100) for holder in leaves))
+
+    at = lines.index("Rolled up by common caller")
+    assert (
+        "    0.300s   15 %  handle (app.py:11) behind spin (pi.py:10), 3 pairs of places"
+        == (lines[at + 1])
+    )
+    assert 3 == len([line for line in lines if "lost waiting (1x" in line])
