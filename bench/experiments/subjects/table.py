@@ -1,6 +1,7 @@
 """All experiments, in the order in which they are run."""
 
 from bench.experiments.subjects import (
+    astar_game,
     ccbench,
     convoy_udp,
     http_percentiles,
@@ -25,5 +26,6 @@ EXPERIMENTS = (
     primes_http.EXPERIMENT,
     io_and_gc.EXPERIMENT,
     priorities.EXPERIMENT,
+    astar_game.EXPERIMENT,
     no_threads.EXPERIMENT,
 )
