@@ -90,6 +90,7 @@ _HOLDS = ("hold_s", "holds", "observed_s", "hold", "switch_latency")
 _NO_HOLDS = "holds are seen in full mode and in the windows of auto mode"
 _NO_HOLDS_BY_LIBC = "the libc method sees no holds"
 _CAUSES = ("forced_switches", "convoy_waits")
+_ASKING = ("drop_requests", "drop_latency", "slow_drops", "switch_interval_s")
 _STACKS = ("edges", "slow_drops", "held_by", "held_up", "samples", "sampled_s")
 
 
@@ -104,6 +105,10 @@ def _unknown(observation: GilObservation) -> dict[str, str]:
         unknown |= dict.fromkeys(_HOLDS, _NO_HOLDS_BY_LIBC if is_libc else _NO_HOLDS)
     if not process.knows_causes:
         unknown |= dict.fromkeys(_CAUSES, "what came before a wait cannot be told in this process")
+    if not process.asks_holder:
+        unknown |= dict.fromkeys(_ASKING, "threads that wait do not ask for the GIL in this Python")
+    if process.wakes_in_vain:
+        unknown |= {"forced_switches": "nobody forces a switch in this Python"}
     if not totals.has_stacks:
         unknown |= dict.fromkeys(_STACKS, "stacks were not read (--no-stacks)")
     return {**unknown, **dict(process.unknown)}

@@ -218,6 +218,10 @@ def test_what_is_null_says_why() -> None:
     assert {} == _unknown(full_mode())
     assert {"forced_switches", "convoy_waits"} == set(_unknown(full_mode(), **blind))
     assert "the libc method sees no holds" == _unknown(convoy(), **blind)["holds"]
+    turns = _unknown(full_mode(), asks_holder=False)
+    assert {"drop_requests", "drop_latency", "slow_drops", "switch_interval_s"} == set(turns)
+    semaphore = _unknown(full_mode(), asks_holder=False, wakes_in_vain=True)
+    assert {"forced_switches"} == set(semaphore) - set(turns)
     assert dict(no_drops) == _unknown(full_mode(), unknown=no_drops)
     assert {} == json.report(_spoilt())["process"]["unknown"]
 
