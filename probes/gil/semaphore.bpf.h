@@ -83,6 +83,24 @@ int on_semaphore_wait(struct pt_regs *ctx)
     return 0;
 }
 
+// A wait that had begun before the probes were there is counted from here on.
+static __always_inline void begin_unseen_wait(struct target *target, u64 cond, u32 tgid, u32 tid,
+                                              u64 now)
+{
+    struct gil_key key = {.cond = cond, .tgid = tgid};
+    struct thread *thread = current_thread(tgid, tid);
+    struct gil *gil = thread ? known_gil(&key) : 0;
+
+    if (!thread || !gil)
+        return;
+    lose(tgid, LOST_BEGAN_UNSEEN);
+    note_lock(target, cond);
+    thread->interval_ns = gil->interval_ns = CONVOY_NS;
+    __sync_fetch_and_add(&gil->waiting, 1);
+    begin_wait(thread, cond, now, AFTER_UNKNOWN);
+    thread->sleeps = 1;
+}
+
 // The call that sleeps until the semaphore is free.
 int on_semaphore_sleep(struct pt_regs *ctx)
 {
@@ -97,8 +115,7 @@ int on_semaphore_sleep(struct pt_regs *ctx)
     struct thread *thread = threads.lookup(&tid);
 
     if (!thread) {
-        if (current_thread(tgid, tid))
-            lose(tgid, LOST_BEGAN_UNSEEN);
+        begin_unseen_wait(target, PT_REGS_PARM1(ctx), tgid, tid, now);
         return 0;
     }
     if (!thread->wait_started_ns)
