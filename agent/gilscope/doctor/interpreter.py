@@ -13,7 +13,7 @@ from gilscope.naming.python import python_words
 from gilscope.process import procfs
 from gilscope.process.files.mapped_file import check_name
 from gilscope.runtimes.base import Build
-from gilscope.runtimes.sites import Sites
+from gilscope.runtimes.sites import LockForm, Sites
 
 __all__ = [
     "Found",
@@ -91,9 +91,13 @@ def judge_gil_code(found: Found) -> Check:
     target, sites = found.target, found.sites
     if target.process.method == "sites":
         counts = (sites_count(found) or {}).items()
+        if target.build.lock_form is LockForm.SEMAPHORE:
+            counts = {"places": len(target.hookpoints)}.items()
         words = ", ".join(f"{count} {kind if count > 1 else kind[:-1]}" for kind, count in counts)
         proof = "".join(f"; {sentence}" for sentence in (sites.checks if sites else ()))
-        return Check("gil_code", Status.OK, f"its own call sites: {words}{proof}")
+        is_own = target.build.lock_form is LockForm.CONDITION
+        where = "its own call sites" if is_own else "sites in libc"
+        return Check("gil_code", Status.OK, f"{where}: {words}{proof}")
     return Check(
         "gil_code",
         Status.WARNING,
@@ -112,6 +116,13 @@ def judge_holds(found: Found) -> Check:
             Status.WARNING,
             "not seen by these functions: its waits are, and how long the GIL is held is estimated",
         )
+    if target.build.lock_form is LockForm.SEMAPHORE:
+        return Check(
+            name,
+            Status.WARNING,
+            "not seen of this lock, which is acquired and released in libc without a trace; its "
+            "waits are seen, and how long the lock is held is estimated",
+        )
     if target.is_stepped:
         return Check(
             name,
@@ -122,7 +133,12 @@ def judge_holds(found: Found) -> Check:
     return Check(name, Status.OK, "seen in full and auto mode; the kernel emulates its calls")
 
 
-def judge_gils(gils: list[Gil] | str, threads: int | None, kernel_threads: int) -> Check:
+def judge_gils(
+    gils: list[Gil] | str,
+    threads: int | None,
+    kernel_threads: int,
+    form: LockForm = LockForm.CONDITION,
+) -> Check:
     """Return which GILs there are; a text instead of *gils* says why they could not be read."""
     if isinstance(gils, str):
         found = f"the interpreters could not be read from memory ({gils})"
@@ -130,6 +146,9 @@ def judge_gils(gils: list[Gil] | str, threads: int | None, kernel_threads: int) 
             "gils", Status.MISSING, found, GilCodeNotFound.remedy, GilCodeNotFound.exit_code
         )
     if not gils:
+        if form is LockForm.SEMAPHORE and threads:
+            found = "none yet: this Python makes its lock when the first thread is started"
+            return Check("gils", Status.OK, found)
         found = "none yet: Python has not been initialised in this process, or has ended"
         return Check("gils", Status.WARNING, found)
     ids = ", ".join(str(gil.interpreter_id) for gil in gils)

@@ -87,7 +87,7 @@ def _diagnose_python(
     is_replaced = not leads_to(pid, build.file)
     interpreter = judge_interpreter(build, is_replaced=is_replaced)
     threads, gils = _read_runtime(build)
-    locks = judge_gils(gils, threads, standing.threads)
+    locks = judge_gils(gils, threads, standing.threads, build.lock_form)
     return replace(
         outside,
         checks=(*outside.checks, interpreter, *code, locks),
