@@ -21,6 +21,7 @@
 // lock says so only behind that, so there may be none for an instant: who waits looks again when it
 // is about to sleep.
 
+#define SAYS_SO_NS 100000  // from acquiring the lock to saying so, at the most
 #define CONVOY_NS 5000000  // the usual switch interval of Python 3
 #define CLEANUP_ARGUMENT 8 // struct _pthread_cleanup_buffer: __routine, __arg
 
@@ -135,6 +136,30 @@ int on_semaphore_sleep(struct pt_regs *ctx)
     return 0;
 }
 
+// A wait whose holder had not said yet that it has the lock, at any sample, is attributed to who
+// had acquired it just then, after a wait of its own: where that thread had waited. Then this
+// thread is the last to have done so.
+static __always_inline void note_taken(const struct thread *thread, u32 tid, u64 now)
+{
+    struct gil_key key = {.cond = thread->cond, .tgid = thread->tgid};
+    struct gil *gil = gils.lookup(&key);
+    struct blame *blame = blames.lookup(&tid);
+
+    if (!gil || !blame || blame->wait_started_ns != thread->wait_started_ns)
+        return;
+    if (!blame->holder) {
+        int was_then = gil->taken_ns + SAYS_SO_NS >= thread->wait_started_ns;
+
+        BEGIN_CHANGE(blame);
+        blame->holder = was_then && (gil->taker & ID_OF_READ_STACK) ? gil->taker : STACK_UNKNOWN;
+        blame->first_holder = blame->holder;
+        blame->is_new_holder = 1;
+        END_CHANGE(blame);
+    }
+    gil->taker = blame->waiter;
+    gil->taken_ns = now;
+}
+
 // call _pthread_cleanup_pop(buffer), by which the slow path ends: this thread has the semaphore.
 int on_semaphore_taken(struct pt_regs *ctx)
 {
@@ -159,7 +184,9 @@ int on_semaphore_taken(struct pt_regs *ctx)
             lose(tgid, LOST_BEGAN_UNSEEN);
         return 0;
     }
-    if (thread->wait_started_ns)
-        end_wait_in_program(ctx, thread, thread->wait_started_ns, now, thread->cause);
+    if (!thread->wait_started_ns)
+        return 0;
+    note_taken(thread, tid, now);
+    end_wait_in_program(ctx, thread, thread->wait_started_ns, now, thread->cause);
     return 0;
 }

@@ -73,6 +73,8 @@ def series_of(
             blame = blames.get(observation.process.pid)
             if blame is not None:
                 add_blame(families, labels, blame)
+                if observation.process.asks_holder:
+                    _add_slow_drops(families, labels, blame)
     yield from families.values()
 
 
@@ -189,6 +191,11 @@ def add_blame(
         families[metrics.GIL_HOLDER].add_ns((*labels, *names), ns)
     for names, ns, _ in blame.held_by:
         families[metrics.GIL_HELD_BY].add_ns((*labels, *names), ns)
+
+
+def _add_slow_drops(
+    families: Mapping[metrics.Family, Series], labels: Labels, blame: BlameSeries
+) -> None:
     slow, drops = families[metrics.GIL_SLOW_DROP], families[metrics.GIL_SLOW_DROPS]
     for names, ns, count in blame.slow_holders:
         of_holder = (*labels, *names)

@@ -195,6 +195,37 @@ def test_what_is_not_known_is_not_exported() -> None:
     ]
 
 
+def test_of_a_lock_that_is_not_asked_for_there_are_failed_wakeups() -> None:
+    """
+    And no requests, forced switches and slow drops, which it cannot have.
+    """
+    recorded = convoy().observation
+    threads = tuple(
+        replace(each, failed_wakeups=Tally(250 * MS, 3)) for each in recorded.totals.threads[:2]
+    )
+    semaphore = replace(
+        recorded,
+        process=replace(recorded.process, asks_holder=False, wakes_in_vain=True),
+        totals=replace(recorded.totals, threads=threads),
+    )
+
+    figures, of_3 = scrape(semaphore), scrape(recorded)
+
+    wakeups = {
+        "gilscope_gil_failed_wakeups_total": 6,
+        "gilscope_gil_failed_wakeup_wait_seconds_total": 0.5,
+    }
+    requests = {
+        "gilscope_gil_drop_requests_total",
+        "gilscope_gil_drop_latency_seconds_count",
+        "gilscope_gil_forced_switches_total",
+        "gilscope_gil_slow_drops_total",
+    }
+    assert wakeups == {name: figures.of_process(name) for name in wakeups}
+    assert set() == figures.names() & requests
+    assert requests == of_3.names() & (requests | set(wakeups))
+
+
 @pytest.mark.parametrize("mode", [Mode.CONTENTION, Mode.FULL])
 def test_invalid_target_exports_its_invalidity_and_nothing_else(mode: Mode) -> None:
     """

@@ -3,7 +3,7 @@
 import json as standard_json
 from dataclasses import replace
 
-from gilscope.model.gil import Recording
+from gilscope.model.gil import Recording, Tally
 from gilscope.model.stack import Frame, Stack
 from gilscope.reports import session_json
 from gilscope.reports.gil import json
@@ -238,3 +238,37 @@ def test_without_stacks_their_lists_say_so() -> None:
     unknown = report["process"]["unknown"]
     assert {"edges", "slow_drops", "held_by", "held_up", "samples", "sampled_s"} == set(unknown)
     assert {None} == {report[name] for name in ("edges", "slow_drops", "held_by", "held_up")}
+
+
+def test_what_a_lock_that_is_not_asked_for_cannot_have_is_null() -> None:
+    """
+    Requests and their figures are null, failed wake-ups are not; with CPython 3 it is reversed.
+    """
+    recorded = convoy()
+    seen = recorded.observation
+    threads = tuple(
+        replace(each, failed_wakeups=Tally(250_000_000, 3)) for each in seen.totals.threads
+    )
+    semaphore = replace(
+        recorded,
+        observation=replace(
+            seen,
+            process=replace(seen.process, asks_holder=False, wakes_in_vain=True),
+            totals=replace(seen.totals, threads=threads, check_interval=100),
+        ),
+    )
+    of_27, of_3 = (
+        only_process(session_json.render(session_of(each))) for each in (semaphore, recorded)
+    )
+    asked = ("forced_switches", "drop_requests")
+    failed = ("failed_wakeups", "failed_wakeup_wait_s")
+
+    assert [None, None] == [of_27["totals"][key] for key in asked]
+    assert (None, None) == (of_27["histograms"]["drop_latency"], of_27["slow_drops"])
+    assert [3 * len(threads), 0.25 * len(threads)] == [of_27["totals"][key] for key in failed]
+    assert [(None, 100)] == [
+        (one["switch_interval_s"], one["check_interval"]) for one in of_27["interpreters"]
+    ]
+    assert {None} == {of_3["totals"][key] for key in failed}
+    assert {None} == {thread[key] for thread in of_3["threads"] for key in failed}
+    assert None not in [of_3["totals"][key] for key in asked]

@@ -12,7 +12,7 @@ def failed_wakeup_lines(recording: Recording) -> Iterator[str]:
     """Yield how often threads were woken for nothing; nothing where that cannot be."""
     threads = recording.observation.totals.threads
     failed = sum((thread.failed_wakeups for thread in threads), Tally())
-    if recording.observation.process.asks_holder or not failed.count:
+    if not (recording.observation.process.wakes_in_vain and failed.count):
         return
     waits = max(1, sum(thread.waits for thread in threads))
     yield (
@@ -24,7 +24,7 @@ def failed_wakeup_lines(recording: Recording) -> Iterator[str]:
 
 def tick_advice(recording: Recording) -> Iterator[str]:
     """Yield why threads wait for such a lock, and what helps, in lines."""
-    if recording.observation.process.asks_holder:
+    if not recording.observation.process.wakes_in_vain:
         return
     interval = recording.observation.totals.check_interval
     often = "after some bytecodes" if interval is None else f"every {interval} bytecodes"
@@ -37,5 +37,5 @@ def tick_advice(recording: Recording) -> Iterator[str]:
 def no_lock_lines(recording: Recording) -> Iterator[str]:
     """Yield that there has been no lock; nothing where there is one."""
     observation = recording.observation
-    if not observation.process.asks_holder and not observation.totals.gils:
+    if observation.process.wakes_in_vain and not observation.totals.gils:
         yield "The process has no GIL yet: CPython 2.7 makes it when the first thread is started."

@@ -14,7 +14,7 @@ def _of_27(check_interval: int | None = 100) -> Recording:
         replace(thread, failed_wakeups=Tally(250_000_000, 3)) for thread in seen.totals.threads[:2]
     )
     totals = replace(seen.totals, threads=threads, check_interval=check_interval)
-    process = replace(seen.process, python="2.7.18", asks_holder=False)
+    process = replace(seen.process, python="2.7.18", asks_holder=False, wakes_in_vain=True)
     return replace(convoy(), observation=replace(seen, process=process, totals=totals))
 
 
