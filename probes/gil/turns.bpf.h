@@ -10,8 +10,8 @@
 //
 // The lock is a word: 0, or the holder's pthread_self(). Whoever finds it taken queues for a mutex;
 // the first of the queue looks every 0.1 ms whether the word is 0, and takes it then, "steals" it.
-// So nobody asks for the lock. The holder counts bytecodes, and after some thousands gives it away
-// if anybody waits; that wakes the first of the queue.
+// So the lock is never asked for. The holder counts bytecodes, and after some thousands gives it
+// away if anybody waits; that wakes the first of the queue.
 //
 // Sites: the first instruction of the slow path that is cheap to probe, where the stack is still
 // known; the first call of its end; and the call in the yield that is made only if somebody waits.
@@ -116,8 +116,8 @@ int on_turn_wait(struct pt_regs *ctx)
     u32 cause = cause_of_wait(ctx, target);
     u64 started_ns = now;
 
-    if (cause == AFTER_PREEMPTION && thread->forced_drop_ns)
-        started_ns = thread->forced_drop_ns;
+    if (cause == AFTER_PREEMPTION && thread->given_ns)
+        started_ns = thread->given_ns;
     thread->interval_ns = gil->interval_ns = CONVOY_NS_OF_TURNS;
     if (!thread->wait_started_ns) // else the end of its last wait was not seen
         __sync_fetch_and_add(&gil->waiting, 1);
@@ -225,9 +225,7 @@ int on_turn_given(struct pt_regs *ctx)
 
     if (!thread || !pypy)
         return 0;
-    BEGIN_CHANGE(thread);
-    thread->cond = pypy->lock;
-    thread->forced_drop_ns = now;
-    END_CHANGE(thread);
+    // It may yet take it back at once: only if it has to wait is this when that began.
+    thread->given_ns = now;
     return 0;
 }

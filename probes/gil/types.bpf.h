@@ -245,6 +245,7 @@ struct thread {
     u64 version_end;      // a copy runs upwards, so what is written last has to be read first
     u64 cond;             // the GIL that the thread deals with, now or last
     u64 forced_drop_ns;   // 0: not preempted; else when, and the GIL is not back yet
+    u64 given_ns;         // the last time that it gave away a lock that is taken in turns
     u64 yield_started_ns; // 0: not asleep in a drop of its own will; else since then
     u64 wait_started_ns;  // 0: not waiting
     u64 saved_switch_number;

@@ -47,8 +47,8 @@ static __always_inline u64 frame_at(const struct pypy *pypy, u64 address)
     return type == pypy->frame_type || type == pypy->other_frame_type ? frame : 0;
 }
 
-// Gives the instruction of the frame that is believed to be that of code *number*, and goes on to
-// the frame of its caller.
+// Gives the instruction of the frame that is believed to be that of code *number*, and continues
+// with the frame of its caller.
 static __always_inline u32 instruction_of(const struct pypy *pypy, u64 *frame, u64 number)
 {
     u64 code = 0, known = 0, instruction = 0, caller = 0;

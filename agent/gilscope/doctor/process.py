@@ -85,8 +85,9 @@ def _diagnose_python(
         found = Found(target, target.sites)
         code = (judge_gil_code(found), judge_holds(found))
     is_replaced = not leads_to(pid, build.file)
-    interpreter = judge_interpreter(build, is_replaced=is_replaced)
+    # First, because some builds are known better then.
     threads, gils = _read_runtime(build)
+    interpreter = judge_interpreter(build, is_replaced=is_replaced)
     locks = judge_gils(gils, threads, standing.threads, build.lock_form)
     return replace(
         outside,

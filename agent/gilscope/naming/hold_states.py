@@ -53,6 +53,13 @@ _ADVICE = {
 }
 """What helps, in lines."""
 
+_PYPY = "pypy"
+_PYPY_ADVICE = (
+    "compute in another process. On PyPy the GIL is never asked for: the holder gives it",
+    "away after some thousand bytecodes, and never in C code that it has called.",
+)
+"""The same against Python code, and C code, of PyPy."""
+
 _LEAST_SHARE = 0.05
 _MUCH = 0.2
 """As the alerts have it: what is less is no answer."""
@@ -76,15 +83,19 @@ def telling_states(parts: Iterable[tuple[HoldState, int]]) -> tuple[TellingState
     )
 
 
-def advice(states: Iterable[TellingState], *, asks_holder: bool = True) -> tuple[str, ...]:
-    """Return what helps against the state that costs the most, in lines.
+def advice(
+    states: Iterable[TellingState], runtime: str = "cpython", *, asks_holder: bool = True
+) -> tuple[str, ...]:
+    """Return what helps on *runtime* against the state that costs the most, in lines.
 
     Of Python code where nothing is known. Unless one *asks_holder*, there is no switch interval.
     """
     known = [state for state, _, ns in states if ns and state is not State.UNKNOWN]
-    first, *others = _ADVICE[known[0] if known else State.PYTHON]
+    state = known[0] if known else State.PYTHON
+    is_pypys = runtime == _PYPY and state in {State.PYTHON, State.NATIVE, State.GC}
+    first, *others = _PYPY_ADVICE if is_pypys else _ADVICE[state]
     lines = (f"What helps: {first}", *others)
-    if asks_holder:
+    if asks_holder or is_pypys:
         return lines
     *kept, last = (line for line in lines if _SWITCH_INTERVAL not in line)
     return *kept, f"{last.rstrip(';.')}."

@@ -13,9 +13,6 @@ STRAIGHT_LINE: Final = 32
 _EMULATED_ONE_BYTE: Final = frozenset(
     {0xE8, 0xE9, 0xEB, 0x90, *range(0x50, 0x58), *range(0x70, 0x80)}
 )
-# So it does, behind this prefix, push of r8 to r15.
-_REX_B: Final = 0x41
-_PUSH: Final = range(0x50, 0x58)
 _EMULATED_TWO_BYTES: Final = frozenset(range(0x80, 0x90))
 _TWO_BYTES: Final = 0x0F
 
@@ -55,8 +52,6 @@ def _is_emulated(code: bytes, position: int) -> bool:
         return (
             code[position + 1 : position + 2] != b"" and code[position + 1] in _EMULATED_TWO_BYTES
         )
-    if code[position] == _REX_B:
-        return code[position + 1 : position + 2] != b"" and code[position + 1] in _PUSH
     return code[position] in _EMULATED_ONE_BYTE
 
 

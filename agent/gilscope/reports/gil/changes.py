@@ -38,9 +38,9 @@ def advice_lines(recording: Recording, states: Iterable[TellingState]) -> tuple[
 
     That is short enough for the first screen.
     """
-    asks_holder = recording.observation.process.asks_holder
-    lines = advice(states, asks_holder=asks_holder)
-    if not asks_holder or lines != advice(()):
+    whose = recording.observation.process
+    lines = advice(states, whose.runtime, asks_holder=whose.asks_holder)
+    if not whose.asks_holder or lines != advice(()):
         return lines
     changes = changes_of(recording)
     process, interval = changes.other_process, changes.shorter_interval

@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 from typing import Final
 
+from gilscope.elf.image import ElfError
+from gilscope.errors import GilCodeNotFound
 from gilscope.process.files.mapped_file import MappedFile
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
 from gilscope.runtimes.cpython.sites.search import search_sites
 from gilscope.runtimes.pypy.facts import Facts
 from gilscope.runtimes.pypy.instance import PyPyInstance
-from gilscope.runtimes.site_cache import SiteCache
+from gilscope.runtimes.site_cache import SiteCache, default_folder
 from gilscope.runtimes.sites import LockForm, Sites
 
 __all__ = ["PyPyBuild"]
@@ -59,6 +61,16 @@ class PyPyBuild:
         return sites
 
     def instance(self, memory: ProcessMemory, reads: Reads) -> PyPyInstance:
-        """Return what it keeps in *memory*; `sites` has been called before."""
-        facts = Facts({}) if self.facts is None else self.facts
-        return PyPyInstance(self.pid, facts, self.load_bias, memory, reads)
+        """Return what it keeps in *memory*, which its file has to tell of first.
+
+        Raises GilCodeNotFound where that cannot be.
+        """
+        return PyPyInstance(self.pid, self._known_facts(), self.load_bias, memory, reads)
+
+    def _known_facts(self) -> Facts:
+        if self.facts is None:
+            try:
+                self.sites(SiteCache(default_folder()))
+            except ElfError as error:
+                raise GilCodeNotFound(str(error)) from error
+        return self.facts or Facts({})

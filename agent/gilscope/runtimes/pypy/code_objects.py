@@ -6,6 +6,7 @@ from dataclasses import replace
 from gilscope.model.stack import Frame
 from gilscope.process.remote_read import Memory, TornRead, read_bytes, read_pointer
 from gilscope.runtimes.cpython.code.line_table import LineTableForm, line_at
+from gilscope.runtimes.pypy import line_table
 from gilscope.runtimes.pypy.layout import STRING_CONTENT, STRING_LENGTH, Place
 
 __all__ = ["CodeObjects", "read_bytes_of", "read_string"]
@@ -20,10 +21,6 @@ _LONGEST_TABLE = 1 << 20
 _MOST_LINES = 50_000
 _TYPE_SIZE = 4
 _LARGEST_LINE = 1 << 31
-_LINE_TABLES = {
-    False: ("code.lines", LineTableForm.INCREMENTS),
-    True: ("code.line_table", LineTableForm.LOCATIONS),
-}
 
 
 def read_string(memory: Memory, address: int) -> str:
@@ -54,7 +51,7 @@ class CodeObjects:
         self._list = 0
 
     def frame(self, number: int) -> Frame | None:
-        """Return the function of the code *number*; None where there is none any more."""
+        """Return the function of the code *number*; None where it cannot be read any more."""
         if number not in self._frames:
             self._read_new()
         return self._frames.get(number)
@@ -71,7 +68,7 @@ class CodeObjects:
                 if known != number:
                     return None
                 line = self._line(self._addresses[number], frame.first_line, instruction)
-            except (TornRead, ValueError, KeyError):
+            except (TornRead, ValueError, KeyError, OSError):
                 return None
             if len(self._lines) > _MOST_LINES:
                 self._lines.clear()
@@ -79,9 +76,13 @@ class CodeObjects:
         return self._lines[key]
 
     def _line(self, code: int, first_line: int, instruction: int) -> int | None:
-        name, form = _LINE_TABLES["code.line_table" in self._facts]
+        is_own = "code.line_table" in self._facts
+        name = "code.line_table" if is_own else "code.lines"
         address = read_pointer(self._memory, code + self._facts[name])
-        return line_at(form, read_bytes_of(self._memory, address), first_line, instruction)
+        table = read_bytes_of(self._memory, address)
+        if is_own:
+            return line_table.line_at(table, first_line, instruction)
+        return line_at(LineTableForm.INCREMENTS, table, first_line, instruction)
 
     def frame_of(self, code: int) -> tuple[int, Frame]:
         """Return the number and the function of the code object at *code*; raises TornRead."""
@@ -104,7 +105,7 @@ class CodeObjects:
         """Read what has been added to PyPy's own list of code, which holds it weakly."""
         try:
             references = self._references()
-        except TornRead:
+        except (TornRead, OSError):
             return
         for reference in references:
             if not reference or reference in self._read:
@@ -114,7 +115,7 @@ class CodeObjects:
                 if not code:
                     continue
                 number, frame = self.frame_of(code)
-            except TornRead:
+            except (TornRead, OSError):
                 continue  # it has gone, or is just being moved
             self._frames[number] = frame
             self._addresses[number] = code

@@ -103,7 +103,9 @@ class HolderReader:
             return HolderSample(UNKNOWN_STACK, None, holder, 0, 0, is_collecting=False)
         tid, thread = found
         stack, position, is_collecting = self._stacks.stack(thread)
-        return HolderSample(stack, tid, holder, 0, position, is_collecting=is_collecting)
+        return HolderSample(
+            stack, tid, holder, 0, position, is_collecting=is_collecting, tells_native=False
+        )
 
 
 class StandingReader:

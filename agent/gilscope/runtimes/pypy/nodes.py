@@ -29,7 +29,7 @@ class NodeKind(IntEnum):
     BLACKHOLE = 2
     """Code that the JIT has just left."""
     JITTED = 3
-    """Code that the JIT has made: the address that it goes on at."""
+    """Code that the JIT has made: the address that it continues at."""
     TRACING = 4
     """Code that the JIT follows, to compile it."""
     GC = 5

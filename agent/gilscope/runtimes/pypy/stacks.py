@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterable
+from itertools import groupby
 from typing import Final
 
 from gilscope.model.stack import UNKNOWN_STACK, Frame, Stack, StackState
@@ -36,15 +37,20 @@ class StackNames:
     def frames(self, noted: Iterable[_Noted]) -> tuple[Frame, ...]:
         """Return the frames of a stack, innermost first: code of the JIT has several in one."""
         found: list[Frame] = []
+        entered = None
         for (kind, value), instruction in noted:
             if kind is NodeKind.GC:
                 continue
             if kind is NodeKind.JITTED:
-                # Of a thread that runs, what it has called last may not be code of the JIT's. The
-                # function whose loop was entered is the next node's.
-                found += map(self._function, self._numbers(value))
-            else:
+                # Of a thread that runs, what it has called last may not be code of the JIT's.
+                numbers = [number for number, _ in groupby(self._numbers(value))]
+                found += map(self._function, numbers)
+                entered = numbers[-1] if numbers else None
+                continue
+            # The function whose loop was entered has a node of its own.
+            if value != entered:
                 found.append(self._at_line(value, instruction))
+            entered = None
         return tuple(found)
 
     def _function(self, number: int) -> Frame:

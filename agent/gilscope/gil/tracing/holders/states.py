@@ -209,6 +209,8 @@ class StateReader:
 
         None where it runs that: a loop is often found in the same place of it.
         """
+        if not sample.tells_native:
+            return None
         key = (sample.thread, sample.switch_number, sample.position)
         now_s = time.monotonic()
         if self._native is not None and self._native[0] == key and now_s < self._native_until_s:

@@ -28,7 +28,7 @@ def convoy_lines(recording: Recording, paint: Paint) -> Iterator[str]:
         is_severe = convoy.degree is Degree.SEVERE
         heading = f"{'Convoy' if is_severe else 'Mild convoy'}: {printable(convoy.role)}"
         yield paint.red(heading) if is_severe else paint.bold(heading)
-        yield from (f"  {line}" for line in queueing_lines(convoy, recording.duration_ns))
+        yield from (f"  {line}" for line in queueing_lines(convoy, recording))
         behind = behind_words(convoy)
         if behind:
             yield f"  Behind {behind}."
@@ -41,8 +41,9 @@ def convoy_advice(recording: Recording, convoy: Convoy) -> tuple[str, ...]:
     return advice_lines(recording, convoy.behind[0].states if convoy.behind else ())
 
 
-def queueing_lines(convoy: Convoy, duration_ns: int) -> Iterator[str]:
+def queueing_lines(convoy: Convoy, recording: Recording) -> Iterator[str]:
     """Yield how often, for how long, out of how many cases, and what share of their time."""
+    duration_ns = recording.duration_ns
     often = convoy.lost.count * 1e9 / max(1, duration_ns)
     yield (
         f"queued {short_number(often)} times a second for at least {_interval_words(convoy)}, "

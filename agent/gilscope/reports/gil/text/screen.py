@@ -128,7 +128,7 @@ def verdict_lines(
     if verdict.convoy is not None:
         convoy = f"{degree}: convoy: {printable(verdict.convoy.role)}"
         yield paint.red(convoy) if verdict.degree is Degree.SEVERE else paint.bold(convoy)
-        yield from queueing_lines(verdict.convoy, recording.duration_ns)
+        yield from queueing_lines(verdict.convoy, recording)
         behind = behind_words(verdict.convoy)
         if behind:
             yield f"Behind {behind}."

@@ -1,7 +1,7 @@
 """Finds the two functions of PyPy that deal with a GIL that others want.
 
 In the whole of its library, of 60 MB, one function calls the timed wait of pthread: the slow path
-of taking the GIL. One other one calls it, and of pthread does nothing but wake a waiter: that by
+of acquiring the GIL. One other one calls it, and of pthread does nothing but wake a waiter: that by
 which a thread yields. Neither has a symbol in a stripped file.
 """
 
@@ -25,7 +25,7 @@ _SIGNAL: Final = "pthread_cond_signal"
 _TIMED: Final = frozenset({"pthread_cond_timedwait", "pthread_cond_clockwait"})
 _WANTED: Final = frozenset({_LOCK, _UNLOCK, _SIGNAL, "pthread_cond_wait", *_TIMED})
 _YIELDS: Final = (_LOCK, _UNLOCK, _SIGNAL)
-"""What the yield does before it takes the GIL again."""
+"""What the yield does before it acquires the GIL again."""
 _CLOSE: Final = 64
 """Bytes between the two unlocks with which the slow path ends."""
 
@@ -102,7 +102,9 @@ def _taken(calls: list[LibraryCall]) -> int:
         if first.name == second.name == _UNLOCK and second.site - first.site < _CLOSE
     ]
     if len(ends) != 1:
-        raise GilCodeNotFound(f"taking the GIL of this PyPy ends in {len(ends)} places, not in one")
+        raise GilCodeNotFound(
+            f"acquiring the GIL of this PyPy ends in {len(ends)} places, not in one"
+        )
     return ends[0]
 
 

@@ -96,7 +96,9 @@ def _entry(image: ElfImage, functions: LockFunctions) -> tuple[int, int]:
                 break
             return start + position, rule.cfa_offset
         position += architecture.instruction_length(code, position) or _ENTRY_BYTES
-    raise GilCodeNotFound("taking the GIL of this PyPy begins with no instruction cheap to probe")
+    raise GilCodeNotFound(
+        "acquiring the GIL of this PyPy begins with no instruction cheap to probe"
+    )
 
 
 def _site(image: ElfImage, starts: InstructionStarts, vaddr: int) -> Site:
