@@ -8,8 +8,6 @@ from gilscope.naming.paths import is_installed, is_standard_library
 
 __all__ = ["Origin", "is_made", "origin_of"]
 
-_BUILT_IN = ("<frozen ", "<builtin>/")
-"""How CPython and PyPy name the files of modules that are built in."""
 _BOOTSTRAP_FUNCTIONS = {"_bootstrap", "_bootstrap_inner", "run"} | {
     "__bootstrap",
     "__bootstrap_inner",
@@ -29,7 +27,7 @@ class Origin(IntEnum):
 def origin_of(frame: Frame) -> Origin:
     """Return whose code *frame* is, by its file and function."""
     file = frame.file
-    is_standard = is_standard_library(file) or file.startswith(_BUILT_IN)
+    is_standard = is_standard_library(file) or file.startswith(("<frozen ", "<builtin>/"))
     if is_threading(frame) and frame.function.rpartition(".")[2] in _BOOTSTRAP_FUNCTIONS:
         return Origin.BOOTSTRAP
     if is_standard or is_threading(frame) or is_installed(file) or _is_made_by_library(frame):

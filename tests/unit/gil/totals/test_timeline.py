@@ -46,6 +46,9 @@ def _thread(**fields: Any) -> Record:
         "interval_ns": 5 * _MS,
         "cause": 0,
         "drop_requests": 0,
+        "failed_since_ns": 0,
+        "failed_wakeup_wait_ns": 0,
+        "failed_wakeups": 0,
         "exited_ns": 0,
     }
     return record | fields

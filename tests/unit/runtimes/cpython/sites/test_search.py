@@ -109,7 +109,8 @@ def test_limits_hold_before_the_file_is_read(
     """
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); "
-        "from gilscope.runtimes.cpython.sites.search_child import main; main(int(sys.argv[2]), 0); "
+        "from gilscope.runtimes.cpython.sites.search_child import main; "
+        "main(int(sys.argv[2]), 0, 'none'); "
         "import json, resource as r; limits = [r.getrlimit(each)[1] for each in "
         "(r.RLIMIT_AS, r.RLIMIT_CPU, r.RLIMIT_CORE)]; "
         "print(json.dumps({'error': 'GilCodeNotFound', 'message': str(limits)}))"
