@@ -181,7 +181,10 @@ def _record_running(arguments: argparse.Namespace, outputs: Sequence[Output]) ->
                     for process in attach_tree(tracer, pid, children=arguments.children):
                         recorder.add(process)
                         named.append(process.pid)
-                if not stopped.is_set:
+                    if stopped.is_set:
+                        break
+                # What was said to be traced is reported, however soon the signal has come.
+                if recorder.has_any or not stopped.is_set:
                     session = _record(arguments, tracer, recorder, named, stopped)
                     # Taking the probes out takes a moment; nobody has to wait for it with the
                     # report.

@@ -222,3 +222,23 @@ def test_nothing_that_matches_is_an_error_of_its_own() -> None:
     assert "no Python process that was chosen has been running" in nothing.messages
     assert 127 == no_command.exit_code
     assert f"--match {pattern}\n" in no_command.messages
+
+
+def test_signal_after_the_first_process_is_traced_gives_its_report() -> None:
+    """
+    Another one is still being attached to then; what was said to be traced is reported.
+    """
+    with (
+        started([_PYTHON], "exact_count.py") as first,
+        started([_PYTHON], "exact_count.py") as second,
+        gilscope_started(
+            "record", "-p", str(first.pid), "-p", str(second.pid), "--format", "json"
+        ) as command,
+    ):
+        command.says(f"{_TRACING} exact_count.py, pid {first.pid} ")
+        command.send(signal.SIGINT)
+        outcome = command.outcome()
+    pids = [each["process"]["pid"] for each in json.loads(outcome.output)["processes"]]
+
+    assert 0 == outcome.exit_code
+    assert first.pid in pids
