@@ -31,6 +31,7 @@ _KEYS = {
         *("version", "mode", "duration_s", "process", "totals", "histograms", "threads"),
         *("interpreters", "edges", "slow_drops", "held_by", "held_up", "stacks", "frames"),
         *("wait_s", "waits", "processes", "transactions", "refused", "left_out"),
+        *("changes", "brief_releases"),
     },
     "process": {
         *("pid", "name", "runtime", "python", "build_id", "gil", "method", "valid"),
@@ -39,6 +40,7 @@ _KEYS = {
     "totals": {
         *("wait_s", "waits", "forced_switches", "drop_requests", "convoy_waits", "lost_events"),
         *("held_s", "observed_s", "overhead_s", "cpu_s", "samples", "sampled_s", "throttled_s"),
+        *("acquires", "acquires_estimated"),
         *_NOT_MEASURED,
         *_OF_OTHER_LOCKS,
     },
@@ -50,8 +52,12 @@ _KEYS = {
     },
     "interpreters": {
         *("id", "switch_interval_s", "check_interval", "waits", "convoy_waits", "forced_switches"),
-        *("drop_requests", "held_s"),
+        *("drop_requests", "held_s", "convoy_threshold_s"),
         *_NOT_MEASURED,
+    },
+    "changes": {
+        *("change", "assumption", "holder", "saved_s", "saved_itself_s", "switch_interval_s"),
+        *("mean_wait_s", "expected_wait_s", "switches_ratio", "role", "number", "enough"),
     },
     "edges": {
         *("kind", "wait_s", "waits", "waiter", "holder"),

@@ -274,7 +274,7 @@ def test_text_report(tmp_path: Path) -> None:
     """
     with (
         running(built(tmp_path, "itm", ITM["shared"]), *_SIZES) as program,
-        gilscope_started("record", "-p", str(program.pid)) as command,
+        gilscope_started("record", "-p", str(program.pid), "--mode", "full") as command,
     ):
         command.says(TRACING)
         program.tell()
