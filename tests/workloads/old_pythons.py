@@ -1,10 +1,16 @@
-"""What Pythons before 3.8 lack and workloads need."""
+"""What Pythons before 3.8 lack and workloads need.
 
-import ctypes
+An interpreter with a GIL of its own cannot import ctypes, and has no need of it.
+"""
+
+import sys
 import threading
 import time
 
 __all__ = ["monotonic_ns", "native_id", "perf_counter_ns"]
+
+if sys.version_info < (3, 8):
+    import ctypes
 
 _SYS_GETTID = 186  # x86-64
 
