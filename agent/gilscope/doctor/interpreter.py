@@ -27,6 +27,11 @@ __all__ = [
 ]
 
 _SHORT_BUILD_ID: Final = 12
+_UNSEEN_HOLDS: Final = {
+    LockForm.SEMAPHORE: "which is acquired and released in libc without a trace",
+    LockForm.TURNS: "which single instructions in hundreds of places acquire and release",
+}
+"""Why full mode has no holds of such locks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +96,12 @@ def judge_gil_code(found: Found) -> Check:
     target, sites = found.target, found.sites
     if target.process.method == "sites":
         counts = (sites_count(found) or {}).items()
-        if target.build.lock_form is LockForm.SEMAPHORE:
+        if target.build.lock_form is not LockForm.CONDITION:
             counts = {"places": len(target.hookpoints)}.items()
         words = ", ".join(f"{count} {kind if count > 1 else kind[:-1]}" for kind, count in counts)
         proof = "".join(f"; {sentence}" for sentence in (sites.checks if sites else ()))
-        is_own = target.build.lock_form is LockForm.CONDITION
-        where = "its own call sites" if is_own else "sites in libc"
+        is_in_libc = target.build.lock_form is LockForm.SEMAPHORE
+        where = "sites in libc" if is_in_libc else "its own call sites"
         return Check("gil_code", Status.OK, f"{where}: {words}{proof}")
     return Check(
         "gil_code",
@@ -116,12 +121,13 @@ def judge_holds(found: Found) -> Check:
             Status.WARNING,
             "not seen by these functions: its waits are, and how long the GIL is held is estimated",
         )
-    if target.build.lock_form is LockForm.SEMAPHORE:
+    unseen = _UNSEEN_HOLDS.get(target.build.lock_form)
+    if unseen is not None:
         return Check(
             name,
             Status.WARNING,
-            "not seen of this lock, which is acquired and released in libc without a trace; its "
-            "waits are seen, and how long the lock is held is estimated",
+            f"not seen of this lock, {unseen}; its waits are seen, and how long the lock is held "
+            "is estimated",
         )
     if target.is_stepped:
         return Check(

@@ -17,11 +17,16 @@ from gilscope.doctor.machine import Machine
 from gilscope.gil.target import Hookpoint, Target
 from gilscope.model.diagnosis import Status
 from gilscope.model.gil import Gil, Process
+from gilscope.process.files.code_files import CodeFile
 from gilscope.process.files.mapped_file import MappedFile
 from gilscope.process.files.regular_file import HeldFile
 from gilscope.process.procfs import Mapping
+from gilscope.runtimes.base import Build
 from gilscope.runtimes.cpython.build import CPythonBuild
 from gilscope.runtimes.cpython.detect import Interpreter
+from gilscope.runtimes.cpython27.build import CPython27Build
+from gilscope.runtimes.cpython27.detect import Interpreter27
+from gilscope.runtimes.pypy.build import PyPyBuild
 from gilscope.runtimes.sites import PausePoint, Site, Sites
 
 _SITE = Site(0x1000, 0x1000)
@@ -145,6 +150,42 @@ def test_holds(target: Target, status: Status, words: str) -> None:
     check = judge_holds(Found(target, _SITES if target.process.method == "sites" else None))
 
     assert (status, words) == (check.status, check.found)
+
+
+_FILE = MappedFile(_LIBC, "/proc/47/root/lib/libpypy3.11-c.so", _held())
+
+
+@pytest.mark.parametrize(
+    ("build", "where", "why"),
+    [
+        (
+            PyPyBuild(47, _FILE, "ab" * 20, 0),
+            "its own call sites",
+            "single instructions in hundreds of places",
+        ),
+        (
+            CPython27Build(
+                *(47, _FILE, Interpreter27("2.7.18", 1, 2, 3, 4, 5), "ab" * 20, 0),
+                CodeFile(_LIBC, ()),
+            ),
+            "sites in libc",
+            "in libc without a trace",
+        ),
+    ],
+    ids=["pypy", "cpython-2.7"],
+)
+def test_locks_whose_holds_nobody_sees(build: Build, where: str, why: str) -> None:
+    """
+    It is not said that full mode sees them; and where the sites lie is.
+    """
+    target = replace(_target("sites"), build=build)
+    found = Found(target, _SITES)
+    code, holds = judge_gil_code(found), judge_holds(found)
+
+    assert code.found.startswith(f"{where}: {len(target.hookpoints)} place")
+    assert Status.WARNING is holds.status
+    assert holds.found.startswith("not seen of this lock, ")
+    assert why in holds.found
 
 
 def test_several_gils() -> None:
