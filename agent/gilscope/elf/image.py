@@ -46,6 +46,7 @@ _SECTION_BYTES: Final = 400
 _DYNAMIC_BYTES: Final = 150
 _LONGEST_PATH: Final = 4096
 _SMALLEST_NOTE: Final = 12
+_STEPS_OF_NOTE: Final = 2
 _LONGEST_BUILD_ID: Final = 64
 # A digest is quicker than a search.
 _DIGESTED_A_STEP: Final = 512
@@ -256,7 +257,7 @@ class ElfImage:
     def _notes(self) -> Iterator[tuple[int, bytes]]:
         for kind, _, offset, _, file_size, _, alignment in self._program_headers():
             if kind == _PT_NOTE:
-                self.budget.spend(file_size // _SMALLEST_NOTE)
+                self.budget.spend(_STEPS_OF_NOTE * (file_size // _SMALLEST_NOTE))
                 yield from gnu_notes(self._view(offset, file_size), alignment)
 
     def _symbol_table(self, table_name: str) -> SymbolTable:

@@ -1,11 +1,16 @@
 """The agent's own memory, from both files that tell it."""
 
+import json
 import mmap
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from gilscope.system.memory_usage import OwnMemory, parse_smaps_rollup, parse_statm, read_own_memory
+from support.paths import AGENT
 
 _ROLLUP = """\
 562d5f0b8000-7ffff012d000 ---p 00000000 00:00 0                          [rollup]
@@ -55,22 +60,33 @@ def test_without_proc(tmp_path: Path) -> None:
         read_own_memory(tmp_path)
 
 
+_TAKES = """
+import json, mmap
+from dataclasses import astuple
+from gilscope.system.memory_usage import read_own_memory
+
+read_own_memory()
+before = read_own_memory()
+taken = mmap.mmap(-1, {size}, mmap.MAP_PRIVATE)
+for offset in range(0, {size}, mmap.PAGESIZE):
+    taken[offset] = 1
+print(json.dumps([astuple(before), astuple(read_own_memory())]))
+"""
+
+
 def test_memory_that_is_taken_shows() -> None:
     """
-    In this very process 64 MB written to are 64 MB more, and private.
-
-    Its other threads may take some memory, or give it back, meanwhile.
+    In a process that does nothing else 64 MB written to are 64 MB more, and private.
     """
-    size, others = 64 << 20, 8 << 20
-    before = read_own_memory()
-    with mmap.mmap(-1, size, mmap.MAP_PRIVATE) as taken:
-        for offset in range(0, size, mmap.PAGESIZE):
-            taken[offset] = 1
-        after = read_own_memory()
+    size = 64 << 20
+    command = [sys.executable, "-c", _TAKES.format(size=size)]
+    environment = {**os.environ, "PYTHONPATH": str(AGENT)}
+    told = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    before, after = (OwnMemory(*each) for each in json.loads(told.stdout))
 
     for grown in (
         after.resident_bytes - before.resident_bytes,
         after.private_bytes - before.private_bytes,
     ):
-        assert size - others < grown < size + others
+        assert size <= grown < size + (8 << 20)
     assert after.private_bytes <= after.resident_bytes
