@@ -16,7 +16,7 @@ from gilscope.model.stack import Frame, Stack
 from gilscope.process.files.mapped_file import MappedFile
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
-from gilscope.process.view import ProcessView
+from gilscope.runtimes.interpreter_files import LikelyFiles
 from gilscope.runtimes.site_cache import SiteCache
 from gilscope.runtimes.sites import LockForm, Sites
 
@@ -267,8 +267,8 @@ class Runtime(Protocol):
 
     name: str
 
-    def detect(self, view: ProcessView) -> Build:
-        """Return how the process of *view* runs it.
+    def detect(self, files: LikelyFiles) -> Build:
+        """Return how the process that has mapped *files* runs it.
 
         Raises NotPython where it does not, NotPermitted, UnsupportedPython, NoGil or
         GilCodeNotFound.

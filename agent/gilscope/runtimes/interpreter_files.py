@@ -1,7 +1,7 @@
 """Searches the files that a process has mapped as code for an interpreter."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -9,32 +9,70 @@ from gilscope.elf.image import ElfError
 from gilscope.errors import GilscopeError, NotPermitted, NotPython
 from gilscope.process import procfs
 from gilscope.process.files.code_files import CodeFile, code_files, likely_interpreters
+from gilscope.process.files.mapped_file import MappedFile, open_mapped
+from gilscope.process.files.regular_file import FileImage
 from gilscope.process.view import ProcessView
 from gilscope.text.printable import label
 
-__all__ = ["builds_in"]
+__all__ = ["LikelyFiles", "builds_in"]
 
 _Build = TypeVar("_Build")
 
 
-def builds_in(view: ProcessView, located: Callable[[int, CodeFile], list[_Build]]) -> list[_Build]:
-    """Return what *located* finds in one of the files of the process of *view*, once a loaded copy.
+class LikelyFiles:
+    """The files of one process that may hold an interpreter, each opened and read once.
 
-    It is given the pid and the file, and raises NotPython or ElfError for one that holds no such
-    interpreter, anything else for one that may not be traced. Raises the first of those, NotPython
-    where there is none, or NotPermitted.
+    All runtimes are asked about them in turn, and most processes run none of these.
     """
-    pid = view.pid
-    _refuse_deeper_namespace(view)
-    program = ""
-    with contextlib.suppress(OSError):
-        program = str(Path(f"/proc/{pid}/exe").readlink()).removesuffix(" (deleted)")
-    refusal: GilscopeError | None = None
-    for files in likely_interpreters(code_files(view.mappings), program):
-        found: list[_Build] = []
-        for file in files:
+
+    def __init__(self, view: ProcessView) -> None:
+        """Open nothing yet of the process of *view*."""
+        self.view = view
+        self._opened: dict[CodeFile, tuple[MappedFile, FileImage] | Exception] = {}
+
+    def likely(self) -> tuple[Sequence[CodeFile], Sequence[CodeFile]]:
+        """Return the likely ones, then the unlikely ones."""
+        program = ""
+        with contextlib.suppress(OSError):
+            program = str(Path(f"/proc/{self.view.pid}/exe").readlink())
+        return likely_interpreters(
+            code_files(self.view.mappings), program.removesuffix(" (deleted)")
+        )
+
+    def opened(self, file: CodeFile) -> tuple[MappedFile, FileImage]:
+        """Return *file* and what is in it; raises what `open_mapped` raises, or ElfError."""
+        known = self._opened.get(file)
+        if known is None:
             try:
-                found += located(pid, file)
+                opened = open_mapped(self.view.pid, file.first)
+                known = opened, opened.image()
+            except (ElfError, GilscopeError) as error:
+                # Without the frames that it came through, which hold files open.
+                known = error.with_traceback(None)
+            self._opened[file] = known
+        if isinstance(known, Exception):
+            raise known
+        return known
+
+
+_Located = Callable[[CodeFile, MappedFile, FileImage], list[_Build]]
+
+
+def builds_in(files: LikelyFiles, located: _Located[_Build]) -> list[_Build]:
+    """Return what *located* finds in one of *files*, once a loaded copy.
+
+    It raises NotPython or ElfError for one that holds no such interpreter, anything else for one
+    that may not be traced. Raises the first of those, NotPython where there is none, or
+    NotPermitted.
+    """
+    view, pid = files.view, files.view.pid
+    _refuse_deeper_namespace(view)
+    refusal: GilscopeError | None = None
+    for group in files.likely():
+        found: list[_Build] = []
+        for file in group:
+            try:
+                found += located(file, *files.opened(file))
             except (ElfError, NotPython):
                 continue
             except GilscopeError as error:

@@ -8,6 +8,7 @@ from gilscope.process.view import ProcessView, view_of
 from gilscope.runtimes.base import Build, Runtime
 from gilscope.runtimes.cpython.locate import CPython
 from gilscope.runtimes.cpython27.locate import CPython27
+from gilscope.runtimes.interpreter_files import LikelyFiles
 from gilscope.runtimes.others import refuse_other_pythons
 from gilscope.runtimes.pypy.locate import PyPy
 
@@ -19,10 +20,11 @@ RUNTIMES: Final[tuple[Runtime, ...]] = (CPython(), PyPy(), CPython27())
 
 def detect(view: ProcessView) -> Build:
     """Return the runtime that the process of *view* runs; raises what `Runtime.detect` raises."""
+    files = LikelyFiles(view)
     refusals: list[NotPython] = []
     for runtime in RUNTIMES:
         try:
-            return runtime.detect(view)
+            return runtime.detect(files)
         except NotPython as refusal:
             refusals.append(refusal)
     try:

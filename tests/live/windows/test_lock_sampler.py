@@ -22,8 +22,9 @@ from gilscope.gil.tracing.lock_sampler import LockSampler
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.view import view_of
 from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
-from gilscope.runtimes.cpython.locate import locate
+from gilscope.runtimes.cpython.locate import CPython
 from gilscope.runtimes.cpython.runtime import read_gils, runtime_of
+from gilscope.runtimes.interpreter_files import LikelyFiles
 from support.commands.gilscope import eventually
 
 pytestmark = pytest.mark.live
@@ -63,7 +64,7 @@ class _Target:
 @contextmanager
 def _target(*arguments: str) -> Iterator[_Target]:
     with started([_PYTHON], "locked_share.py", *arguments) as workload:
-        located = locate(view_of(workload.pid))
+        located = CPython().detect(LikelyFiles(view_of(workload.pid)))
         with ProcessMemory(workload.pid) as memory:
             runtime = runtime_of(memory, located.interpreter, located.load_bias)
             (gil,) = read_gils(runtime)

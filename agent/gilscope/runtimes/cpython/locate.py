@@ -1,18 +1,19 @@
 """Finds the Python that a process runs."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from gilscope.errors import UnsupportedPython
 from gilscope.process.files.code_files import CodeFile, load_biases
-from gilscope.process.files.mapped_file import open_mapped
-from gilscope.process.view import ProcessView
+from gilscope.process.files.mapped_file import MappedFile
+from gilscope.process.files.regular_file import FileImage
 from gilscope.runtimes.cpython.build import CPythonBuild
 from gilscope.runtimes.cpython.detect import identify
 from gilscope.runtimes.cpython.usage import Usage, usage_of
-from gilscope.runtimes.interpreter_files import builds_in
+from gilscope.runtimes.interpreter_files import LikelyFiles, builds_in
 from gilscope.text.printable import printable
 
-__all__ = ["CPython", "locate"]
+__all__ = ["CPython"]
 
 
 class CPython:
@@ -20,23 +21,16 @@ class CPython:
 
     name = "cpython"
 
-    def detect(self, view: ProcessView) -> CPythonBuild:
-        """Return the interpreter that the process of *view* runs."""
-        return locate(view)
+    def detect(self, files: LikelyFiles) -> CPythonBuild:
+        """Return the interpreter that the process that has mapped *files* runs.
+
+        Raises NotPython, NotPermitted, UnsupportedPython, NoGil or GilCodeNotFound.
+        """
+        return _the_one_in_use(builds_in(files, partial(_located, files.view.pid)))
 
 
-def locate(view: ProcessView) -> CPythonBuild:
-    """Return the interpreter that the process of *view* runs.
-
-    Raises NotPython, NotPermitted, UnsupportedPython, NoGil or GilCodeNotFound.
-    """
-    return _the_one_in_use(builds_in(view, _located))
-
-
-def _located(pid: int, file: CodeFile) -> list[CPythonBuild]:
+def _located(pid: int, file: CodeFile, opened: MappedFile, image: FileImage) -> list[CPythonBuild]:
     """Return the interpreter that *file* holds, once for each time that it is loaded."""
-    opened = open_mapped(pid, file.first)
-    image = opened.image()
     interpreter = identify(image)
     return [
         CPythonBuild(pid, opened, interpreter, image.build_id, bias)

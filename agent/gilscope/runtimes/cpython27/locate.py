@@ -7,11 +7,12 @@ from typing import Final
 
 from gilscope.errors import NotPython, UnsupportedPython
 from gilscope.process.files.code_files import CodeFile, code_files, load_biases
-from gilscope.process.files.mapped_file import open_mapped
+from gilscope.process.files.mapped_file import MappedFile, open_mapped
+from gilscope.process.files.regular_file import FileImage
 from gilscope.process.view import ProcessView
 from gilscope.runtimes.cpython27.build import CPython27Build
 from gilscope.runtimes.cpython27.detect import identify
-from gilscope.runtimes.interpreter_files import builds_in
+from gilscope.runtimes.interpreter_files import LikelyFiles, builds_in
 
 __all__ = ["CPython27"]
 
@@ -24,9 +25,10 @@ class CPython27:
 
     name = "cpython27"
 
-    def detect(self, view: ProcessView) -> CPython27Build:
-        """Return the interpreter that the process of *view* runs."""
-        found = builds_in(view, partial(_located, view))
+    def detect(self, files: LikelyFiles) -> CPython27Build:
+        """Return the interpreter that the process that has mapped *files* runs."""
+        view = files.view
+        found = builds_in(files, partial(_located, view))
         if len(found) > 1:
             raise UnsupportedPython(
                 f"process {view.pid} has loaded CPython 2.7 {len(found)} times",
@@ -35,13 +37,13 @@ class CPython27:
         return found[0]
 
 
-def _located(view: ProcessView, pid: int, file: CodeFile) -> list[CPython27Build]:
-    opened = open_mapped(pid, file.first)
-    image = opened.image()
+def _located(
+    view: ProcessView, file: CodeFile, opened: MappedFile, image: FileImage
+) -> list[CPython27Build]:
     interpreter = identify(image)
     libc = _libc(view)
     return [
-        CPython27Build(pid, opened, interpreter, image.build_id, bias, libc)
+        CPython27Build(view.pid, opened, interpreter, image.build_id, bias, libc)
         for bias in load_biases(image.segments, file)
     ]
 

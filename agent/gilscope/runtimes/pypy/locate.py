@@ -1,13 +1,13 @@
 """Finds the PyPy that a process runs."""
 
+from functools import partial
 from typing import Final
 
-from gilscope.elf.image import ElfImage
 from gilscope.errors import NotPython, UnsupportedPython
 from gilscope.process.files.code_files import CodeFile, code_files, load_biases
-from gilscope.process.files.mapped_file import open_mapped
-from gilscope.process.view import ProcessView
-from gilscope.runtimes.interpreter_files import builds_in
+from gilscope.process.files.mapped_file import MappedFile
+from gilscope.process.files.regular_file import FileImage
+from gilscope.runtimes.interpreter_files import LikelyFiles, builds_in
 from gilscope.runtimes.pypy.build import PyPyBuild
 
 __all__ = ["PyPy"]
@@ -22,12 +22,13 @@ class PyPy:
 
     name = "pypy"
 
-    def detect(self, view: ProcessView) -> PyPyBuild:
-        """Return the PyPy that the process of *view* runs."""
+    def detect(self, files: LikelyFiles) -> PyPyBuild:
+        """Return the PyPy that the process that has mapped *files* runs."""
+        view = files.view
         # No file is opened of a process that is none.
         if not any(_NAME in file.path.rpartition("/")[2] for file in code_files(view.mappings)):
             raise NotPython(f"process {view.pid} maps no PyPy")
-        found = builds_in(view, _located)
+        found = builds_in(files, partial(_located, view.pid))
         if len(found) > 1:
             raise UnsupportedPython(
                 f"process {view.pid} has loaded PyPy {len(found)} times",
@@ -36,9 +37,7 @@ class PyPy:
         return found[0]
 
 
-def _located(pid: int, file: CodeFile) -> list[PyPyBuild]:
-    opened = open_mapped(pid, file.first)
-    image: ElfImage = opened.image()
+def _located(pid: int, file: CodeFile, opened: MappedFile, image: FileImage) -> list[PyPyBuild]:
     if image.default_version_symbol(_MARKER) is None:
         raise NotPython(f"no PyPy: the file does not define {_MARKER}")
     return [
