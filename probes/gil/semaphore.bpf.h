@@ -22,7 +22,6 @@
 // is about to sleep.
 
 #define SAYS_SO_NS 100000  // from acquiring the lock to saying so, at the most
-#define CONVOY_NS 5000000  // the usual switch interval of Python 3
 #define CLEANUP_ARGUMENT 8 // struct _pthread_cleanup_buffer: __routine, __arg
 
 // Whether the semaphore at *address* is the lock. It is read each time: it comes to be with the

@@ -6,6 +6,10 @@
 #define READ_ONCE_U64(field) (*(const volatile u64 *)&(field))
 #define READ_ONCE_U32(field) (*(const volatile u32 *)&(field))
 
+// From how long on a wait after a blocking call is a convoy wait where the lock has no switch
+// interval: the usual one of CPython 3.
+#define CONVOY_NS 5000000
+
 static __always_inline struct settings *current_settings(void)
 {
     u32 zero = 0;

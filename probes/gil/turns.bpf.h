@@ -21,7 +21,6 @@
 // One wait spans all who take the lock in turn meanwhile. Whoever takes it notes its stack and the
 // time, which it does with the GIL held; at its end a wait is shared out among those turns.
 
-#define CONVOY_NS_OF_TURNS 5000000 // the usual switch interval of CPython 3
 #define TURNS_IN_A_RUN 4
 
 static __always_inline void note_turn(const struct gil_key *key, const struct blame *blame, u64 now)
@@ -35,8 +34,10 @@ static __always_inline void note_turn(const struct gil_key *key, const struct bl
         if (empty)
             all = turns.lookup_or_try_init((struct gil_key *)key, empty);
     }
-    if (!all)
+    if (!all) {
+        lose(key->tgid, LOST_TABLE_FULL);
         return;
+    }
     u32 at = all->count & (TURNS - 1);
 
     all->began_ns[at] = now;
@@ -118,7 +119,7 @@ int on_turn_wait(struct pt_regs *ctx)
 
     if (cause == AFTER_PREEMPTION && thread->given_ns)
         started_ns = thread->given_ns;
-    thread->interval_ns = gil->interval_ns = CONVOY_NS_OF_TURNS;
+    thread->interval_ns = gil->interval_ns = CONVOY_NS;
     if (!thread->wait_started_ns) // else the end of its last wait was not seen
         __sync_fetch_and_add(&gil->waiting, 1);
     begin_wait(thread, key.cond, started_ns, cause);

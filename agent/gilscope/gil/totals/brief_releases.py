@@ -12,7 +12,9 @@ __all__ = ["BRIEF_NS", "BriefReleases"]
 BRIEF_NS = 100_000
 """A fiftieth of the usual switch interval: for so long nobody would have missed the GIL."""
 _MOST_STACKS = 4096
-"""Of one process; waits in further ones are left out."""
+"""Of one process; what further ones have cost is at an unknown stack."""
+_FURTHER = 0
+"""The number of no stack."""
 _AFTER_CALLS = {Kind.BLOCKING_CALL.number, Kind.CONVOY.number}
 
 _Sums = tuple[int, int, int]
@@ -36,9 +38,10 @@ class BriefReleases:
             return
         sums = self._sums[record["tgid"]]
         waiter = record["waiter"]
-        if waiter in sums or len(sums) < _MOST_STACKS:
-            number, away_so_far_ns, waited_ns = sums.get(waiter, (0, 0, 0))
-            sums[waiter] = number + 1, away_so_far_ns + away_ns, waited_ns + wait_ns
+        if waiter not in sums and len(sums) >= _MOST_STACKS:
+            waiter = _FURTHER
+        number, away_so_far_ns, waited_ns = sums.get(waiter, (0, 0, 0))
+        sums[waiter] = number + 1, away_so_far_ns + away_ns, waited_ns + wait_ns
 
     def of(self, pid: int, stack_of: Callable[[int], Stack]) -> tuple[BriefRelease, ...]:
         """Return those of process *pid*, the costliest first; *stack_of* knows stacks by number."""

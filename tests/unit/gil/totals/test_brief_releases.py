@@ -1,10 +1,13 @@
 """Waits that came after a call so short that the GIL need not have been released."""
 
+import pytest
+
 from gilscope.gil.abi import SPAN_IS_HOLD
+from gilscope.gil.totals import brief_releases
 from gilscope.gil.totals.brief_releases import BRIEF_NS, BriefReleases
 from gilscope.model.gil import BriefRelease, Tally
 from gilscope.model.kinds import Kind
-from gilscope.model.stack import Stack
+from gilscope.model.stack import UNKNOWN_STACK, Stack
 from support.recordings.gil import CRUNCHING, MS, SERVING
 
 _PID, _OTHER = 7, 8
@@ -89,4 +92,19 @@ def test_stacks_are_bounded() -> None:
 
     (found,) = releases.of(_PID, stack_of)
 
-    assert 4096 == len(asked) == found.waited.count
+    # Those beyond are at no stack, whose number is 0, and nothing is left out.
+    assert (4096, 5000) == (len(asked), found.waited.count)
+
+
+def test_no_wait_is_left_out_where_stacks_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    What further ones have cost is at an unknown stack.
+    """
+    monkeypatch.setattr(brief_releases, "_MOST_STACKS", 1)
+    releases = BriefReleases()
+    for waiter in (100, 200, 300, 100):
+        releases.add(_wait(2_000, 4 * MS, waiter=waiter))
+    found = releases.of(_PID, lambda number: _STACKS.get(number, UNKNOWN_STACK))
+
+    assert {SERVING: 2, UNKNOWN_STACK: 2} == {each.waiter: each.waited.count for each in found}
+    assert 16 * MS == sum(each.waited.ns for each in found)
