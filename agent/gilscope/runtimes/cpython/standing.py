@@ -5,22 +5,18 @@ from functools import partial
 
 from gilscope.model.gil import Gil
 from gilscope.model.moment.seen import LockNow, ThreadStack
-from gilscope.model.stack import Stack, StackState
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
-from gilscope.process.remote_read import LimitExceeded, TornRead
 from gilscope.runtimes.cpython.gil_state import holder_now
 from gilscope.runtimes.cpython.runtime import Runtime, read_gils
 from gilscope.runtimes.cpython.stack_walk import StackWalk
 from gilscope.runtimes.cpython.threads import ThreadFinder
+from gilscope.runtimes.torn_stacks import settled
 
 __all__ = ["StandingReader"]
 
 _DEEPEST = 1000
 """Frames of a stack that are read; who asks wants all of them, and a recursion is told by fewer."""
-_TRIES = 8
-"""A generator is entered and left within a microsecond: the next try finds it inside."""
-_TORN = Stack((), StackState.TORN)
 
 
 class StandingReader:
@@ -45,7 +41,9 @@ class StandingReader:
         # One at a time: a thousand of them are more than may be read at once.
         return [
             ThreadStack(
-                tid, thread.interpreter_id, self._reads(partial(self._stack, thread.tstate))
+                tid,
+                thread.interpreter_id,
+                self._reads(partial(settled, partial(self._walk.stack, thread.tstate))),
             )
             for tid, thread in by_tid[:most]
         ]
@@ -57,16 +55,6 @@ class StandingReader:
     def tids_by_own_id(self) -> Mapping[int, int]:
         """Return the threads, as the agent sees tids, by what the process itself calls them."""
         return self._threads.tids_by_own_id()
-
-    def _stack(self, tstate: int) -> Stack:
-        for _ in range(_TRIES):
-            try:
-                return self._walk.stack(tstate)
-            except LimitExceeded:
-                break
-            except TornRead:
-                continue
-        return _TORN
 
     def _locks(self) -> list[LockNow]:
         gils = read_gils(self._runtime)

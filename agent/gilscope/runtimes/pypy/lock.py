@@ -8,19 +8,20 @@ from gilscope.model.moment.seen import LockNow, ThreadStack
 from gilscope.model.stack import UNKNOWN_STACK, Stack, StackState
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
-from gilscope.process.remote_read import LimitExceeded, Memory, TornRead, read_bytes
+from gilscope.process.remote_read import Memory, TornRead, read_bytes
 from gilscope.runtimes.base import HeldWord, HolderSample
 from gilscope.runtimes.pypy.stacks import StackReader
 from gilscope.runtimes.pypy.threads import PyPyThread, PyPyThreads
+from gilscope.runtimes.torn_stacks import settled
 
 __all__ = ["LOCK_WORD", "HolderReader", "LockMemory", "StandingReader", "holder_of"]
 
 _WORD_SIZE: Final = 8
 LOCK_WORD: Final = HeldWord(0, _WORD_SIZE, 0, is_held_if_equal=False)
-_LOCK_SIZE: Final = 256
-"""Behind the word lie the mutexes that threads wait for it by."""
 _TRIES: Final = 8
 _TORN: Final = Stack((), StackState.TORN)
+_LOCK_SIZE: Final = 256
+"""Behind the word lie the mutexes that threads wait for it by."""
 
 
 def holder_of(memory: Memory, lock: int) -> int:
@@ -146,14 +147,7 @@ class StandingReader:
         return self._threads.tids_by_own_id()
 
     def _stack(self, thread: PyPyThread) -> Stack:
-        for _ in range(_TRIES):
-            try:
-                return self._stacks.stack(thread)[0]
-            except LimitExceeded:
-                break
-            except TornRead:
-                continue
-        return _TORN
+        return settled(lambda: self._stacks.stack(thread)[0])
 
     def _locks(self) -> list[LockNow]:
         holder = holder_of(self._memory, self._lock)
