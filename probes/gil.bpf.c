@@ -30,7 +30,11 @@
 
 #include "gil/blame.bpf.h"
 
+#include "gil/drop_requests.bpf.h"
+
 #include "gil/waits.bpf.h"
+
+#include "gil/yields.bpf.h"
 
 #include "gil/semaphore.bpf.h"
 

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+//
+// Whether and when the holder of a GIL has done what a thread that waits has asked it for.
+
+// Whether the holder has changed since it was asked to drop: then the request is answered. The
+// delete succeeds for one thread only, so that each request is counted once. Returns the latency of
+// a slow drop whose holder nobody has sampled, else 0.
+static __always_inline u64 answer_drop_request(struct gil_key *key, u64 switch_number, int dropped,
+                                               u64 now)
+{
+    struct settings *common = current_settings();
+    struct drop_request *pending = drop_requests.lookup(key);
+
+    if (!pending || (!dropped && pending->switch_number == switch_number))
+        return 0;
+    // The request may have come from another CPU after this program had read the clock.
+    u64 holder = pending->holder, asked_ns = pending->asked_ns;
+    u64 ns = now > asked_ns ? now - asked_ns : 0;
+
+    if (drop_requests.delete(key))
+        return 0;
+    observe(key, DROP_LATENCY, ns);
+    if (!common || ns < common->slow_drop_ns)
+        return 0;
+    if (holder == STACK_UNSAMPLED)
+        return ns;
+    note_slow_drop(key->tgid, holder, ns);
+    return 0;
+}
+
+// The same for a thread that was not asked itself: who was is not known any more.
+static __always_inline void see_answer(struct gil_key *key, u64 switch_number, int dropped, u64 now)
+{
+    u64 ns = answer_drop_request(key, switch_number, dropped, now);
+
+    if (!ns)
+        return;
+    note_slow_drop(key->tgid, STACK_UNKNOWN, ns);
+    lose(key->tgid, LOST_STACK_UNKNOWN);
+}
+
+// The same for the thread that was asked. Its stack is read when it waits for the lock itself.
+static __always_inline void note_own_slow_drop(struct blame *blame, u32 tgid, u64 ns)
+{
+    if (!ns)
+        return;
+    if (!blame || blame->unread == STACK_UNKNOWN) {
+        note_slow_drop(tgid, STACK_UNKNOWN, ns);
+        return;
+    }
+    blame->slow_drop_ns = ns;
+    blame->waiter = STACK_NONE;
+}
