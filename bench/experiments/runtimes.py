@@ -1,4 +1,4 @@
-"""The runtimes that experiments are run on, and which of them gilscope can trace."""
+"""The runtimes that experiments are run on."""
 
 from dataclasses import dataclass
 
@@ -16,8 +16,6 @@ class Runtime:
     title: str
     interpreters: tuple[str, ...]
     """By their names in the table of the tests' interpreters; the first that is here is taken."""
-    is_traced: bool = True
-    """False: its cells are run untraced alone, and the page says so."""
 
 
 RUNTIMES = (
@@ -25,11 +23,10 @@ RUNTIMES = (
     Runtime("3.8", "CPython 3.8", ("pyenv-3.8",)),
     Runtime("3.11", "CPython 3.11", ("debian-3.11", "pyenv-3.11")),
     Runtime("3.15", "CPython 3.15", ("debian-3.15",)),
-    Runtime("3.6", "CPython 3.6", ("pyenv-3.6",), is_traced=False),
-    Runtime("2.7", "CPython 2.7", ("pyenv-2.7",), is_traced=False),
-    Runtime("pypy3", "PyPy 3.9 (7.3.11)", ("pypy3",), is_traced=False),
+    Runtime("3.6", "CPython 3.6", ("pyenv-3.6",)),
+    Runtime("2.7", "CPython 2.7", ("pyenv-2.7",)),
+    Runtime("pypy3", "PyPy 3.9 (7.3.11)", ("pypy3-bookworm",)),
 )
-"""To trace one more of them, switch `is_traced` on."""
 MAIN = RUNTIMES[0]
 
 

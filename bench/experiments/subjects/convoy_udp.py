@@ -52,7 +52,6 @@ _OTHERS = """
 ## Other runtimes
 
 On two CPUs beside one computing thread.
-A runtime that gilscope cannot trace yet is run untraced, and says so.
 
 """
 
@@ -83,9 +82,8 @@ def _cells(is_quick: bool) -> Sequence[Cell]:
     widest = "two" if "two" in sets else "one"
     cells.append(_cell(MAIN.key, widest, 1, "full", _LIMIT_S))
     for runtime in RUNTIMES[1:]:
-        modes = ("", "contention") if runtime.is_traced else ("",)
         cells += [_cell(runtime.key, widest, 0, "", _LIMIT_S)]
-        cells += [_cell(runtime.key, widest, 1, mode, _LIMIT_S) for mode in modes]
+        cells += [_cell(runtime.key, widest, 1, mode, _LIMIT_S) for mode in ("", "contention")]
     return cells
 
 
@@ -219,7 +217,7 @@ def _others(results: Results) -> Iterator[tuple[str, ...]]:
             runtime.title,
             shown(results, "mb_per_s", 1, " MB/s", spin=0, mode="untraced", **here),
             shown(results, "mb_per_s", 2, " MB/s", spin=1, mode="untraced", **here),
-            traced if runtime.is_traced else "not traced yet",
+            traced,
         )
 
 

@@ -145,7 +145,7 @@ def _body(results: Results) -> str:
     ]
     runtimes = [
         (
-            runtime.title + ("" if runtime.is_traced else " (not traced yet)"),
+            runtime.title,
             shown(
                 results,
                 "requests_per_s",
