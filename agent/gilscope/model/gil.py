@@ -304,8 +304,11 @@ class Process:
     """Whether it can be told what came before a wait; if not, convoys and yields are not seen."""
     container_id: str | None = None
     pod_uid: str | None = None
-    unknown: tuple[tuple[str, str], ...] = ()
-    """Figures that its runtime cannot have, by their names in JSON, each with the reason."""
+
+    @property
+    def shows_holds(self) -> bool:
+        """Whether full mode and its windows see its holds: those of a lock that is asked for."""
+        return self.method == "sites" and self.asks_holder
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,7 @@ def report(recording: Recording) -> dict[str, Any]:
 
 _HOLDS = ("hold_s", "holds", "observed_s", "hold", "switch_latency")
 _NO_HOLDS = "holds are seen in full mode and in the windows of auto mode"
+_NO_HOLDS_OF_LOCK = "nothing shows the holds of this Python's lock, in any mode"
 _NO_HOLDS_BY_LIBC = "the libc method sees no holds"
 _CAUSES = ("forced_switches", "convoy_waits")
 _ASKING = ("drop_requests", "drop_latency", "slow_drops", "switch_interval_s")
@@ -101,8 +102,7 @@ def _unknown(observation: GilObservation) -> dict[str, str]:
         return {}  # all of them, by `invalid_reason`
     unknown: dict[str, str] = {}
     if totals.observed_ns is None:
-        is_libc = process.method == "libc"
-        unknown |= dict.fromkeys(_HOLDS, _NO_HOLDS_BY_LIBC if is_libc else _NO_HOLDS)
+        unknown |= dict.fromkeys(_HOLDS, _why_no_holds(process))
     if not process.knows_causes:
         unknown |= dict.fromkeys(_CAUSES, "what came before a wait cannot be told in this process")
     if not process.asks_holder:
@@ -111,7 +111,13 @@ def _unknown(observation: GilObservation) -> dict[str, str]:
         unknown |= {"forced_switches": "nobody forces a switch in this Python"}
     if not totals.has_stacks:
         unknown |= dict.fromkeys(_STACKS, "stacks were not read (--no-stacks)")
-    return {**unknown, **dict(process.unknown)}
+    return unknown
+
+
+def _why_no_holds(process: Process) -> str:
+    if process.method == "libc":
+        return _NO_HOLDS_BY_LIBC
+    return _NO_HOLDS if process.shows_holds else _NO_HOLDS_OF_LOCK
 
 
 def buckets(histogram: Histogram) -> list[list[float | int | None]]:

@@ -1,6 +1,6 @@
 """What reports call the kinds of waits, and what was not counted in full."""
 
-from gilscope.model.gil import Recording
+from gilscope.model.gil import Process, Recording
 from gilscope.model.kinds import Kind
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent
@@ -11,10 +11,10 @@ __all__ = [
     "KIND_NAMES",
     "KIND_WORDS",
     "LOST_WORDS",
-    "UNKNOWN_BASE",
     "base_words",
     "lost_words",
     "process_words",
+    "unknown_base",
 ]
 
 KIND_NAMES = {
@@ -59,7 +59,6 @@ LOST_WORDS = {
 }
 """By the reasons of `ProcessTotals.lost_events`: what is counted, and why it was lost."""
 
-UNKNOWN_BASE = "How often the GIL was acquired without a wait is not known: that takes full mode"
 
 _MANY = {"yield or hold": "yields or holds", "wait or hold": "waits or holds"}
 
@@ -70,6 +69,12 @@ def lost_words(reason: str, count: int) -> str:
         return f"{count} {reason}"
     one, why = LOST_WORDS[reason]
     return f"{counted(count, one, _MANY.get(one, ''))} {why}"
+
+
+def unknown_base(process: Process) -> str:
+    """Return that it is not known out of how many acquires the waits were, and why."""
+    why = "that takes full mode" if process.shows_holds else "nothing shows the holds of this lock"
+    return f"How often the GIL was acquired without a wait is not known: {why}."
 
 
 def base_words(base: BaseRate) -> str:

@@ -211,7 +211,6 @@ def test_what_is_null_says_why() -> None:
     The mode, the method, what was not asked for, and what the runtime cannot have.
     """
     blind = {"method": "libc", "knows_causes": False}
-    no_drops = (("drop_requests", "its threads are not asked to drop the GIL"),)
 
     assert {"hold_s", "holds", "observed_s", "hold", "switch_latency"} == set(_unknown(convoy()))
     assert "full mode" in _unknown(convoy())["holds"]
@@ -222,7 +221,7 @@ def test_what_is_null_says_why() -> None:
     assert {"drop_requests", "drop_latency", "slow_drops", "switch_interval_s"} == set(turns)
     semaphore = _unknown(full_mode(), asks_holder=False, wakes_in_vain=True)
     assert {"forced_switches"} == set(semaphore) - set(turns)
-    assert dict(no_drops) == _unknown(full_mode(), unknown=no_drops)
+    assert "in any mode" in _unknown(convoy(), asks_holder=False)["holds"]
     assert {} == json.report(_spoilt())["process"]["unknown"]
 
 

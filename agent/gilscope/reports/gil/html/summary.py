@@ -14,7 +14,7 @@ from gilscope.reports.gil.html.pairs import known_ns, lost_ns
 from gilscope.reports.gil.html.whose_code import lead
 from gilscope.reports.gil.text.holds import cost_line, held_share
 from gilscope.reports.gil.text.ticks import no_lock_lines, tick_advice
-from gilscope.reports.gil.words import UNKNOWN_BASE, lost_words
+from gilscope.reports.gil.words import lost_words, unknown_base
 from gilscope.reports.html.markup import clean, duration, large_figure, share, tag, text, time_lost
 from gilscope.series.holders import HolderLoss
 from gilscope.text.units import counted, percent
@@ -156,7 +156,7 @@ def _drop_latency(totals: ProcessTotals) -> Iterator[_Figure]:
 
 
 def _failed_wakeups(recording: Recording) -> Iterator[_Figure]:
-    if recording.observation.process.asks_holder:
+    if not recording.observation.process.wakes_in_vain:
         return
     threads = recording.observation.totals.threads
     failed = sum((thread.failed_wakeups for thread in threads), Tally())
@@ -183,7 +183,7 @@ def _notes(recording: Recording) -> Iterator[str]:
         )
     wait_ns = _wait_ns(totals)
     if wait_ns and base_rate(totals, recording.duration_ns) is None:
-        yield f"{UNKNOWN_BASE}."
+        yield unknown_base(recording.observation.process)
     unknown_ns = lost_ns(totals) - known_ns(totals)
     if not totals.edges and wait_ns:
         yield "Where waiters and holders stood is not known for any of the waits."

@@ -32,7 +32,7 @@ from gilscope.reports.gil.text.holds import (
 from gilscope.reports.gil.text.slow_drops import slow_drop_lines
 from gilscope.reports.gil.text.ticks import failed_wakeup_lines, no_lock_lines, tick_advice
 from gilscope.reports.gil.text.whose_code import whose_code_lines
-from gilscope.reports.gil.words import KIND_WORDS, UNKNOWN_BASE, base_words, lost_words
+from gilscope.reports.gil.words import KIND_WORDS, base_words, lost_words, unknown_base
 from gilscope.text.ansi import Paint
 from gilscope.text.histogram import bars
 from gilscope.text.printable import printable
@@ -126,7 +126,7 @@ def _summary(recording: Recording, paint: Paint) -> Iterator[str]:
     )
     base = base_rate(totals, recording.duration_ns)
     if base is None:
-        yield f"{UNKNOWN_BASE}."
+        yield unknown_base(recording.observation.process)
     elif waits:
         yield f"That is {base_words(base)}: all others found it free."
     if in_flight:

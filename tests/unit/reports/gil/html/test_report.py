@@ -367,3 +367,18 @@ def test_what_was_scaled_up_is_marked() -> None:
     assert page.one("p", class_="lead").text.startswith("≈ 1.470 s, ≈ 76 % of the time lost, ")
     assert {"≈ time lost", "≈ share", "≈ times"} <= headings
     assert [note for note in _notes(page) if "(≈) is scaled up from these" in note]
+
+
+def test_failed_wakeups_are_those_of_a_lock_that_has_them() -> None:
+    """
+    CPython 2.7's; nobody asks for PyPy's either, and nobody is woken for it in vain.
+    """
+    recording = convoy()
+    seen = recording.observation
+    pages = []
+    for wakes_in_vain in (True, False):
+        process = replace(seen.process, asks_holder=False, wakes_in_vain=wakes_in_vain)
+        changed = replace(recording, observation=replace(seen, process=process))
+        pages.append("failed wake-ups" in html_report.render(changed))
+
+    assert [True, False] == pages

@@ -153,3 +153,16 @@ def test_what_has_not_ended_has_no_figures_of_what_ended() -> None:
     assert "unknown" not in report
     assert "How long the waits lasted" not in report
     assert "How long holders took" not in report
+
+
+def test_a_lock_whose_holds_nothing_shows() -> None:
+    """
+    It is not said that full mode would tell how often it was acquired.
+    """
+    recording = convoy()
+    seen = recording.observation
+    other = replace(seen, process=replace(seen.process, asks_holder=False, runtime="pypy"))
+    shown = text_report.render(replace(recording, observation=other))
+
+    assert "without a wait is not known: nothing shows the holds of this lock." in shown
+    assert "Failed wake-ups" not in shown
