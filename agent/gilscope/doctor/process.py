@@ -1,5 +1,6 @@
 """Examines one process from all sides, without touching it."""
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -76,12 +77,21 @@ def _diagnose_python(
         if closed is not None:
             build = judge_closed_path(closed, machine)
         return replace(outside, checks=(*outside.checks, build))
+    with contextlib.closing(build):
+        return _diagnose_build(outside, build, standing, cache)
+
+
+def _diagnose_build(
+    outside: ProcessDiagnosis, build: Build, standing: Standing, cache: SiteCache
+) -> ProcessDiagnosis:
+    pid = outside.pid
     target = _attempted("gil_code", lambda: inspect(view_of(pid), cache))
     found = None
     code: tuple[Check, ...]
     if isinstance(target, Check):
         code = (target,)
     else:
+        target.close()
         found = Found(target, target.sites)
         code = (judge_gil_code(found), judge_holds(found))
     is_replaced = not leads_to(pid, build.file)

@@ -22,7 +22,7 @@ def found(pid: int, reader: MemoryReader) -> Iterator[Subject]:
         # From here on the program is the one whose memory is open.
         view = view_of(pid)
         build = detect(view)
-        closing.callback(build.file.close)
+        closing.callback(build.close)
         memory.allow(build.file.mapping)
         reads = ProcessReads(reader, pid, memory)
         runtime = build.instance(memory, reads)

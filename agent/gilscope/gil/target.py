@@ -1,5 +1,6 @@
 """Finds the interpreter in a process and everything that is needed to trace it."""
 
+import contextlib
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -53,7 +54,7 @@ class Target:
     def close(self) -> None:
         """Close the files."""
         self.file.close()
-        self.build.file.close()
+        self.build.close()
 
 
 def inspect(view: ProcessView, cache: SiteCache, *, method: str | None = None) -> Target:
@@ -66,7 +67,14 @@ def inspect(view: ProcessView, cache: SiteCache, *, method: str | None = None) -
 
 
 def _inspect(view: ProcessView, cache: SiteCache, method: str | None) -> Target:
-    build = detect(view)
+    with contextlib.ExitStack() as closing:
+        build = closing.enter_context(contextlib.closing(detect(view)))
+        target = _target(build, view, cache, method)
+        closing.pop_all()
+    return target
+
+
+def _target(build: Build, view: ProcessView, cache: SiteCache, method: str | None) -> Target:
     reason = ""
     if method != "libc":
         try:
@@ -164,6 +172,7 @@ def _by_libc(build: Build, view: ProcessView, reason: str) -> Target:
                 hookpoints=points,
                 fallback_reason=reason,
             )
+        file.close()
     raise GilCodeNotFound(f"process {build.pid} maps no libc that defines pthread_cond_timedwait")
 
 

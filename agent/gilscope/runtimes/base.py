@@ -261,6 +261,9 @@ class Build(Protocol):
     def instance(self, memory: ProcessMemory, reads: Reads) -> Instance:
         """Return what it keeps in *memory*, which is read by *reads*."""
 
+    def close(self) -> None:
+        """Close its files."""
+
 
 class Runtime(Protocol):
     """A language's runtime, as far as gilscope knows it."""

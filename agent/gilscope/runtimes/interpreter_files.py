@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from gilscope.elf.image import ElfError
 from gilscope.errors import GilscopeError, NotPermitted, NotPython
@@ -22,13 +22,26 @@ _Build = TypeVar("_Build")
 class LikelyFiles:
     """The files of one process that may hold an interpreter, each opened and read once.
 
-    All runtimes are asked about them in turn, and most processes run none of these.
+    All runtimes are asked about them in turn, and most processes run none of these. When the
+    context ends, they are closed, but for those that are kept.
     """
 
     def __init__(self, view: ProcessView) -> None:
         """Open nothing yet of the process of *view*."""
         self.view = view
         self._opened: dict[CodeFile, tuple[MappedFile, FileImage] | Exception] = {}
+        self._kept: list[MappedFile] = []
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close what is not kept, whoever still refers to it: refusals hold their frames."""
+        for known in self._opened.values():
+            if not isinstance(known, Exception) and known[0] not in self._kept:
+                known[0].close()
+        self._opened.clear()
 
     def likely(self) -> tuple[Sequence[CodeFile], Sequence[CodeFile]]:
         """Return the likely ones, then the unlikely ones."""
@@ -41,18 +54,28 @@ class LikelyFiles:
 
     def opened(self, file: CodeFile) -> tuple[MappedFile, FileImage]:
         """Return *file* and what is in it; raises what `open_mapped` raises, or ElfError."""
-        known = self._opened.get(file)
-        if known is None:
-            try:
-                opened = open_mapped(self.view.pid, file.first)
-                known = opened, opened.image()
-            except (ElfError, GilscopeError) as error:
-                # Without the frames that it came through, which hold files open.
-                known = error.with_traceback(None)
-            self._opened[file] = known
+        if file not in self._opened:
+            self._opened[file] = self._open(file)
+        known = self._opened[file]
         if isinstance(known, Exception):
             raise known
         return known
+
+    def keep(self, file: MappedFile) -> None:
+        """Leave *file* open when the context ends."""
+        self._kept.append(file)
+
+    def _open(self, file: CodeFile) -> tuple[MappedFile, FileImage] | Exception:
+        with contextlib.ExitStack() as closing:
+            try:
+                opened = closing.enter_context(
+                    contextlib.closing(open_mapped(self.view.pid, file.first))
+                )
+                image = opened.image()
+            except (ElfError, GilscopeError) as error:
+                return error.with_traceback(None)
+            closing.pop_all()
+            return opened, image
 
 
 _Located = Callable[[CodeFile, MappedFile, FileImage], list[_Build]]

@@ -20,13 +20,16 @@ RUNTIMES: Final[tuple[Runtime, ...]] = (CPython(), PyPy(), CPython27())
 
 def detect(view: ProcessView) -> Build:
     """Return the runtime that the process of *view* runs; raises what `Runtime.detect` raises."""
-    files = LikelyFiles(view)
     refusals: list[NotPython] = []
-    for runtime in RUNTIMES:
-        try:
-            return runtime.detect(files)
-        except NotPython as refusal:
-            refusals.append(refusal)
+    with LikelyFiles(view) as files:
+        for runtime in RUNTIMES:
+            try:
+                build = runtime.detect(files)
+            except NotPython as refusal:
+                refusals.append(refusal)
+            else:
+                files.keep(build.file)
+                return build
     try:
         refuse_other_pythons(view.command_line, [each.path for each in view.mappings])
     except UnsupportedPython as error:
@@ -42,7 +45,7 @@ def open_memory(pid: int) -> GuardedMemory:
         raise NotPython(f"there is no process {pid}") from error
     except PermissionError as error:
         # A process that is no Python is none of gilscope's business, permitted or not.
-        detect(view_of(pid))
+        detect(view_of(pid)).close()
         raise NotPermitted(
             f"not permitted to read the memory of process {pid} ({error.strerror})"
         ) from error

@@ -64,7 +64,8 @@ class _Target:
 @contextmanager
 def _target(*arguments: str) -> Iterator[_Target]:
     with started([_PYTHON], "locked_share.py", *arguments) as workload:
-        located = CPython().detect(LikelyFiles(view_of(workload.pid)))
+        with LikelyFiles(view_of(workload.pid)) as files:
+            located = CPython().detect(files)
         with ProcessMemory(workload.pid) as memory:
             runtime = runtime_of(memory, located.interpreter, located.load_bias)
             (gil,) = read_gils(runtime)

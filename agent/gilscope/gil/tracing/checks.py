@@ -135,10 +135,13 @@ class Checks:
         """Return whether the process has come to run another Python than the one attached to."""
         known = traced.target.build
         try:
-            found = detect(view_of(traced.pid))
+            with contextlib.closing(detect(view_of(traced.pid))) as found:
+                same = (found.file.identity, found.load_bias) == (
+                    known.file.identity,
+                    known.load_bias,
+                )
         except (GilscopeError, OSError):
             return False
-        same = (found.file.identity, found.load_bias) == (known.file.identity, known.load_bias)
         return not same
 
     def probe_returns(self, pid: int) -> None:

@@ -140,7 +140,7 @@ class HeldCommand:
         except NotPython:
             return False
         try:
-            detect(view)
+            detect(view).close()
         except NotPython:
             return self._is_wanted(view)
         return True
@@ -150,7 +150,7 @@ class HeldCommand:
         forwarded = 0
         while True:
             with contextlib.suppress(NotPython):
-                detect(view_of(self.pid))
+                detect(view_of(self.pid)).close()
                 return True
             self._resume(_SYSCALL, forwarded)
             forwarded = _signal_of(self._wait_for_stop())

@@ -78,11 +78,13 @@ def open_mapped(pid: int, mapping: Mapping) -> MappedFile:
         except OSError as error:
             denied = error if error.errno == errno.ENOTSUP else denied
             continue
-        # The inode tells a file from its copy; overlayfs and btrfs tell a device of their own.
-        is_same = way.endswith(_own_link(mapping)) or held.identity[1] == mapping.inode
-        if is_same and _is_mapped(pid, mapping, held):
-            return MappedFile(mapping, way, held)
-        held.close()
+        with contextlib.ExitStack() as closing:
+            closing.callback(held.close)
+            # The inode tells a file from its copy; overlayfs and btrfs tell a device of their own.
+            is_same = way.endswith(_own_link(mapping)) or held.identity[1] == mapping.inode
+            if is_same and _is_mapped(pid, mapping, held):
+                closing.pop_all()
+                return MappedFile(mapping, way, held)
     if not procfs.is_alive(pid):
         raise NotPython(f"there is no process {pid}")
     raise _refusal(pid, mapping, denied)

@@ -60,3 +60,7 @@ class CPythonBuild:
         """Return what it keeps in *memory*; raises what `runtime_of` raises."""
         runtime = reads(lambda: runtime_of(memory, self.interpreter, self.load_bias))
         return CPythonInstance(self.pid, runtime, memory, reads)
+
+    def close(self) -> None:
+        """Close its file."""
+        self.file.close()

@@ -66,6 +66,12 @@ class CPython27Build:
         """Return what it keeps in *memory*."""
         return CPython27Instance(self.pid, self.interpreter, self.load_bias, memory, reads)
 
+    def close(self) -> None:
+        """Close its files."""
+        self.file.close()
+        if self.library is not None:
+            self.library.close()
+
 
 def _searched(file: HeldFile, cache: SiteCache, resolver: str) -> Sites:
     sites = cache.load(file.image())

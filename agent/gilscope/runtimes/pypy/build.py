@@ -67,6 +67,10 @@ class PyPyBuild:
         """
         return PyPyInstance(self.pid, self._known_facts(), self.load_bias, memory, reads)
 
+    def close(self) -> None:
+        """Close its file."""
+        self.file.close()
+
     def _known_facts(self) -> Facts:
         if self.facts is None:
             try:

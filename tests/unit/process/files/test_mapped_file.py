@@ -124,3 +124,23 @@ def test_a_process_that_is_replacing_its_program() -> None:
 
     with pytest.raises(NotPython, match="changed while gilscope inspected it"):
         open_mapped(os.getpid(), mapping)
+
+
+def test_nothing_stays_open_of_a_process_that_ends_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Its file was open when its memory went; also while the error, and with it its frames, is held.
+    """
+
+    def ended(pid: int) -> object:
+        raise ProcessLookupError(3, "No such process", pid)
+
+    monkeypatch.setattr(mapped_file, "ProcessMemory", ended)
+    with _mapped(tmp_path / "python3") as mapping:
+        before = {each.name for each in Path("/proc/self/fd").iterdir()}
+        with pytest.raises(NotPython) as refused:
+            open_mapped(os.getpid(), mapping)
+        assert before == {each.name for each in Path("/proc/self/fd").iterdir()}
+
+    assert refused.tb is not None
