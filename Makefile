@@ -20,10 +20,9 @@ python := .venv/bin/python
 side_by_side := --numprocesses=auto --dist=loadfile --max-worker-restart=0
 tests := PYTHONPATH=agent:tests
 version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init__.py)
-c_folders := probes probes/common probes/gil probes/python probes/transactions agent/native/keeper agent/native/lock_sampler agent/native/remote_memory agent/native/stm_log tests/support/stm_log tests/faults/programs
-c_files := $(wildcard $(foreach folder,$(c_folders),$(folder)/*.c $(folder)/*.h))
+c_files = $(shell find agent/native probes tests -name '*.[ch]')
 
-.PHONY: help setup setup-run interpreters demo stack test test-faults test-real soak unit check check-manifests format \
+.PHONY: help setup setup-run interpreters demo stack test test-interpreters test-faults test-real soak unit check check-manifests format \
     abi image fuzz bench bench-stm bench-captures experiments docs clean
 
 help: ## Show this list
@@ -50,6 +49,9 @@ test: interpreters check ## Run the checks and every test (as root: the live one
 	    $(python) -m pytest -m "not live or beside_others" $(side_by_side); first=$$?; \
 	    wait $$image; \
 	    $(python) -m pytest -m "live and not beside_others" && exit $$first
+
+test-interpreters: interpreters ## Trace every build of every Python, not only the telling ones (as root)
+	@GILSCOPE_ALL_INTERPRETERS=1 $(python) -m pytest -m live tests/accuracy tests/live
 
 test-faults: interpreters ## Play every fault of the matrix, or those in FAULTS (as root: an hour)
 	@nice $(python) tests/faults/run.py $(FAULTS)

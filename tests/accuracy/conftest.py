@@ -6,7 +6,7 @@ import pytest
 
 from accuracy.blame_truth import Stage, stage_of
 from gilscope.gil.probes.probe import GilProbe
-from support.interpreters.known import ALL_INTERPRETERS, Interpreter
+from support.interpreters.known import INTERPRETERS, Interpreter
 from support.tracing.trace import probe, site_cache, tracer, trap_costs
 
 __all__ = ["fresh_stage", "probe", "site_cache", "stage", "tracer", "trap_costs"]
@@ -19,7 +19,7 @@ def fresh_stage(request: pytest.FixtureRequest) -> None:
         request.getfixturevalue("stage").forget()
 
 
-@pytest.fixture(scope="module", params=ALL_INTERPRETERS)
+@pytest.fixture(scope="module", params=INTERPRETERS)
 def stage(
     request: pytest.FixtureRequest, probe: GilProbe, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stage]:

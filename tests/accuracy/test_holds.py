@@ -14,7 +14,7 @@ from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.model.gil import GilObservation, ThreadTotals
 from gilscope.model.histogram import total
 from gilscope.model.kinds import Mode
-from support.interpreters.known import ALL_INTERPRETERS, ONE_PER_MINOR, Interpreter
+from support.interpreters.known import INTERPRETERS, ONE_PER_MINOR, Interpreter
 from support.tracing.hold_windows import (
     assert_adds_up,
     assert_sound,
@@ -57,7 +57,7 @@ def tracer(probe: GilProbe, trap_costs: TrapCosts, tmp_path: Path) -> Iterator[G
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("interpreter", ALL_INTERPRETERS)
+@pytest.mark.parametrize("interpreter", INTERPRETERS)
 def test_holds_of_each_thread_are_right_to_one_percent(
     interpreter: Interpreter, tracer: GilAccount, tmp_path: Path
 ) -> None:

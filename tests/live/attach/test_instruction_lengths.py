@@ -4,13 +4,13 @@ import pytest
 
 from gilscope.elf.image import ElfImage
 from support.elf.disassembly import wrong_lengths
-from support.interpreters.known import ALL_INTERPRETERS, Interpreter
+from support.interpreters.known import INTERPRETERS, Interpreter
 
 
 @pytest.mark.live
 @pytest.mark.slow
 @pytest.mark.beside_others
-@pytest.mark.parametrize("interpreter", ALL_INTERPRETERS)
+@pytest.mark.parametrize("interpreter", INTERPRETERS)
 def test_every_instruction_has_the_length_that_a_disassembler_sees(
     interpreter: Interpreter,
 ) -> None:

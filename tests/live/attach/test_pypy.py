@@ -1,6 +1,5 @@
 """PyPy's GIL, against a clock at the very mutexes that it is waited for by."""
 
-import os
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from gilscope.model.gil import GilObservation
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import StackState
 from gilscope.runtimes.pypy.sites.resolve import resolve_sites
-from support.interpreters.known import PYPYS, Interpreter, find_interpreter
+from support.interpreters.known import PYPYS, TIMED_PYPYS, Interpreter, find_interpreter
 from support.paths import WORKLOADS
 from support.tracing.trace import looked_after, missed_events, observation_of
 
@@ -25,8 +24,6 @@ _CALL = 5
 _RUN_S = 5.0
 _TRUTH_NS = 1_000_000_000
 """Less of it is too little to compare shares of."""
-_ALL = os.environ.get("GILSCOPE_ALL_PYPYS")
-_CHEAP = ("pypy-bullseye", "pypy3-trixie")
 
 _SITES = {
     "pypy-bullseye": ("59736cf3", 0x28EC542, 0x28EC72A, 0x28EC8F5, 0x4385680, 0x4363AF8),
@@ -115,7 +112,7 @@ def test_sites_are_those_of_a_disassembly(interpreter: Interpreter) -> None:
     ]
 
 
-@pytest.mark.parametrize("interpreter", PYPYS)
+@pytest.mark.parametrize("interpreter", TIMED_PYPYS)
 def test_waits_are_those_of_the_clock(
     tracer: GilAccount, interpreter: Interpreter, clock: Path, tmp_path: Path
 ) -> None:
@@ -124,8 +121,6 @@ def test_waits_are_those_of_the_clock(
 
     Each has its cause, a role, and who held the GIL.
     """
-    if interpreter.name not in _CHEAP and not _ALL:
-        pytest.skip("all PyPys with GILSCOPE_ALL_PYPYS=1")
     out = tmp_path / "truth"
     settings = {"LD_PRELOAD": str(clock), "CLOCK_OUT": str(out), **_clock_settings(interpreter)}
     with _started(interpreter, **settings) as program:

@@ -25,7 +25,7 @@ from gilscope.runtimes.cpython.runtime import (
     read_gils,
     read_threads,
 )
-from support.interpreters.known import ALL_INTERPRETERS, Interpreter
+from support.interpreters.known import INTERPRETERS, Interpreter
 from support.paths import WORKLOADS
 from support.tracing.runtime import live_runtime
 from support.tracing.stacks import read_places
@@ -104,14 +104,14 @@ def _parked(interpreter: Interpreter) -> Iterator[_Target]:
             process.kill()
 
 
-@pytest.fixture(scope="module", params=ALL_INTERPRETERS)
+@pytest.fixture(scope="module", params=INTERPRETERS)
 def target(request: pytest.FixtureRequest) -> Iterator[_Target]:
     """Start the workload on each interpreter once, for all tests of this file."""
     with _parked(request.param) as parked:
         yield parked
 
 
-@pytest.mark.parametrize("interpreter", ALL_INTERPRETERS)
+@pytest.mark.parametrize("interpreter", INTERPRETERS)
 def test_version_is_read_from_the_file(interpreter: Interpreter) -> None:
     """The version found in the file is the one that the running interpreter prints."""
     found = identify(ElfImage(interpreter.elf.read_bytes()))

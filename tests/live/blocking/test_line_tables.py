@@ -10,7 +10,7 @@ from gilscope.elf.image import ElfImage
 from gilscope.runtimes.cpython.code.line_table import LineTableForm, line_at
 from gilscope.runtimes.cpython.detect import identify
 from gilscope.runtimes.cpython.layout import layout_for
-from support.interpreters.known import ALL_INTERPRETERS, Interpreter
+from support.interpreters.known import INTERPRETERS, Interpreter
 from support.paths import WORKLOADS
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
@@ -31,7 +31,7 @@ def _decoded(
     )
 
 
-@pytest.mark.parametrize("interpreter", ALL_INTERPRETERS)
+@pytest.mark.parametrize("interpreter", INTERPRETERS)
 def test_every_instruction_has_the_line_that_python_gives_it(interpreter: Interpreter) -> None:
     """
     In a large part of the standard library no instruction is given another line, or one too many.

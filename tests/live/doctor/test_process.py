@@ -22,7 +22,7 @@ from support.commands.doctor import (
     with_only,
 )
 from support.interpreters.known import (
-    ALL_INTERPRETERS,
+    INTERPRETERS,
     Interpreter,
     Unavailable,
     find_interpreter,
@@ -55,7 +55,7 @@ def test_a_process_on_the_command_line(python: int, trial: Trial) -> None:
     assert (0, examined(python, trial)["process"]) == (report["exit_code"], report["process"])
 
 
-@pytest.mark.parametrize("interpreter", ALL_INTERPRETERS)
+@pytest.mark.parametrize("interpreter", INTERPRETERS)
 def test_a_python_that_can_be_traced(interpreter: Interpreter, trial: Trial) -> None:
     """
     Version, file, sites, GIL and threads of every interpreter are found.

@@ -14,7 +14,7 @@ import pytest
 from accuracy.truth import started
 from support.commands.gilscope import eventually, gilscope
 from support.commands.json_reports import assert_dump_fits_schema, frames_of
-from support.interpreters.known import ALL_INTERPRETERS, ONE_PER_MINOR, Interpreter
+from support.interpreters.known import INTERPRETERS, ONE_PER_MINOR, Interpreter
 from support.paths import WORKLOADS
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
@@ -58,7 +58,7 @@ def _started(*command: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-@pytest.mark.parametrize("interpreter", ALL_INTERPRETERS)
+@pytest.mark.parametrize("interpreter", INTERPRETERS)
 def test_stacks_are_those_that_the_program_sees(interpreter: Interpreter) -> None:
     """
     Of every thread that stands still, frame by frame, and in every interpreter.

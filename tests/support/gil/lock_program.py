@@ -65,19 +65,22 @@ def stripped(program: Path) -> Path:
     return target
 
 
-def call_sites(program: Path, callee: str) -> dict[int, str]:
-    """Return where a disassembler sees calls of *callee*: address -> function, without suffix."""
+def call_sites(program: Path, *callees: str) -> dict[str, dict[int, str]]:
+    """Return where a disassembler sees calls of each of *callees*: address -> its function.
+
+    Functions are without the suffix that a compiler gives to a part.
+    """
     listing = subprocess.run(
         ["objdump", "--disassemble", "--no-show-raw-insn", str(program)],
         check=True,
         capture_output=True,
         text=True,
     ).stdout
-    sites: dict[int, str] = {}
+    sites: dict[str, dict[int, str]] = {callee: {} for callee in callees}
     function = ""
     for line in listing.splitlines():
         if header := _FUNCTION.match(line):
             function = header["name"].partition(".")[0]
-        elif (call := _CALL.match(line)) and call["callee"] == callee:
-            sites[int(call["site"], 16)] = function
+        elif (call := _CALL.match(line)) and call["callee"] in sites:
+            sites[call["callee"]][int(call["site"], 16)] = function
     return sites

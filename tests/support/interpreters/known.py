@@ -25,8 +25,10 @@ from support.paths import ROOT
 __all__ = [
     "ALL_INTERPRETERS",
     "CPYTHON_27",
+    "INTERPRETERS",
     "ONE_PER_MINOR",
     "PYPYS",
+    "TIMED_PYPYS",
     "Interpreter",
     "Unavailable",
     "find_interpreter",
@@ -49,6 +51,25 @@ _SUPPORTED: tuple[Source, ...] = (
     Bytedeco("3.12.1-1.5.10", ("libffi7",)),
     Bytedeco("3.14.3-1.5.13"),
 )
+_CORNERS = frozenset(
+    {
+        "pyenv-3.6",
+        "pyenv-3.7-stripped",
+        "pyenv-3.8-stripped",
+        "debian-3.9",
+        "bytedeco-3.10",
+        "debian-3.11",
+        "debian-3.11-shared",
+        "pyenv-3.12",
+        "pyenv-3.13-stripped",
+        "debian-3.13",
+        "debian-3.14",
+        "debian-3.14-shared",
+        "debian-3.15",
+    }
+)
+"""Each version and each way to build: what is traced where nobody asks for all."""
+_ALL_ASKED_FOR = bool(os.environ.get("GILSCOPE_ALL_INTERPRETERS"))
 _CPYTHON_27: tuple[Source, ...] = (
     Pyenv("2.7"),
     StrippedPyenv("2.7"),
@@ -61,6 +82,7 @@ _PYPY: tuple[Source, ...] = (
     DebianPypy("pypy3", "trixie"),
     DebianPypy("pypy3", "sid"),
 )
+_PYPY_CORNERS = frozenset({"pypy-bullseye", "pypy3-trixie"})
 _ALL: tuple[Source, ...] = (*_SUPPORTED, *_CPYTHON_27, *_PYPY)
 
 
@@ -103,12 +125,20 @@ def _one_per_minor(sources: Iterable[Source]) -> list[object]:
 
 ALL_INTERPRETERS = _parameters(_SUPPORTED)
 """For pytest's parametrize: every CPython whose GIL gilscope knows."""
+INTERPRETERS = _parameters(
+    source for source in _SUPPORTED if _ALL_ASKED_FOR or source.name in _CORNERS
+)
+"""The same for tests that trace: the telling ones, or all with GILSCOPE_ALL_INTERPRETERS."""
 CPYTHON_27 = _parameters(_CPYTHON_27)
 """For pytest's parametrize: builds of CPython 2.7, which has another lock."""
 ONE_PER_MINOR = _one_per_minor(_SUPPORTED)
 """For pytest's parametrize: one of each version, where the build makes no difference."""
 PYPYS = _parameters(_PYPY)
 """For pytest's parametrize: every PyPy whose GIL gilscope knows."""
+TIMED_PYPYS = _parameters(
+    source for source in _PYPY if _ALL_ASKED_FOR or source.name in _PYPY_CORNERS
+)
+"""The same for tests that take their time: the oldest and a new one, or all."""
 
 
 def _fetch(*, again: bool) -> None:

@@ -38,7 +38,9 @@ def _sites(program: Path) -> Sites:
 
 
 def _calls(program: Path, callee: str, *callers: str) -> list[int]:
-    return sorted(site for site, name in call_sites(program, callee).items() if name in callers)
+    return sorted(
+        site for site, name in call_sites(program, callee)[callee].items() if name in callers
+    )
 
 
 def _vaddrs(sites: Iterable[Site]) -> list[int]:

@@ -52,7 +52,7 @@ def sites(symbolized: Path) -> Sites:
 @pytest.fixture(scope="module")
 def calls(symbolized: Path) -> dict[str, dict[int, str]]:
     """Return every call of the three functions that objdump finds: name -> address -> caller."""
-    return {name: call_sites(symbolized, name) for name in (_TIMED_WAIT, _SIGNAL, _WAIT)}
+    return call_sites(symbolized, _TIMED_WAIT, _SIGNAL, _WAIT)
 
 
 def _image(elf: Path) -> ElfImage:
