@@ -163,6 +163,6 @@ complete -c gilscope -n '_shtab_gilscope_using doctor' -l color -xka "auto alway
 complete -c gilscope -n '_shtab_gilscope_using; and test $_shtab_gilscope_npos -eq 0' -a export -d 'Write the dashboards, rules, metric table and JSON Schemas of this version to files.'
 complete -c gilscope -n '_shtab_gilscope_using export' -s h -l help -d 'show this help message and exit'
 complete -c gilscope -n '_shtab_gilscope_using export' -l force -d 'overwrite files that have another content'
-complete -c gilscope -n '_shtab_gilscope_using export' -l runbooks -x -d 'put URL/ in front of the paths of runbooks in alerts, of rules and kubernetes'
+complete -c gilscope -n '_shtab_gilscope_using export' -l runbooks -x -d 'let alerts, of rules and kubernetes, find their runbooks below URL instead of in the published repository'
 complete -c gilscope -n '_shtab_gilscope_using export; and test $_shtab_gilscope_npos -eq 0' -ka "dashboards rules metrics provisioning kubernetes schema" -d 'what to write: dashboards, rules, metrics, provisioning, kubernetes, schema'
 complete -c gilscope -n '_shtab_gilscope_using export; and test $_shtab_gilscope_npos -eq 1' -ka "(__fish_complete_directories)" -d 'write to DIR, which is made if need be (default: the current folder)'

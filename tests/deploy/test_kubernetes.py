@@ -34,7 +34,8 @@ def _pod(name: str, kind: str) -> Any:
 
 
 def _agent(pod: Any) -> Any:
-    (agent,) = [each for each in pod["containers"] if each["name"] == "gilscope"]
+    every = [*pod.get("initContainers", ()), *pod["containers"]]
+    (agent,) = [each for each in every if each["name"] == "gilscope"]
     return agent
 
 
@@ -101,6 +102,16 @@ def test_agent_has_the_least_rights(pod: str, added: list[str]) -> None:
     assert not context["allowPrivilegeEscalation"]
     assert "privileged" not in context
     assert not _PODS[pod]["automountServiceAccountToken"]
+
+
+def test_sidecar_does_not_keep_its_pod() -> None:
+    """
+    It is stopped when the server has ended, and the server does not wait for it to be ready.
+    """
+    (agent,) = _PODS["sidecar"]["initContainers"]
+
+    assert "Always" == agent["restartPolicy"]
+    assert "startupProbe" not in agent
 
 
 def test_agent_sees_the_processes() -> None:

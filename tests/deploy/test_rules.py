@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from gilscope import __home__
 from gilscope.gil.abi import Loss
 from gilscope.model.histogram import BOUNDS_NS
 from gilscope.model.kinds import Kind
@@ -24,6 +25,7 @@ from support.prometheus.rules import (
 )
 from support.prometheus.tools import prometheus_tool
 
+_PUBLISHED = f"{__home__}/blob/main/"
 _ALERTS = [rule for rule in rules() if rule.is_alert]
 _TESTS = sorted((RULES / "tests").glob("*_test.yml"))
 
@@ -113,7 +115,8 @@ def test_alerts_say_what_to_do(rule: Rule) -> None:
     """
     Each has a severity, a description with its value, and a runbook that exists and names it.
     """
-    runbook = ROOT / rule.annotations["runbook_url"]
+    address = rule.annotations["runbook_url"]
+    runbook = ROOT / address.removeprefix(_PUBLISHED)
 
     assert {"severity"} == set(rule.labels)
     assert rule.labels["severity"] in ("warning", "critical")
@@ -127,7 +130,10 @@ def test_each_runbook_has_its_alert() -> None:
     """
     There is a page for each alert and no other.
     """
-    pages = {f"docs/runbooks/{path.name}" for path in (ROOT / "docs" / "runbooks").glob("*.md")}
+    pages = {
+        f"{_PUBLISHED}docs/runbooks/{path.name}"
+        for path in (ROOT / "docs" / "runbooks").glob("*.md")
+    }
 
     assert {rule.annotations["runbook_url"] for rule in _ALERTS} == pages
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from operator import methodcaller
 from pathlib import Path
 
+from gilscope import __home__
 from gilscope.assets.bundles import dashboards, kubernetes, provisioning, rules, schema
 from gilscope.errors import FilesDiffer
 from gilscope.reports import metric_table
@@ -38,6 +39,7 @@ _WRITERS: Mapping[str, Callable[[], Mapping[str, str]]] = {
 }
 _WITH_RUNBOOKS = ("rules", "kubernetes")
 _RUNBOOK = "runbook_url: "
+_PUBLISHED = f"{_RUNBOOK}{__home__}/blob/main/"
 _DONE, _UNEXPECTED = 0, 1
 
 
@@ -63,7 +65,8 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--runbooks",
         metavar="URL",
-        help="put URL/ in front of the paths of runbooks in alerts, of rules and kubernetes",
+        help="let alerts, of rules and kubernetes, find their runbooks below URL instead of in the "
+        "published repository",
     )
     parser.set_defaults(complain=parser.error)
 
@@ -99,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _linked(text: str, address: str) -> str:
-    return text.replace(_RUNBOOK, f"{_RUNBOOK}{address.rstrip('/')}/")
+    return text.replace(_PUBLISHED, f"{_RUNBOOK}{address.rstrip('/')}/")
 
 
 def _write(folder: Path, files: Mapping[str, str], *, force: bool) -> int:

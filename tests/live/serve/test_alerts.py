@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from gilscope import __home__
 from support.commands.gilscope import eventually
 from support.commands.serve import serving
 from support.prometheus.monitoring import Webhook, alertmanager, webhook
@@ -77,7 +78,9 @@ def test_convoy_is_notified_and_so_is_its_end(monitored: _Monitored) -> None:
     assert expected.items() <= firing["labels"].items()
     assert firing["labels"] == resolved["labels"]
     assert firing["startsAt"] == resolved["startsAt"] < resolved["endsAt"]
-    assert "docs/runbooks/gil-convoy.md" == firing["annotations"]["runbook_url"]
+    assert (
+        f"{__home__}/blob/main/docs/runbooks/gil-convoy.md" == firing["annotations"]["runbook_url"]
+    )
     assert re.fullmatch(
         rf"quotes_before\.py \(pid {monitored.pid} at 127\.0\.0\.1:\d+\): [\d.]+ times a second a "
         r"thread comes back from a blocking call and waits for the GIL for a switch interval or "

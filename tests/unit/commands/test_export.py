@@ -8,6 +8,7 @@ import pytest
 import yaml
 from dashboards.generator import rules
 
+from gilscope import __home__
 from gilscope.assets.config_map import config_map
 from gilscope.cli import main
 from gilscope.reports import metric_table
@@ -118,12 +119,16 @@ def test_rules_of_the_operator_are_the_rules(file: Path) -> None:
 @pytest.mark.parametrize("end", ["", "/"])
 def test_runbooks_can_have_an_address(tmp_path: Path, what: str, end: str) -> None:
     """
-    The address stands before every path of a runbook, and nothing else changes.
+    The address stands before the path of every runbook, and nothing else changes.
     """
     plain = _exported(tmp_path / "plain", what)
     linked = _exported(tmp_path / "linked", what, "--runbooks", _ADDRESS + end)
 
-    assert plain == {name: text.replace(f"{_ADDRESS}/", "") for name, text in linked.items()}
+    published = f"{__home__}/blob/main/"
+    assert plain == {
+        name: text.replace(f"runbook_url: {_ADDRESS}/", f"runbook_url: {published}")
+        for name, text in linked.items()
+    }
     assert "".join(linked.values()).count(f"runbook_url: {_ADDRESS}/docs/runbooks/") == sum(
         text.count("runbook_url:") for text in plain.values()
     )

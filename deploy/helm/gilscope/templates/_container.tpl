@@ -1,8 +1,8 @@
 {{- /*
-The agent as an item of `containers`. In the pod template of a chart that depends on this one:
+The agent as an item of `initContainers`, where it is a sidecar, or of `containers`. In the pod template of a chart that depends on this one:
 
     shareProcessNamespace: true
-    containers:
+    initContainers:
       {{- include "gilscope.container" .Subcharts.gilscope | nindent 6 }}
     volumes:
       {{- include "gilscope.volumes" .Subcharts.gilscope | nindent 6 }}
@@ -13,6 +13,10 @@ with gilscope.podLabels among the labels, if a PodMonitor is to find the pods.
 {{- $onNode := eq .Values.mode "daemonset" -}}
 {{- $port := ternary "metrics" "gilscope" $onNode -}}
 - name: gilscope
+  {{- if not $onNode }}
+  # A sidecar of Kubernetes: it starts before the server, and ends after it.
+  restartPolicy: Always
+  {{- end }}
   image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
   imagePullPolicy: {{ .Values.image.pullPolicy }}
   args:
