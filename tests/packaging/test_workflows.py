@@ -1,0 +1,91 @@
+"""What the repository's home does by itself, as far as it can be seen without that home."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from support.paths import ROOT
+
+_HOME = ROOT / ".github"
+_WORKFLOWS = sorted((_HOME / "workflows").glob("*.yml"))
+_PATH = re.compile(r"(?<![\w./-])(?:deploy|agent|\.ci)/[\w./-]+")
+
+
+def _jobs(file: Path) -> dict[str, Any]:
+    jobs: dict[str, Any] = yaml.safe_load(file.read_text())["jobs"]
+    return jobs
+
+
+def _commands(file: Path) -> Iterator[str]:
+    for job in _jobs(file).values():
+        yield from (step["run"] for step in job["steps"] if "run" in step)
+
+
+@pytest.mark.parametrize("file", _WORKFLOWS, ids=lambda path: path.name)
+def test_commands_use_files_that_are_there(file: Path) -> None:
+    """
+    What a workflow runs, and what it reads, is in the checkout.
+    """
+    names = {name for command in _commands(file) for name in _PATH.findall(command)}
+
+    assert names
+    assert set() == {name for name in names if not (ROOT / name).exists()}
+
+
+@pytest.mark.parametrize("file", _WORKFLOWS, ids=lambda path: path.name)
+def test_nothing_has_more_rights_than_it_needs(file: Path) -> None:
+    """
+    The rights of each workflow are to read; a job that writes says what.
+    """
+    assert {"contents": "read"} == yaml.safe_load(file.read_text())["permissions"]
+    for name, job in _jobs(file).items():
+        rights = job.get("permissions", {})
+        assert "write-all" not in str(rights), name
+        assert "write" != rights.get("contents"), name
+
+
+def test_every_change_is_tested_as_everywhere() -> None:
+    """
+    By the one command, with which a live test that cannot run fails.
+    """
+    (job,) = _jobs(_HOME / "workflows" / "test.yml").values()
+    (step,) = [each for each in job["steps"] if each.get("run") == ".ci/run"]
+
+    assert {"CI": "true"} == step["env"]
+    assert "--privileged" in job["container"]["options"]
+
+
+def test_a_release_says_what_it_is_made_of() -> None:
+    """
+    Packages and image are attested, and the image has a list of its parts.
+    """
+    jobs = _jobs(_HOME / "workflows" / "release.yml")
+    (built,) = [
+        step["with"] for step in jobs["image"]["steps"] if "build-push" in step.get("uses", "")
+    ]
+
+    assert (True, "mode=max") == (built["sbom"], built["provenance"])
+    for name in ("packages", "image"):
+        assert any(
+            "attest-build-provenance" in step.get("uses", "") for step in jobs[name]["steps"]
+        )
+
+
+@pytest.mark.parametrize(
+    "file", sorted((_HOME / "ISSUE_TEMPLATE").glob("[!c]*.yml")), ids=lambda path: path.name
+)
+def test_forms_ask_for_what_helps(file: Path) -> None:
+    """
+    Each has a name, says when it is meant, and has a field that has to be filled.
+    """
+    form = yaml.safe_load(file.read_text())
+    fields = [each for each in form["body"] if each["type"] in ("textarea", "input")]
+
+    assert form["name"]
+    assert form["description"]
+    assert any(each.get("validations", {}).get("required") for each in fields)
+    assert len(fields) == len({each["id"] for each in fields})
