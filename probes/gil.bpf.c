@@ -8,7 +8,7 @@
 
 #include "gil/abi.bpf.h"
 
-#include "gil/sizes.bpf.h"
+#include "common/configuration.bpf.h"
 
 #include "common/kernel.bpf.h"
 

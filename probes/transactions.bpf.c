@@ -8,7 +8,7 @@
 
 #include "transactions/abi.bpf.h"
 
-#include "transactions/sizes.bpf.h"
+#include "common/configuration.bpf.h"
 
 #include "common/kernel.bpf.h"
 

@@ -17,23 +17,18 @@ static int (*read_user_str)(void *to, u32 size,
 // CLOCK_MONOTONIC as the agent reads it: a time namespace may shift that.
 static __always_inline u64 now_ns(void)
 {
-#ifdef CLOCK_OFFSET_NS
-    return bpf_ktime_get_ns() + (s64)(CLOCK_OFFSET_NS);
-#else
-    return bpf_ktime_get_ns();
-#endif
+    return bpf_ktime_get_ns() + PARAMETER(CLOCK_OFFSET_NS);
 }
 
 // Process and thread id as the agent sees them: tgid in the upper half, tid in the lower.
 static __always_inline u64 current_ids(void)
 {
-#ifdef PID_NAMESPACE_INODE
     struct bpf_pidns_info ids = {};
 
-    if (bpf_get_ns_current_pid_tgid(PID_NAMESPACE_DEVICE, PID_NAMESPACE_INODE, &ids, sizeof(ids)))
+    if (!PARAMETER(PID_NAMESPACE_INODE))
+        return bpf_get_current_pid_tgid(); // the agent is in the first pid namespace, the kernel's
+    if (bpf_get_ns_current_pid_tgid(PARAMETER(PID_NAMESPACE_DEVICE), PARAMETER(PID_NAMESPACE_INODE),
+                                    &ids, sizeof(ids)))
         return 0; // a process of another pid namespace, which the agent cannot name
     return (u64)ids.tgid << 32 | ids.pid;
-#else
-    return bpf_get_current_pid_tgid();
-#endif
 }

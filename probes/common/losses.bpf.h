@@ -2,16 +2,12 @@
 //
 // What was lost, by process and reason: nothing that goes uncounted does so in silence.
 
-#ifndef MAX_LOSSES
-#error "the size of lost_events must be given"
-#endif
-
 struct lost_key {
     u32 tgid;
     u32 reason;
 };
 
-BPF_F_TABLE("hash", struct lost_key, u64, lost_events, MAX_LOSSES, TABLE_FLAGS);
+BPF_F_TABLE("hash", struct lost_key, u64, lost_events, ENTRIES(lost_events), TABLE_FLAGS);
 
 static __always_inline void lose(u32 tgid, u32 reason)
 {

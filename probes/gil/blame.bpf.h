@@ -24,7 +24,7 @@
 
 #define SAMPLES_PER_INTERVAL 8
 // Entries of a process for holders whose pairs are too many.
-#define HOLDERS_ALONE (MAX_EDGES_OF_PROCESS / 8)
+#define HOLDERS_ALONE (PARAMETER(MAX_EDGES_OF_PROCESS) / 8)
 #define ALWAYS 0x7fffffff
 
 static __always_inline struct blame *current_blame(u32 tgid, u32 tid)
@@ -40,7 +40,7 @@ static __always_inline struct blame *current_blame(u32 tgid, u32 tid)
 
     if (!empty)
         return 0;
-    if (!is_within_quota(tgid, QUOTA_BLAMES, MAX_BLAMES_OF_PROCESS)) {
+    if (!is_within_quota(tgid, QUOTA_BLAMES, PARAMETER(MAX_BLAMES_OF_PROCESS))) {
         lose(tgid, LOST_QUOTA);
         return 0;
     }
@@ -67,8 +67,8 @@ static __always_inline void drop_blame(u32 tgid, u32 tid)
 static __always_inline u32 room_for(const struct edge_key *key)
 {
     if (key->waiter & ID_OF_READ_STACK)
-        return MAX_EDGES_OF_PROCESS - HOLDERS_ALONE;
-    return key->holder & ID_OF_READ_STACK ? MAX_EDGES_OF_PROCESS : ALWAYS;
+        return PARAMETER(MAX_EDGES_OF_PROCESS) - HOLDERS_ALONE;
+    return key->holder & ID_OF_READ_STACK ? PARAMETER(MAX_EDGES_OF_PROCESS) : ALWAYS;
 }
 
 static __always_inline void charge(u32 tgid, u32 kind, u64 waiter, u64 holder, u64 ns,
@@ -123,7 +123,7 @@ static __always_inline void note_slow_drop(u32 tgid, u64 holder, u64 ns)
 
     if (!slow_drop) {
         struct slow_drop zero = {};
-        if (!is_within_quota(tgid, QUOTA_CULPRITS, MAX_EDGES_OF_PROCESS)) {
+        if (!is_within_quota(tgid, QUOTA_CULPRITS, PARAMETER(MAX_EDGES_OF_PROCESS))) {
             lose(tgid, LOST_QUOTA);
             return;
         }

@@ -14,18 +14,19 @@
 // records lie in arrays and are found by the slot that comes with the probe; only the thread that
 // releases is looked up in a table. What can be worked out later is left to user space.
 
+// No table has as many entries.
+#define NO_SLOT 0xffffffff
+
 // The slot of the traced process: a number that goes with the probe where the kernel knows such
 // (bpf_get_attach_cookie, for links since Linux 6.6), or else what the process is remembered by.
 static __always_inline u32 current_slot(struct pt_regs *ctx)
 {
-#ifdef HAS_COOKIES
-    return bpf_get_attach_cookie(ctx);
-#else
+    if (PARAMETER(HAS_COOKIES))
+        return bpf_get_attach_cookie(ctx);
     u32 tgid = current_ids() >> 32;
     struct target *target = targets.lookup(&tgid);
 
-    return target ? target->slot : MAX_LOCKS;
-#endif
+    return target ? target->slot : NO_SLOT;
 }
 
 // The lock at address *cond*, or 0: another condition variable, or a lock without a slot.

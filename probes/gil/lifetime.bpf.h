@@ -75,10 +75,8 @@ int on_exec(void *ctx)
             window->until_ns = now; // the new program may run into the same probes
         targets.delete(&tgid);
     }
-#ifndef DISCOVER
-    if (!target)
+    if (!target && !PARAMETER(DISCOVER))
         return 0;
-#endif
     if (tgid)
         give_notice(NOTICE_EXEC, tgid, ids);
     return 0;

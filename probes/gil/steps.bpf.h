@@ -119,7 +119,7 @@ static __always_inline struct thread *current_thread(u32 tgid, u32 tid)
     if (!thread) {
         struct thread fresh = {.tgid = tgid, .cause = AFTER_UNKNOWN};
 
-        if (!is_within_quota(tgid, QUOTA_THREADS, MAX_THREADS_OF_PROCESS)) {
+        if (!is_within_quota(tgid, QUOTA_THREADS, PARAMETER(MAX_THREADS_OF_PROCESS))) {
             lose(tgid, LOST_QUOTA);
             return 0;
         }

@@ -9,22 +9,10 @@
 // The one thing that streams. A span that finds the ring full is dropped and counted: nothing ever
 // waits for user space.
 
-#ifdef TIMELINE
-
-#if !defined(SPAN_PAGES)
-#error "the size of the ring must be given"
-#endif
-
-#define RING_HEADER 8 // bytes that the ring puts before each record
-#define PAGE_BYTES 4096
-
 // struct span
-BPF_RINGBUF_OUTPUT(spans, SPAN_PAGES);
+BPF_RINGBUF_OUTPUT(spans, ENTRIES(spans));
 // How many spans there have been, dropped ones included.
 BPF_ARRAY(sent_spans, u64, 1);
-
-#ifdef SPANS_A_SECOND
-
 // Of all processes.
 struct span_budget {
     u64 second;
@@ -35,24 +23,22 @@ BPF_ARRAY(span_budget, struct span_budget, 1);
 static __always_inline int is_within_budget(const struct span *span)
 {
     u32 zero = 0;
-    struct span_budget *budget = span_budget.lookup(&zero);
+    struct span_budget *budget;
     u64 second = span->ended_ns >> SPAN_SECOND_SHIFT;
 
-    if (!budget || (span->kind == SPAN_IS_HOLD && span->ended_ns - span->began_ns < LEAST_HOLD_NS))
+    if (!PARAMETER(SPANS_A_SECOND))
+        return 1;
+    budget = span_budget.lookup(&zero);
+    if (!budget ||
+        (span->kind == SPAN_IS_HOLD && span->ended_ns - span->began_ns < PARAMETER(LEAST_HOLD_NS)))
         return 0;
     if (budget->second != second) {
         budget->second = second;
         budget->asked = 0;
     }
     __sync_fetch_and_add(&budget->asked, 1);
-    return budget->asked <= SPANS_A_SECOND;
+    return budget->asked <= PARAMETER(SPANS_A_SECOND);
 }
-
-#else
-
-#define is_within_budget(span) 1
-
-#endif
 
 static __always_inline void send_span(const struct span *span)
 {
@@ -67,13 +53,15 @@ static __always_inline void send_span(const struct span *span)
         return; // never; the verifier wants it
     __sync_fetch_and_add(sent, 1);
     // Spans wake nobody. A notice does, whenever a quarter of the ring may have filled.
-    if (*sent % (SPAN_PAGES * PAGE_BYTES / 4 / (sizeof(*span) + RING_HEADER)) == 0)
+    if (*sent % PARAMETER(SPANS_A_NOTICE) == 0)
         give_notice(NOTICE_SPANS, span->tgid, span->tid);
 }
 
 static __always_inline void send_wait(const struct thread *thread, u32 tid, u64 began_ns,
                                       u64 ended_ns, u32 kind, u64 waiter, u64 holder)
 {
+    if (!PARAMETER(TIMELINE))
+        return;
     struct span span = {
         .cond = thread->cond,
         .began_ns = began_ns,
@@ -91,6 +79,8 @@ static __always_inline void send_wait(const struct thread *thread, u32 tid, u64 
 
 static __always_inline void send_hold(const struct lock *lock, u32 tid, u64 began_ns, u64 held_ns)
 {
+    if (!PARAMETER(TIMELINE))
+        return;
     struct span span = {
         .cond = lock->cond,
         .began_ns = began_ns,
@@ -102,10 +92,3 @@ static __always_inline void send_hold(const struct lock *lock, u32 tid, u64 bega
 
     send_span(&span);
 }
-
-#else
-
-#define send_wait(thread, tid, began_ns, ended_ns, kind, waiter, holder)
-#define send_hold(lock, tid, began_ns, held_ns)
-
-#endif

@@ -186,7 +186,7 @@ static __always_inline int returns_to_probe(struct pt_regs *ctx, u32 tgid, u32 t
     if (site && site->probed)
         return 1;
     if (!site) {
-        if (!is_within_quota(tgid, QUOTA_RETURN_SITES, MAX_RETURN_SITES_OF_PROCESS)) {
+        if (!is_within_quota(tgid, QUOTA_RETURN_SITES, PARAMETER(MAX_RETURN_SITES_OF_PROCESS))) {
             lose(tgid, LOST_QUOTA);
             return 0;
         }
@@ -218,7 +218,7 @@ static __always_inline struct gil *known_gil(struct gil_key *key)
     struct gil fresh = {};
 
     if (!gil) {
-        if (!is_within_quota(key->tgid, QUOTA_GILS, MAX_GILS_OF_PROCESS)) {
+        if (!is_within_quota(key->tgid, QUOTA_GILS, PARAMETER(MAX_GILS_OF_PROCESS))) {
             lose(key->tgid, LOST_QUOTA);
             return 0;
         }

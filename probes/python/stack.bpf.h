@@ -319,7 +319,7 @@ static __always_inline u64 sent_stack(struct blame *blame, const struct python *
         return key.id;
     stack->tgid = tgid;
     // A program that makes new functions all the time must not fill the ring alone.
-    if (!is_within_quota(tgid, QUOTA_STACKS, MAX_STACKS_OF_PROCESS) ||
+    if (!is_within_quota(tgid, QUOTA_STACKS, PARAMETER(MAX_STACKS_OF_PROCESS)) ||
         stacks.ringbuf_output(stack, sizeof(*stack), 0)) {
         lose(tgid, LOST_STACK_UNSENT);
     } else {

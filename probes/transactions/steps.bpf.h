@@ -124,7 +124,7 @@ static __always_inline void count_reason(struct totals *total, struct reason_key
     u64 zero = 0;
     u64 *count = reasons.lookup(key);
 
-    if (!count && total->names < MAX_REASONS_OF_PROCESS) {
+    if (!count && total->names < PARAMETER(MAX_REASONS_OF_PROCESS)) {
         __sync_fetch_and_add(&total->names, 1);
         count = reasons.lookup_or_try_init(key, &zero);
     }

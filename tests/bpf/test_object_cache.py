@@ -16,8 +16,9 @@ from gilscope.bpf import loader, syscalls
 from gilscope.bpf.compile.object import Compiled, MapDefinition
 from gilscope.bpf.compile.object_cache import ProgramCache
 from gilscope.bpf.info import map_definition
-from gilscope.bpf.loader import Loaded, Loading, Request
+from gilscope.bpf.loader import Loaded, Loading
 from gilscope.bpf.map import Table
+from gilscope.bpf.request import Request
 from gilscope.bpf.ringbuf import Ring
 from gilscope.doctor.probe_trial import try_probes
 from gilscope.errors import KernelOrBccMissing

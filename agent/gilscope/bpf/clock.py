@@ -2,7 +2,7 @@
 
 The programs read the kernel's CLOCK_MONOTONIC, and user space compares its own with what they have
 written. A time namespace shifts the agent's by an amount that never changes in a running process,
-so the programs are compiled to add it.
+so the programs are told to add it.
 """
 
 import re
@@ -12,7 +12,7 @@ from pathlib import Path
 from gilscope.errors import KernelOrBccMissing
 from gilscope.system import syscall
 
-__all__ = ["clock_macros", "clock_offset_ns", "require_own_clock"]
+__all__ = ["clock_offset_ns", "clock_parameters", "require_own_clock"]
 
 _INITIAL_TIME_NAMESPACE = 0xEFFFFFFA
 """The inode of the first time namespace of a host: PROC_TIME_INIT_INO of the kernel."""
@@ -22,11 +22,10 @@ _OFFSET = re.compile(r"^monotonic\s+(-?\d+)\s+(\d+)$", re.MULTILINE)
 _S = 1_000_000_000
 
 
-def clock_macros() -> dict[str, int]:
-    """Return the macros that let programs read the agent's clock; raises KernelOrBccMissing."""
+def clock_parameters() -> dict[str, int]:
+    """Return what lets programs read the agent's clock; raises KernelOrBccMissing."""
     require_own_clock()
-    offset_ns = clock_offset_ns()
-    return {"CLOCK_OFFSET_NS": offset_ns} if offset_ns else {}
+    return {"CLOCK_OFFSET_NS": clock_offset_ns()}
 
 
 def clock_offset_ns(process: Path = _SELF) -> int:

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gilscope.bpf.clock import clock_macros
+from gilscope.bpf.clock import clock_parameters
 from gilscope.process.procfs import in_initial_pid_namespace
 
-__all__ = ["TRACEPOINTS", "Features", "kernel_features", "namespace_macros", "program_kinds"]
+__all__ = ["TRACEPOINTS", "Features", "kernel_features", "namespace_parameters", "program_kinds"]
 
 _BPF_F_NO_PREALLOC = 1
 
@@ -48,18 +48,18 @@ def kernel_features(release: str | None = None) -> Features:
     return Features(uprobe_links=version >= (6, 10), tables_may_grow=version >= (6, 1))
 
 
-def namespace_macros() -> dict[str, int]:
-    """Return the macros that let programs see processes, and the time, as the agent does.
+def namespace_parameters() -> dict[str, int]:
+    """Return what lets programs see processes, and the time, as the agent does.
 
     Raises KernelOrBccMissing where the agent's clock has nothing to do with the kernel's.
     """
-    macros = clock_macros()
+    clock = clock_parameters()
     if in_initial_pid_namespace():
-        return macros
+        return {**clock, "PID_NAMESPACE_INODE": 0, "PID_NAMESPACE_DEVICE": 0}
     # The kernel's ids are the host's; inside a pid namespace, ask for the agent's own view.
     namespace = Path("/proc/self/ns/pid").stat()
     return {
-        **macros,
+        **clock,
         "PID_NAMESPACE_INODE": namespace.st_ino,
         "PID_NAMESPACE_DEVICE": namespace.st_dev,
     }

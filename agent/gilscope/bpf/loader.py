@@ -25,11 +25,12 @@ from gilscope.bpf.compile.object_cache import COMPILER, ProgramCache, program_ke
 from gilscope.bpf.compile.source import flatten
 from gilscope.bpf.map import RecordLayout, Table
 from gilscope.bpf.object_loader import compiled_from_answer, load_compiled
+from gilscope.bpf.request import Request
 from gilscope.bpf.ringbuf import Ring
 from gilscope.errors import KernelOrBccMissing, LimitReached, NotPermitted
 from gilscope.system.shortage import low_limits
 
-__all__ = ["Loaded", "Loading", "Request"]
+__all__ = ["Loaded", "Loading"]
 
 _MAX_ANSWER = 1 << 20
 _MAX_DESCRIPTORS = 128
@@ -41,20 +42,6 @@ _PYTHONS = (sys.executable, "/usr/bin/python3")
 _CACHE = ProgramCache()
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What to load from one probe file."""
-
-    probe: str
-    """File name in ``probes/``."""
-    defines: Mapping[str, int]
-    programs: Mapping[str, str]
-    """Function name to ``uprobe``, ``uprobe_multi`` or ``raw_tracepoint``."""
-    tables: tuple[str, ...]
-    rings: Mapping[str, RecordLayout]
-    """Name to what its records hold, which BCC does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +74,7 @@ class Loading:
         probes = asset("probes")
         message = {
             "text": flatten(request.probe, lambda name: (probes / name).read_text("utf-8")),
-            "cflags": [f"-D{name}={value}" for name, value in request.defines.items()],
+            "cflags": [f"-D{name}={value}" for name, value in request.defines().items()],
             "programs": dict(request.programs),
             "tables": list(request.tables),
             "rings": list(request.rings),

@@ -2,14 +2,17 @@
 
 from dataclasses import dataclass
 
-from gilscope.bpf.features import Features, kernel_features, namespace_macros, program_kinds
-from gilscope.bpf.loader import Loading, Request
+from gilscope.bpf.features import Features, kernel_features, namespace_parameters, program_kinds
+from gilscope.bpf.loader import Loading
+from gilscope.bpf.request import Request
 from gilscope.transactions.abi import NOTICE, Program
 
 __all__ = ["PROGRAMS", "StmLimits", "begin_loading"]
 
 PROGRAMS = tuple(program.name.lower() for program in Program)
 """Those that sit in traced processes."""
+_REASONS_OF_LOSS = 8
+"""At most, of a process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +33,21 @@ def begin_loading(limits: StmLimits | None = None, features: Features | None = N
     return Loading(
         Request(
             probe="transactions.bpf.c",
-            defines={
-                "MAX_TARGETS": sizes.targets,
-                "MAX_THREADS": sizes.threads,
-                "MAX_REASONS": sizes.reasons,
+            constants={},
+            parameters={
                 "MAX_REASONS_OF_PROCESS": sizes.reasons_of_process,
-                "NOTICE_PAGES": sizes.notice_pages,
-                "TABLE_FLAGS": kernel.table_flags,
-                **namespace_macros(),
+                **namespace_parameters(),
             },
+            entries={
+                "targets": sizes.targets,
+                "totals": sizes.targets,
+                "transactions": sizes.threads,
+                "threads": sizes.threads,
+                "reasons": sizes.reasons,
+                "lost_events": _REASONS_OF_LOSS * sizes.targets,
+                "notices": sizes.notice_pages,
+            },
+            table_flags=kernel.table_flags,
             programs=program_kinds(PROGRAMS, kernel),
             tables=("targets", "totals", "transactions", "threads", "reasons", "lost_events"),
             rings={"notices": NOTICE.layout()},

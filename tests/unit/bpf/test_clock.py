@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.bpf.clock import clock_macros, clock_offset_ns, require_own_clock
+from gilscope.bpf.clock import clock_offset_ns, clock_parameters, require_own_clock
 from gilscope.errors import KernelOrBccMissing
 from gilscope.system import syscall
 
@@ -63,4 +63,4 @@ def test_clock_that_is_not_the_kernels_is_refused(
     monkeypatch.setattr(syscall, "monotonic_ns", lambda: kernel_ns() + shift_ns)
 
     with pytest.raises(KernelOrBccMissing, match="libfaketime"):
-        clock_macros()
+        clock_parameters()

@@ -80,7 +80,7 @@ class GilProbe(Probe):
         features = features or kernel_features()
         loading = loading or begin_loading(features=features)
         super().__init__(loading, features, _TABLES)
-        self.spans_a_second: int | None = loading.request.defines.get("SPANS_A_SECOND")
+        self.spans_a_second = loading.request.parameters["SPANS_A_SECOND"] or None
         """How many waits and holds are sent by themselves at most; None: all, if any are."""
         self._files: dict[str, int] = {}
         self._slots = SlotPool(self._table("windows").entries)

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gilscope.bpf.features import Features, kernel_features, namespace_macros, program_kinds
-from gilscope.bpf.loader import Loading, Request
+from gilscope.bpf.features import Features, kernel_features, namespace_parameters, program_kinds
+from gilscope.bpf.loader import Loading
+from gilscope.bpf.request import Request
 from gilscope.gil.abi import NOTICE, SPAN, STACK, NextProgram
 from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
 
@@ -32,6 +33,16 @@ _UPROBES = (
 
 NEXT_PROGRAMS = tuple(each.name.lower() for each in NextProgram)
 """What the programs jump to."""
+
+_ONE_A_PROCESS = ("targets", "pythons", "pypys", "turns", "semaphores")
+_ONE_A_LOCK = ("gils", "drop_requests", "return_sites", "other_locks")
+_ONE_A_SLOT = ("locks", "windows", "stack_shares", "returned")
+_HISTOGRAMS_OF_LOCK = 4
+_REASONS_OF_LOSS = 16
+"""At most, of a process."""
+_PAGE_BYTES = 4096
+_RING_HEADER_BYTES = 8
+"""What the ring puts before each record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,59 +91,62 @@ def begin_loading(
     by itself, *moments* for so many of them that the worst moment can be shown.
     """
     limits = limits or Limits()
-    spans = _span_macros(limits, timeline=timeline, moments=moments)
-    request = _request(limits, features or kernel_features(), spans, discover=discover)
-    return Loading(request)
+    spans = _span_parameters(limits, timeline=timeline, moments=moments)
+    features = features or kernel_features()
+    return Loading(_request(limits, features, spans, discover=discover))
 
 
-def _span_macros(limits: Limits, *, timeline: bool, moments: bool) -> Mapping[str, int]:
-    if timeline:
-        return {"TIMELINE": 1, "SPAN_PAGES": limits.span_pages}
-    if not moments:
-        return {}
+def _span_parameters(limits: Limits, *, timeline: bool, moments: bool) -> Mapping[str, int]:
+    ring_bytes = limits.span_pages * _PAGE_BYTES
     return {
-        "TIMELINE": 1,
-        "SPAN_PAGES": limits.span_pages,
-        "SPANS_A_SECOND": limits.spans_a_second,
+        "TIMELINE": int(timeline or moments),
+        # 0: all of them.
+        "SPANS_A_SECOND": limits.spans_a_second if moments and not timeline else 0,
         "LEAST_HOLD_NS": limits.least_hold_ns,
+        # Of a quarter of the ring.
+        "SPANS_A_NOTICE": ring_bytes // 4 // (SPAN.layout().size + _RING_HEADER_BYTES),
     }
 
 
 def _request(
     limits: Limits, features: Features, spans: Mapping[str, int], *, discover: bool
 ) -> Request:
-    blames = limits.threads if features.tables_may_grow else min(limits.threads, 4096)
-    macros = {
-        **GLIBC_X86_64.macros(),
-        "MAX_TARGETS": limits.targets,
-        "MAX_GILS": limits.gils,
-        "MAX_THREADS": limits.threads,
-        "MAX_CALLER_RULES": limits.caller_rules,
-        "MAX_LOCKS": limits.locks,
-        "MAX_STACKS": limits.stacks,
-        "MAX_EDGES": limits.edges,
-        "MAX_BLAMES": blames,
-        "NOTICE_PAGES": limits.notice_pages,
-        "STACK_PAGES": limits.stack_pages,
-        "TABLE_FLAGS": features.table_flags,
-        "MAX_THREADS_OF_PROCESS": limits.threads_of_process,
-        "MAX_BLAMES_OF_PROCESS": limits.threads_of_process
-        if features.tables_may_grow
-        else min(limits.threads_of_process, 1024),
-        "MAX_GILS_OF_PROCESS": limits.gils_of_process,
-        "MAX_RETURN_SITES_OF_PROCESS": limits.return_sites_of_process,
-        "MAX_EDGES_OF_PROCESS": limits.edges_of_process,
-        "MAX_STACKS_OF_PROCESS": limits.stacks_of_process,
-    }
-    if discover:
-        macros["DISCOVER"] = 1
-    if features.uprobe_links:
-        macros["HAS_COOKIES"] = 1
-    macros |= {**spans, **namespace_macros()}
-    rings = {"notices": NOTICE, "stacks": STACK} | ({"spans": SPAN} if spans else {})
+    grows = features.tables_may_grow
+    blames = limits.threads if grows else min(limits.threads, 4096)
+    blames_of_process = limits.threads_of_process if grows else min(limits.threads_of_process, 1024)
+    rings = {"notices": NOTICE, "stacks": STACK} | ({"spans": SPAN} if spans["TIMELINE"] else {})
     return Request(
         probe="gil.bpf.c",
-        defines=macros,
+        constants=GLIBC_X86_64.macros(),
+        parameters={
+            "MAX_THREADS_OF_PROCESS": limits.threads_of_process,
+            "MAX_BLAMES_OF_PROCESS": blames_of_process,
+            "MAX_GILS_OF_PROCESS": limits.gils_of_process,
+            "MAX_RETURN_SITES_OF_PROCESS": limits.return_sites_of_process,
+            "MAX_EDGES_OF_PROCESS": limits.edges_of_process,
+            "MAX_STACKS_OF_PROCESS": limits.stacks_of_process,
+            "DISCOVER": int(discover),
+            "HAS_COOKIES": int(features.uprobe_links),
+            **spans,
+            **namespace_parameters(),
+        },
+        entries={
+            **dict.fromkeys(_ONE_A_PROCESS, limits.targets),
+            **dict.fromkeys(_ONE_A_LOCK, limits.gils),
+            **dict.fromkeys(_ONE_A_SLOT, limits.locks),
+            "threads": limits.threads,
+            "blames": blames,
+            "callers": limits.caller_rules,
+            "edges": limits.edges,
+            "slow_drops": limits.edges,
+            "histograms": _HISTOGRAMS_OF_LOCK * limits.gils,
+            "lost_events": _REASONS_OF_LOSS * limits.targets,
+            "sent_stacks": limits.stacks,
+            "stacks": limits.stack_pages,
+            "notices": limits.notice_pages,
+            "spans": limits.span_pages if spans["TIMELINE"] else 1,
+        },
+        table_flags=features.table_flags,
         programs=program_kinds((*_UPROBES, *NEXT_PROGRAMS), features),
         tables=(
             "targets",
@@ -158,7 +172,7 @@ def _request(
             "slow_drops",
             "settings",
             "next_program",
-            *(("span_budget",) if "SPANS_A_SECOND" in macros else ()),
+            *(("span_budget",) if spans["SPANS_A_SECOND"] else ()),
         ),
         rings={name: record.layout() for name, record in rings.items()},
     )

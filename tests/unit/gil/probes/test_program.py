@@ -1,7 +1,9 @@
 """What is asked of the kernel: with room for what the limits say, and in the way that it allows."""
 
 import os
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from gilscope.assets.files import asset
 from gilscope.bpf import features
 from gilscope.bpf.features import TRACEPOINTS, Features
-from gilscope.bpf.loader import Request
+from gilscope.bpf.request import Request
 from gilscope.gil.probes import program
 from gilscope.gil.probes.program import Limits
 from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
@@ -30,26 +32,44 @@ def _defines(asked: list[Request], **options: Any) -> Mapping[str, int]:
     asked.clear()
     program.begin_loading(**{"features": Features(uprobe_links=True), **options})
     (made,) = asked
-    return made.defines
+    return made.defines()
 
 
 def test_the_sizes_are_the_limits(asked: list[Request]) -> None:
     """
-    Each of the limits is a macro that the probes demand.
+    Each table or ring that the probes leave open has the size that a limit says, and no other has.
     """
     limits = Limits(targets=1, gils=2, threads=3, caller_rules=4, locks=5, notice_pages=8)
     expected = {
-        "MAX_TARGETS": 1,
-        "MAX_GILS": 2,
-        "MAX_THREADS": 3,
-        "MAX_CALLER_RULES": 4,
-        "MAX_LOCKS": 5,
-        "NOTICE_PAGES": 8,
+        "targets": 1,
+        "gils": 2,
+        "threads": 3,
+        "callers": 4,
+        "locks": 5,
+        "notices": 8,
+        "histograms": 8,
+        "lost_events": 16,
     }
-    header = asset("probes/gil/sizes.bpf.h").read_text()
+    asked_for = {f"ENTRIES_OF_{table}": size for table, size in expected.items()}
+    files = sorted(asset("probes").glob("[cg]*/*.bpf.h"))
+    left_open = re.findall(r",\s+ENTRIES\((\w+)\)", "".join(map(Path.read_text, files)))
 
-    assert expected.items() <= _defines(asked, limits=limits).items()
-    assert [] == [name for name in expected if f"!defined({name})" not in header]
+    assert asked_for.items() <= _defines(asked, limits=limits).items()
+    assert sorted(left_open) == sorted(asked[0].entries)
+
+
+def test_every_parameter_has_a_value(asked: list[Request]) -> None:
+    """
+    Those that the probes ask for, whatever is asked of them, and no others.
+    """
+    folders = ("common", "gil", "python", "pypy")
+    files = [file for folder in folders for file in asset(f"probes/{folder}").glob("*.bpf.h")]
+    text = "".join(map(Path.read_text, files))
+    named = set(re.findall(r"PARAMETER\(([A-Z_]+)\)", text))
+
+    for options in ({}, {"timeline": True}, {"moments": True, "discover": True}):
+        _defines(asked, **options)
+        assert named == set(asked[0].parameters)
 
 
 def test_the_place_of_a_gils_members_is_given(asked: list[Request]) -> None:
@@ -64,7 +84,7 @@ def test_every_exec_is_noticed_where_somebody_discovers(asked: list[Request]) ->
     Otherwise only those of traced processes are.
     """
     assert 1 == _defines(asked, discover=True)["DISCOVER"]
-    assert "DISCOVER" not in _defines(asked)
+    assert 0 == _defines(asked)["DISCOVER"]
 
 
 def test_spans_are_sent_as_far_as_somebody_draws_them(asked: list[Request]) -> None:
@@ -72,14 +92,16 @@ def test_spans_are_sent_as_far_as_somebody_draws_them(asked: list[Request]) -> N
     None, those among which a moment is chosen, or all; who wants all has the moment too.
     """
     bounds = {"SPANS_A_SECOND": 7, "LEAST_HOLD_NS": 8}
-    limits = Limits(spans_a_second=7, least_hold_ns=8)
+    limits = Limits(spans_a_second=7, least_hold_ns=8, span_pages=2)
 
-    assert "TIMELINE" not in _defines(asked, limits=limits)
-    assert "spans" not in asked[0].rings
+    assert 0 == _defines(asked, limits=limits)["TIMELINE"]
+    assert ("spans" in asked[0].rings, asked[0].entries["spans"]) == (False, 1)
     assert {"TIMELINE": 1, **bounds}.items() <= _defines(asked, limits=limits, moments=True).items()
-    assert "spans" in asked[0].rings
+    assert ("spans" in asked[0].rings, asked[0].entries["spans"]) == (True, 2)
     whole = _defines(asked, limits=limits, moments=True, timeline=True)
-    assert (1, set()) == (whole["TIMELINE"], bounds.keys() & whole.keys())
+    assert (1, 0) == (whole["TIMELINE"], whole["SPANS_A_SECOND"])
+    # 64 bytes a span: 2 pages are 8192 bytes, a quarter of which is 2048.
+    assert 2048 // 64 == whole["SPANS_A_NOTICE"]
 
 
 @pytest.mark.parametrize(("has_links", "kind"), [(True, "uprobe_multi"), (False, "uprobe")])
@@ -93,7 +115,7 @@ def test_programs_are_loaded_for_the_way_they_are_placed(
     (made,) = asked
     kinds = {name: found for name, found in made.programs.items() if name not in TRACEPOINTS}
 
-    assert has_links == ("HAS_COOKIES" in defines)
+    assert has_links == bool(defines["HAS_COOKIES"])
     assert {kind} == set(kinds.values())
     assert {"on_acquire", "on_release", "on_wait", "on_wait_return"} <= set(kinds)
     assert {"raw_tracepoint"} == {made.programs[name] for name in TRACEPOINTS}
@@ -142,4 +164,4 @@ def test_inside_a_pid_namespace_the_kernels_ids_are_translated(
         inside["PID_NAMESPACE_INODE"],
         inside["PID_NAMESPACE_DEVICE"],
     )
-    assert [] == [name for name in outside if name.startswith("PID_NAMESPACE")]
+    assert (0, 0) == (outside["PID_NAMESPACE_INODE"], outside["PID_NAMESPACE_DEVICE"])
