@@ -73,7 +73,7 @@ _MAY_IMPORT = {
         "web.server": "answers scrapes",
     },
     "subprocess": {
-        "bpf.loader": "starts the compiler",
+        "bpf.compile.child": "starts the compiler",
         "doctor.compiler": "asks which Python has BCC",
         "pytest_plugin.own_tracer": "is traced by a child, from outside",
         "runtimes.cpython.sites.search": "reads a stranger's file where it can do no harm",

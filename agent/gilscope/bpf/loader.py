@@ -4,13 +4,9 @@ What was compiled once is remembered (see `ProgramCache`): the next time it is l
 the system calls alone.
 """
 
-import contextlib
-import errno
 import json
 import logging
 import os
-import socket
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,23 +14,17 @@ from pathlib import Path
 from typing import Any, Self
 
 from gilscope.assets.files import asset
-from gilscope.bpf import syscalls
-from gilscope.bpf.compile.headers import find_headers
+from gilscope.bpf.compile.child import Child
+from gilscope.bpf.compile.failures import failure
 from gilscope.bpf.compile.object import Compiled
-from gilscope.bpf.compile.object_cache import COMPILER, ProgramCache, program_key
+from gilscope.bpf.compile.object_cache import ProgramCache, program_key
 from gilscope.bpf.compile.source import flatten
 from gilscope.bpf.map import RecordLayout, Table
 from gilscope.bpf.object_loader import compiled_from_answer, load_compiled
 from gilscope.bpf.request import Request
 from gilscope.bpf.ringbuf import Ring
-from gilscope.errors import KernelOrBccMissing, LimitReached, NotPermitted
-from gilscope.system.shortage import low_limits
 
 __all__ = ["Loaded", "Loading"]
-
-_MAX_ANSWER = 1 << 20
-_MAX_DESCRIPTORS = 128
-_TIMEOUT_S = 120
 
 # The agent's own Python first; then the distribution's, whose package BCC is.
 _PYTHONS = (sys.executable, "/usr/bin/python3")
@@ -106,7 +96,7 @@ class Loading:
         while answer.get("error") in ("no-bcc", "not-bcc") and self._pythons:
             answer, descriptors, complaints = self._next_child().answer()
         if "error" in answer:
-            raise _failure(answer, complaints)
+            raise failure(answer, complaints)
         count = len(answer["programs"]) + len(answer["tables"]) + len(self.request.rings)
         self._remember(answer, descriptors[count:])
         remaining = iter(descriptors[:count])
@@ -120,8 +110,8 @@ class Loading:
         if self._child is not None:
             self._child.cancel()
 
-    def _next_child(self) -> "_Child":
-        return _Child(self._pythons.pop(0), self._message)
+    def _next_child(self) -> Child:
+        return Child(self._pythons.pop(0), self._message)
 
     def _load_remembered(self, compiled: Compiled) -> Loaded:
         programs, maps = load_compiled(compiled, self.request.programs)
@@ -143,123 +133,6 @@ class Loading:
         finally:
             for fd in descriptors:
                 os.close(fd)
-
-
-class _Child:
-    """One run of ``bcc_child`` by one Python."""
-
-    def __init__(self, python: str, message: str) -> None:
-        self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _MAX_ANSWER)
-            theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MAX_ANSWER)
-            # -I: nothing of the caller's directory or PYTHONPATH may pose as BCC.
-            self._process = subprocess.Popen(
-                [python, "-I", str(COMPILER), str(theirs.fileno())],
-                stdin=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=[theirs.fileno()],
-                env=_environment(),
-                encoding="utf-8",
-                errors="backslashreplace",
-                # Ctrl-C is for gilscope; the compiler ends when nobody wants its answer.
-                start_new_session=True,
-            )
-        self._begin(message)
-
-    def answer(self) -> tuple[dict[str, Any], list[int], str]:
-        """Return the answer, its descriptors, and what the compiler said besides."""
-        with self._ours, self._process as process:
-            try:
-                _, complaints = process.communicate(timeout=_TIMEOUT_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                raise KernelOrBccMissing(
-                    f"BCC did not finish compiling within {_TIMEOUT_S} s"
-                ) from None
-            raw, descriptors, _, _ = socket.recv_fds(self._ours, _MAX_ANSWER, _MAX_DESCRIPTORS)
-        for fd in descriptors:
-            # A command that is started and traced must not get hold of the maps.
-            os.set_inheritable(fd, False)  # noqa: FBT003 - the only way to call it
-        if not raw:
-            message = f"exit status {process.returncode}"
-            return {"error": "crash", "message": message}, [], complaints
-        return json.loads(raw), list(descriptors), complaints
-
-    def cancel(self) -> None:
-        """End it without an answer."""
-        with self._ours, self._process as process:
-            process.kill()
-
-    def _begin(self, message: str) -> None:
-        stdin = self._process.stdin
-        if stdin is None:
-            return
-        # A child that is already gone says why in its answer, or in having none.
-        with contextlib.suppress(BrokenPipeError):
-            stdin.write(message)
-        with contextlib.suppress(BrokenPipeError):
-            stdin.close()
-        # `communicate` must not look for it.
-        self._process.stdin = None
-
-
-def _environment() -> dict[str, str]:
-    environment = dict(os.environ)
-    headers = find_headers(environment, os.uname().release)
-    if headers is not None:
-        environment["BCC_KERNEL_SOURCE"] = str(headers)
-    return environment
-
-
-def _failure(answer: Mapping[str, Any], complaints: str) -> Exception:
-    kind, message = answer["error"], answer["message"]
-    limits = low_limits()
-    if kind in ("no-bcc", "not-bcc"):
-        return _absence(answer, limits)
-    detail = complaints.strip()
-    # BCC makes the maps while it compiles, and calls it a failure to compile when it may not.
-    if _is_refused(answer):
-        said = f" ({message})" if kind == "load" else ""
-        return NotPermitted(f"the kernel refused gilscope's BPF programs{said}")
-    if "kernel headers" in detail or "Unable to find" in detail:
-        return KernelOrBccMissing(
-            "BCC found no kernel headers to compile against",
-            remedy="Install those of this kernel (apt install linux-headers-$(uname -r)), or name "
-            "one complete tree of any version in BCC_KERNEL_SOURCE.",
-        )
-    what = f"BCC could not {'load' if kind == 'load' else 'compile'} the probes: {message}"
-    if limits:
-        # BCC does not say what it has run out of.
-        return LimitReached(f"{what}; limits of this process are low: {limits}")
-    return KernelOrBccMissing(what + (f"\n{detail}" if detail else ""))
-
-
-def _absence(answer: Mapping[str, Any], limits: str) -> Exception:
-    message = answer["message"]
-    if answer["error"] == "not-bcc":
-        return KernelOrBccMissing(
-            f"the Python module 'bcc' in {message} is not BCC, the BPF compiler",
-            remedy="Remove that package (pip uninstall bcc) and: apt install python3-bpfcc",
-        )
-    if answer.get("is_there") and limits:
-        return LimitReached(
-            f"BCC cannot be loaded: {message}; limits of this process are low: {limits}"
-        )
-    return KernelOrBccMissing(
-        f"no Python here can import BCC ({message})",
-        remedy="Install it: apt install python3-bpfcc",
-    )
-
-
-def _is_refused(answer: Mapping[str, Any]) -> bool:
-    if answer.get("errno") in (errno.EPERM, errno.EACCES):
-        return True
-    try:
-        os.close(syscalls.create_array_map())
-    except OSError as error:
-        return error.errno in (errno.EPERM, errno.EACCES)
-    return False
 
 
 def _loaded(
