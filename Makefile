@@ -23,7 +23,7 @@ version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init_
 c_files = $(shell find agent/native probes tests -name '*.[ch]')
 
 .PHONY: help setup setup-run interpreters demo stack test test-interpreters test-faults test-real soak unit check check-manifests format \
-    abi image fuzz bench bench-stm bench-captures experiments docs clean
+    abi programs image fuzz bench bench-stm bench-captures experiments docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -105,6 +105,9 @@ experiments: setup ## Run the experiments of the sources again, or ONLY one; QUI
 	@$(tests):. $(python) -m bench.experiments --within $(WITHIN) $(if $(ONLY),--only $(ONLY)) \
 	    $(if $(QUICK),--quick) $(if $(PLAN),--plan) $(if $(PAGES),--pages) $(if $(AFRESH),--afresh)
 
+programs: setup ## Compile the probes ahead, for all machines, into the package and so into wheels (as root)
+	@PYTHONPATH=agent $(python) probes/compile_ahead.py
+
 abi: setup ## Make the headers of the probes again that say what user space is told
 	@PYTHONPATH=agent $(python) probes/write_headers.py
 
@@ -116,4 +119,4 @@ docs: setup ## Make the pages again that are made from code
 
 clean: ## Remove everything that the other targets made in this checkout
 	@umount --lazy .cache/containers/overlay 2>/dev/null || true
-	rm -rf .venv .cache build dist agent/gilscope/*/_*.so agent/gilscope/*/*/_*.so agent/gilscope/bpf/uprobes/_keeper
+	rm -rf .venv .cache build dist agent/gilscope/bpf/ahead agent/gilscope/*/_*.so agent/gilscope/*/*/_*.so agent/gilscope/bpf/uprobes/_keeper

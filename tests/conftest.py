@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.bpf.loader import ENVIRONMENT
 from gilscope.bpf.syscalls import create_array_map
 from support.paths import AGENT
 
@@ -26,6 +27,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let all tests share compiled programs, also with earlier runs, and leave the user's alone."""
     _CACHE.mkdir(mode=0o755, exist_ok=True)
     os.environ["XDG_CACHE_HOME"] = str(_CACHE)
+    # Whatever was compiled ahead here, tests are about the sources; GILSCOPE_PROGRAMS=ahead has all
+    # of them use what `make programs` has made.
+    os.environ.setdefault(ENVIRONMENT, "bcc")
     if not hasattr(config, "workerinput"):
         # The command is started a thousand times. Where PYTHONDONTWRITEBYTECODE is set, each of
         # these would compile its 300 modules anew, which is half of the time of a start.

@@ -1,19 +1,22 @@
-"""Has BPF programs compiled and loaded by a child process, and keeps their descriptors.
+"""Loads BPF programs, and keeps their descriptors.
 
-What was compiled once is remembered (see `ProgramCache`): the next time it is loaded from here, by
-the system calls alone.
+A release brings them compiled (see `compile.ahead`). Others are compiled and loaded by a child
+process, and remembered (see `ProgramCache`). What is compiled already is loaded from here, by the
+system calls alone.
 """
 
+import errno
 import json
 import logging
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 from gilscope.assets.files import asset
+from gilscope.bpf.compile.ahead import AHEAD, ahead_message, find_ahead, for_request, write_ahead
 from gilscope.bpf.compile.child import Child
 from gilscope.bpf.compile.failures import failure
 from gilscope.bpf.compile.object import Compiled
@@ -24,7 +27,10 @@ from gilscope.bpf.object_loader import compiled_from_answer, load_compiled
 from gilscope.bpf.request import Request
 from gilscope.bpf.ringbuf import Ring
 
-__all__ = ["Loaded", "Loading"]
+__all__ = ["ENVIRONMENT", "Loaded", "Loading", "compile_ahead"]
+
+ENVIRONMENT = "GILSCOPE_PROGRAMS"
+"""Where this says ``bcc``, programs that were compiled ahead are passed over."""
 
 # The agent's own Python first; then the distribution's, whose package BCC is.
 _PYTHONS = (sys.executable, "/usr/bin/python3")
@@ -42,6 +48,8 @@ class Loaded:
     tables: Mapping[str, Table]
     rings: Mapping[str, Ring]
     bcc_version: str
+    is_ahead: bool = False
+    """Whether they were compiled when gilscope was built."""
 
     def close(self) -> None:
         """Give up all descriptors."""
@@ -56,14 +64,19 @@ class Loaded:
 class Loading:
     """A compilation that runs in a child process while the caller does something else.
 
-    There is none where the programs are remembered.
+    There is none where the programs came with gilscope or are remembered.
     """
 
-    def __init__(self, request: Request, cache: ProgramCache | None = _CACHE) -> None:
-        """Begin to compile and load *request*; None as *cache*: whatever is remembered."""
-        probes = asset("probes")
+    def __init__(
+        self,
+        request: Request,
+        cache: ProgramCache | None = _CACHE,
+        ahead: Path | None = AHEAD,
+    ) -> None:
+        """Begin to compile and load *request*, unless *cache* or the folder *ahead* has it."""
+        text = _text(request)
         message = {
-            "text": flatten(request.probe, lambda name: (probes / name).read_text("utf-8")),
+            "text": text,
             "cflags": [f"-D{name}={value}" for name, value in request.defines().items()],
             "programs": dict(request.programs),
             "tables": list(request.tables),
@@ -72,31 +85,45 @@ class Loading:
         self.request = request
         self._message = json.dumps(message)
         self._key = program_key(message)
-        self._pythons = [python for python in dict.fromkeys(_PYTHONS) if Path(python).exists()]
+        self._pythons = _existing_pythons()
         self._cache = cache
-        self._remembered = None if cache is None else cache.load(self._key)
-        self._child = None if self._remembered is not None else self._next_child()
+        wants_bcc = os.environ.get(ENVIRONMENT) == "bcc"
+        self._ahead = None if ahead is None or wants_bcc else find_ahead(request, text, ahead)
+        self._remembered = self._look_up() if self._ahead is None else None
+        is_compiled = self._ahead is not None or self._remembered is not None
+        self._child = None if is_compiled else self._next_child()
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether there are programs that came with gilscope, which are tried first."""
+        return self._ahead is not None
 
     def compile_anew(self) -> Self:
         """Compile also what is remembered, and do not remember it; returns itself."""
-        self._cache = self._remembered = None
+        self._cache = self._ahead = self._remembered = None
         self._child = self._child or self._next_child()
         return self
 
     def finish(self) -> Loaded:
         """Wait for the programs and return them; raises KernelOrBccMissing or NotPermitted."""
-        if self._remembered is not None:
+        refusal = ""
+        for compiled, is_ahead in self._compiled():
             try:
-                return self._load_remembered(self._remembered)
+                return self._load_compiled(compiled, is_ahead=is_ahead)
             except (OSError, ValueError, KeyError) as error:
                 # The compiler will say what is wrong, or the programs are out of date.
-                _log.debug("remembered programs were not loaded: %s", error)
+                _log.debug("compiled programs were not loaded: %s", error)
+                if is_ahead:
+                    refusal = str(error)
+                if is_ahead and isinstance(error, OSError) and error.errno == errno.EPERM:
+                    refused = {"error": "compile", "message": refusal, "errno": error.errno}
+                    raise failure(refused, "") from None
         child = self._child or self._next_child()
         answer, descriptors, complaints = child.answer()
         while answer.get("error") in ("no-bcc", "not-bcc") and self._pythons:
             answer, descriptors, complaints = self._next_child().answer()
         if "error" in answer:
-            raise failure(answer, complaints)
+            raise failure(answer, complaints, refusal)
         count = len(answer["programs"]) + len(answer["tables"]) + len(self.request.rings)
         self._remember(answer, descriptors[count:])
         remaining = iter(descriptors[:count])
@@ -113,16 +140,29 @@ class Loading:
     def _next_child(self) -> Child:
         return Child(self._pythons.pop(0), self._message)
 
-    def _load_remembered(self, compiled: Compiled) -> Loaded:
+    def _look_up(self) -> Compiled | None:
+        return None if self._cache is None else self._cache.load(self._key)
+
+    def _compiled(self) -> Iterator[tuple[Compiled, bool]]:
+        """Yield programs that are compiled, and whether ahead, until some are taken."""
+        if self._ahead is not None:
+            yield self._ahead, True
+        if remembered := self._remembered or self._look_up():
+            yield remembered, False
+
+    def _load_compiled(self, compiled: Compiled, *, is_ahead: bool) -> Loaded:
+        if is_ahead:
+            compiled = for_request(compiled, self.request)
         programs, maps = load_compiled(compiled, self.request.programs)
         try:
-            return _loaded(
+            loaded = _loaded(
                 programs, maps, compiled.tables, self.request.rings, compiled.bcc_version
             )
         except BaseException:
             for fd in (*programs.values(), *maps.values()):
                 os.close(fd)
             raise
+        return replace(loaded, is_ahead=is_ahead)
 
     def _remember(self, answer: Mapping[str, Any], descriptors: Sequence[int]) -> None:
         try:
@@ -133,6 +173,43 @@ class Loading:
         finally:
             for fd in descriptors:
                 os.close(fd)
+
+
+def compile_ahead(request: Request, folder: Path = AHEAD) -> Path:
+    """Have the programs of *request* compiled for all machines, and return their file in *folder*.
+
+    Only what *request* asks for will be found there. Takes root, for BCC makes the maps. Raises
+    KernelOrBccMissing, NotPermitted, OSError, and ValueError where they cannot be kept.
+    """
+    text = _text(request)
+    message = json.dumps(ahead_message(request, text))
+    answer: dict[str, Any] = {"error": "no-bcc", "message": "there is no Python"}
+    descriptors: list[int] = []
+    complaints = ""
+    for python in _existing_pythons():
+        answer, descriptors, complaints = Child(python, message).answer()
+        if answer.get("error") not in ("no-bcc", "not-bcc"):
+            break
+    try:
+        if "error" in answer:
+            raise failure(answer, complaints)
+        if answer["compiled"] is None:
+            raise ValueError("BCC does not say what it has made")
+        count = len(request.tables) + len(request.rings)
+        compiled = compiled_from_answer(answer, descriptors[count:])
+    finally:
+        for fd in descriptors:
+            os.close(fd)
+    return write_ahead(compiled, request, text, folder)
+
+
+def _existing_pythons() -> list[str]:
+    return [python for python in dict.fromkeys(_PYTHONS) if Path(python).exists()]
+
+
+def _text(request: Request) -> str:
+    probes = asset("probes")
+    return flatten(request.probe, lambda name: (probes / name).read_text("utf-8"))
 
 
 def _loaded(

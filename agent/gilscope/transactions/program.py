@@ -7,7 +7,7 @@ from gilscope.bpf.loader import Loading
 from gilscope.bpf.request import Request
 from gilscope.transactions.abi import NOTICE, Program
 
-__all__ = ["PROGRAMS", "StmLimits", "begin_loading"]
+__all__ = ["PROGRAMS", "StmLimits", "begin_loading", "whole_request"]
 
 PROGRAMS = tuple(program.name.lower() for program in Program)
 """Those that sit in traced processes."""
@@ -29,27 +29,33 @@ class StmLimits:
 
 def begin_loading(limits: StmLimits | None = None, features: Features | None = None) -> Loading:
     """Begin to compile the programs."""
-    sizes, kernel = limits or StmLimits(), features or kernel_features()
-    return Loading(
-        Request(
-            probe="transactions.bpf.c",
-            constants={},
-            parameters={
-                "MAX_REASONS_OF_PROCESS": sizes.reasons_of_process,
-                **namespace_parameters(),
-            },
-            entries={
-                "targets": sizes.targets,
-                "totals": sizes.targets,
-                "transactions": sizes.threads,
-                "threads": sizes.threads,
-                "reasons": sizes.reasons,
-                "lost_events": _REASONS_OF_LOSS * sizes.targets,
-                "notices": sizes.notice_pages,
-            },
-            table_flags=kernel.table_flags,
-            programs=program_kinds(PROGRAMS, kernel),
-            tables=("targets", "totals", "transactions", "threads", "reasons", "lost_events"),
-            rings={"notices": NOTICE.layout()},
-        )
+    return Loading(_request(limits or StmLimits(), features or kernel_features()))
+
+
+def whole_request() -> Request:
+    """Return a request with all programs, tables and rings that any other may ask for."""
+    return _request(StmLimits(), Features(uprobe_links=True))
+
+
+def _request(sizes: StmLimits, kernel: Features) -> Request:
+    return Request(
+        probe="transactions.bpf.c",
+        constants={},
+        parameters={
+            "MAX_REASONS_OF_PROCESS": sizes.reasons_of_process,
+            **namespace_parameters(),
+        },
+        entries={
+            "targets": sizes.targets,
+            "totals": sizes.targets,
+            "transactions": sizes.threads,
+            "threads": sizes.threads,
+            "reasons": sizes.reasons,
+            "lost_events": _REASONS_OF_LOSS * sizes.targets,
+            "notices": sizes.notice_pages,
+        },
+        table_flags=kernel.table_flags,
+        programs=program_kinds(PROGRAMS, kernel),
+        tables=("targets", "totals", "transactions", "threads", "reasons", "lost_events"),
+        rings={"notices": NOTICE.layout()},
     )

@@ -5,10 +5,10 @@ hundred megabytes that a serving agent must not keep. It may be run by another P
 agent's (the distribution's, which has BCC), so it imports nothing of gilscope.
 
 A request is one JSON object on standard input: ``text``, ``cflags``, ``programs`` (name to
-``uprobe``, ``uprobe_multi`` or ``raw_tracepoint``), ``tables`` and ``rings`` (names). The answer is
-one message on the socket whose number is the only argument: ``{"programs": [name…], "tables":
-[{…}…]}`` with their descriptors in that order and the rings' behind them, or ``{"error": kind,
-"message": …}``.
+``uprobe``, ``uprobe_multi`` or ``raw_tracepoint``; or to null: not to be loaded), ``tables`` and
+``rings`` (names). The answer is one message on the socket whose number is the only argument:
+``{"programs": [name…], "tables": [{…}…]}`` with their descriptors in that order (none for those
+that are not loaded) and the rings' behind them, or ``{"error": kind, "message": …}``.
 
 So that they can be loaded again without BCC, the answer says more under ``compiled``: the size of
 each program in bytes, the licence, ``maps``: the numbers in this process of all maps, and
@@ -89,6 +89,8 @@ def _load(request: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
         return {"error": "compile", "message": str(error), "errno": ctypes.get_errno()}, []
     descriptors = []
     for name, kind in request["programs"].items():
+        if kind is None:
+            continue
         try:
             program_type, options = kinds[kind]
             function = module.load_func(name, program_type, **options)

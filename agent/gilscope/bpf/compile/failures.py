@@ -12,12 +12,15 @@ from gilscope.system.shortage import low_limits
 __all__ = ["failure"]
 
 
-def failure(answer: Mapping[str, Any], complaints: str) -> Exception:
-    """Return the error that *answer* of ``bcc_child`` stands for; it said *complaints* besides."""
+def failure(answer: Mapping[str, Any], complaints: str, refusal: str = "") -> Exception:
+    """Return the error that *answer* of ``bcc_child`` stands for; it said *complaints* besides.
+
+    *refusal*: why the kernel did not take programs that were compiled ahead.
+    """
     kind, message = answer["error"], answer["message"]
     limits = low_limits()
     if kind in ("no-bcc", "not-bcc"):
-        return _absence(answer, limits)
+        return _absence(answer, limits, refusal)
     detail = complaints.strip()
     # BCC makes the maps while it compiles, and calls it a failure to compile when it may not.
     if _is_refused(answer):
@@ -36,8 +39,14 @@ def failure(answer: Mapping[str, Any], complaints: str) -> Exception:
     return KernelOrBccMissing(what + (f"\n{detail}" if detail else ""))
 
 
-def _absence(answer: Mapping[str, Any], limits: str) -> Exception:
+def _absence(answer: Mapping[str, Any], limits: str, refusal: str) -> Exception:
     message = answer["message"]
+    if refusal:
+        return KernelOrBccMissing(
+            f"the kernel did not take the programs that came with gilscope ({refusal}), and "
+            f"no Python here has BCC to compile others ({message})",
+            remedy="Install it: apt install python3-bpfcc",
+        )
     if answer["error"] == "not-bcc":
         return KernelOrBccMissing(
             f"the Python module 'bcc' in {message} is not BCC, the BPF compiler",

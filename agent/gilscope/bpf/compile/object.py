@@ -1,17 +1,25 @@
 """Compiled BPF programs as values: instructions, the maps that they use, and how to load them.
 
 An instruction that loads the address of a map carries a number: a descriptor where it is handed to
-the kernel, and the place in `Compiled.maps` where it is kept.
+the kernel, and the place in `Compiled.maps` where it is kept. In programs that were compiled ahead,
+one that loads a parameter carries its place in `Compiled.parameters`, with a mark.
 """
 
 import base64
 import json
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["Compiled", "MapDefinition", "from_json", "renumbered", "to_json"]
+__all__ = [
+    "Compiled",
+    "MapDefinition",
+    "from_json",
+    "renumbered",
+    "to_json",
+    "with_parameters",
+]
 
 # struct bpf_insn: operation, registers (source in the high half), offset, immediate.
 _INSTRUCTION = struct.Struct("<BBhi")
@@ -19,6 +27,9 @@ _LOAD_64 = 0x18
 """BPF_LD | BPF_IMM | BPF_DW, the one instruction that takes the room of two."""
 _PLAIN, _MAP = 0, 1
 """Its sources: a number, or BPF_PSEUDO_MAP_FD."""
+_PARAMETER_MARK = 0x67696C53
+"""The upper half of a number that is to be replaced: PARAMETER_MARK of ``configuration.bpf.h``."""
+_UPPER_HALF = struct.Struct("<12xI")
 _CALL = 0x85
 _HELPER = 0
 
@@ -50,6 +61,8 @@ class Compiled:
     licence: str
     bcc_version: str
     """Of what compiled them."""
+    parameters: tuple[str, ...] = ()
+    """Names of those that the instructions have places for."""
 
 
 def renumbered(instructions: bytes, numbers: Mapping[int, int]) -> bytes:
@@ -58,12 +71,7 @@ def renumbered(instructions: bytes, numbers: Mapping[int, int]) -> bytes:
     Raises ValueError where that is not all that ties them to one process.
     """
     changed = bytearray(instructions)
-    position = 0
-    while position < len(instructions):
-        try:
-            operation, registers, offset, number = _INSTRUCTION.unpack_from(instructions, position)
-        except struct.error:
-            raise ValueError("the last instruction is cut") from None
+    for position, operation, registers, offset, number in _each(instructions):
         source = registers >> 4
         if operation == _CALL and source != _HELPER:
             raise ValueError("a call of something else than a helper")
@@ -73,10 +81,41 @@ def renumbered(instructions: bytes, numbers: Mapping[int, int]) -> bytes:
             _INSTRUCTION.pack_into(changed, position, operation, registers, offset, numbers[number])
         elif operation == _LOAD_64 and source != _PLAIN:
             raise ValueError(f"the address of something else than a map ({source})")
-        position += _INSTRUCTION.size * (2 if operation == _LOAD_64 else 1)
-    if position != len(instructions):
-        raise ValueError("the last instruction is cut")
     return bytes(changed)
+
+
+def with_parameters(instructions: bytes, values: Sequence[int]) -> bytes:
+    """Return *instructions* with *values* [n] where the parameter n is loaded.
+
+    Values have 64 bits, of either sign. Raises ValueError where there is no such parameter.
+    """
+    changed = bytearray(instructions)
+    for position, operation, registers, _, place in _each(instructions):
+        if operation != _LOAD_64 or registers >> 4 != _PLAIN:
+            continue
+        if _UPPER_HALF.unpack_from(instructions, position)[0] != _PARAMETER_MARK:
+            continue
+        if place not in range(len(values)):
+            raise ValueError(f"no parameter has the number {place}")
+        value = values[place]
+        for at, half in ((4, value), (12, value >> 32)):
+            struct.pack_into("<I", changed, position + at, half & 0xFFFFFFFF)
+    return bytes(changed)
+
+
+def _each(instructions: bytes) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield the position of each instruction, and its fields."""
+    position = 0
+    while position < len(instructions):
+        try:
+            fields = _INSTRUCTION.unpack_from(instructions, position)
+        except struct.error:
+            raise ValueError("the last instruction is cut") from None
+        length = _INSTRUCTION.size * (2 if fields[0] == _LOAD_64 else 1)
+        if position + length > len(instructions):
+            raise ValueError("the last instruction is cut")
+        yield (position, *fields)
+        position += length
 
 
 def to_json(compiled: Compiled) -> str:
@@ -91,6 +130,7 @@ def to_json(compiled: Compiled) -> str:
         "map_of": dict(compiled.map_of),
         "licence": compiled.licence,
         "bcc_version": compiled.bcc_version,
+        "parameters": compiled.parameters,
     }
     return json.dumps(document, separators=(",", ":"))
 
@@ -110,6 +150,7 @@ def from_json(text: str) -> Compiled:
             map_of={name: _place(place, maps) for name, place in document["map_of"].items()},
             licence=document["licence"],
             bcc_version=document["bcc_version"],
+            parameters=tuple(document["parameters"]),
         )
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"not compiled programs: {error!r}") from None

@@ -22,7 +22,7 @@ from gilscope.system.cache_dir import default_folder, open_trusted, read_trusted
 
 __all__ = ["COMPILER", "ProgramCache", "program_key"]
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 """To be raised with every change of what a file holds, or of what is done with it."""
 _KEPT = 16
 """A few for each version of gilscope, of the kernel, and each pid namespace with an agent."""

@@ -9,7 +9,7 @@ from gilscope.bpf.request import Request
 from gilscope.gil.abi import NOTICE, SPAN, STACK, NextProgram
 from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
 
-__all__ = ["NEXT_PROGRAMS", "Limits", "begin_loading"]
+__all__ = ["NEXT_PROGRAMS", "Limits", "begin_loading", "whole_request"]
 
 
 _UPROBES = (
@@ -94,6 +94,13 @@ def begin_loading(
     spans = _span_parameters(limits, timeline=timeline, moments=moments)
     features = features or kernel_features()
     return Loading(_request(limits, features, spans, discover=discover))
+
+
+def whole_request() -> Request:
+    """Return a request with all programs, tables and rings that any other may ask for."""
+    features = Features(uprobe_links=True)
+    spans = _span_parameters(Limits(), timeline=False, moments=True)
+    return _request(Limits(), features, spans, discover=True)
 
 
 def _span_parameters(limits: Limits, *, timeline: bool, moments: bool) -> Mapping[str, int]:

@@ -5,7 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.bpf.compile.object import Compiled, MapDefinition, from_json, renumbered, to_json
+from gilscope.bpf.compile.object import (
+    Compiled,
+    MapDefinition,
+    from_json,
+    renumbered,
+    to_json,
+    with_parameters,
+)
 
 _EXIT = struct.pack("<BBhi", 0x95, 0, 0, 0)
 _HELPER_CALL = struct.pack("<BBhi", 0x85, 0, 0, 14)
@@ -25,7 +32,10 @@ _COMPILED = Compiled(
     map_of={"targets": 0, "notices": 1},
     licence="GPL",
     bcc_version="0.26.0",
+    parameters=("DISCOVER",),
 )
+_MARK = 0x67696C53
+"""In the upper half of a number that stands for a parameter."""
 
 
 def test_each_map_gets_its_new_number() -> None:
@@ -66,6 +76,37 @@ def test_what_else_ties_a_program_to_a_process_is_refused(code: bytes, words: st
     """
     with pytest.raises(ValueError, match=words):
         renumbered(code, {5: 7})
+
+
+@pytest.mark.parametrize(
+    ("value", "lower", "upper"),
+    [
+        (0, 0, 0),
+        (5, 5, 0),
+        (0xEFFFFFFC, -0x10000004, 0),
+        (-5, -5, -1),
+        (0x123456789, 0x23456789, 1),
+        (_MARK << 32, 0, _MARK),
+    ],
+)
+def test_parameters_get_their_values(value: int, lower: int, upper: int) -> None:
+    """
+    Of 64 bits, in the instructions that load one, and nowhere else.
+    """
+    others = _load_64(1, 1) + _HELPER_CALL + _load_64(0, 1, 7)
+    before = others + _load_64(0, 1, _MARK) + _load_64(0, 0, _MARK) + _EXIT
+
+    after = with_parameters(before, (3, value))
+
+    assert others + _load_64(0, lower, upper) + _load_64(0, 3) + _EXIT == after
+
+
+def test_a_parameter_without_a_value_is_refused() -> None:
+    """
+    No program runs with what stands for a value.
+    """
+    with pytest.raises(ValueError, match="no parameter has the number 2"):
+        with_parameters(_load_64(0, 2, _MARK), (0, 1))
 
 
 def test_text_gives_the_programs_back() -> None:
