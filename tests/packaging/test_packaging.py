@@ -1,28 +1,55 @@
 """Tests that what is built holds what the checkout holds."""
 
+import importlib.util
+import os
+import shutil
 import subprocess
 import sys
+import venv
 import zipfile
+from contextlib import suppress
 from email.parser import Parser
 from pathlib import Path
 
+import markupsafe
 import pytest
 
+from accuracy.truth import exact_counts, started
 from gilscope import __version__
 from gilscope.assets.bundles import kubernetes, provisioning
+from gilscope.bpf.compile.ahead import AHEAD
+from gilscope.bpf.loader import compile_ahead
+from gilscope.errors import KernelOrBccMissing, NotPermitted
+from gilscope.gil.probes import program as gil
+from gilscope.transactions import program as transactions
+from support.commands.gilscope import line_started
 from support.docs.pages import DOCS
 from support.paths import AGENT, ROOT
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """Return the wheel made from the source distribution, as an installer would make it."""
+    """Return the wheel made from the source distribution, as a release is made.
+
+    It brings compiled programs where this user may have them compiled.
+    """
     folder = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
-    built = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert 0 == built.returncode, built.stdout + built.stderr
+    _build("--sdist", ROOT, folder)
+    (sources,) = folder.glob("*.tar.gz")
+    shutil.unpack_archive(sources, folder)
+    tree = folder / sources.name.removesuffix(".tar.gz")
+    with suppress(KernelOrBccMissing, NotPermitted):
+        for request in (gil.whole_request(), transactions.whole_request()):
+            compile_ahead(request, tree / AHEAD.relative_to(ROOT))
+    _build("--wheel", tree, folder)
     (path,) = folder.glob("*.whl")
     return zipfile.ZipFile(path)
+
+
+def _build(form: str, sources: Path, folder: Path) -> None:
+    command = [sys.executable, "-m", "build", "--no-isolation", form, "--outdir", str(folder)]
+    built = subprocess.run([*command, str(sources)], check=False, capture_output=True, text=True)
+    assert 0 == built.returncode, built.stdout + built.stderr
 
 
 def _files_below(folder: Path) -> dict[str, bytes]:
@@ -145,6 +172,42 @@ def test_the_wheel_starts_the_command_line(wheel: zipfile.ZipFile) -> None:
         "[console_scripts]\ngilscope = gilscope.__main__:main\n\n"
         "[pytest11]\ngilscope = gilscope.pytest_plugin.plugin\n"
     ) == entry_points
+
+
+@pytest.mark.live
+@pytest.mark.beside_others
+def test_an_installation_needs_no_compiler(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    """
+    In an environment that has no BCC, on a machine where no Python has it, a recording is made.
+    """
+    python = tmp_path / "venv" / "bin" / "python"
+    venv.create(tmp_path / "venv")
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
+    subprocess.run([*pip, "--no-index", "--no-deps", str(wheel.filename)], check=True)
+    # Its dependencies are those of this environment, which are not fetched again.
+    (site,) = python.parents[1].glob("lib/python*/site-packages")
+    (site / "dependencies.pth").write_text(f"{Path(markupsafe.__file__).parents[1]}\n")
+    for folder in ("gone", "nowhere"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "gone" / "__init__.py").write_text("raise ImportError('gone')")
+    bcc = importlib.util.find_spec("bcc")
+    assert bcc is not None
+    assert bcc.origin is not None
+    script = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
+    hidden = ("unshare", "--mount", "sh", "-c", script, "sh")
+    wrapper = [*hidden, str(tmp_path / "gone"), str(Path(bcc.origin).parent)]
+    environment = {"PATH": os.environ["PATH"], "XDG_CACHE_HOME": str(tmp_path / "nowhere")}
+
+    with started(["/usr/bin/python3"], "exact_count.py") as workload:
+        record = [*wrapper, str(python.with_name("gilscope")), "record", "--full"]
+        with line_started([*record, "-p", str(workload.pid)], environment) as command:
+            command.says("Tracing the GIL of")
+            truth = exact_counts(workload.run())
+            workload.finish()
+            outcome = command.outcome()
+
+    assert 0 == outcome.exit_code, outcome.messages
+    assert f"({truth.waiter.convoy_waits}x GIL_CONVOY)" in outcome.output
 
 
 def test_the_wheel_does_not_ask_for_the_other_bcc(wheel: zipfile.ZipFile) -> None:
