@@ -27,7 +27,7 @@ from gilscope.bpf.object_loader import compiled_from_answer, load_compiled
 from gilscope.bpf.request import Request
 from gilscope.bpf.ringbuf import Ring
 
-__all__ = ["ENVIRONMENT", "Loaded", "Loading", "compile_ahead"]
+__all__ = ["ENVIRONMENT", "Loaded", "Loading", "compile_ahead", "has_ahead"]
 
 ENVIRONMENT = "GILSCOPE_PROGRAMS"
 """Where this says ``bcc``, programs that were compiled ahead are passed over."""
@@ -87,8 +87,7 @@ class Loading:
         self._key = program_key(message)
         self._pythons = _existing_pythons()
         self._cache = cache
-        wants_bcc = os.environ.get(ENVIRONMENT) == "bcc"
-        self._ahead = None if ahead is None or wants_bcc else find_ahead(request, text, ahead)
+        self._ahead = None if ahead is None else _ahead(request, text, ahead)
         self._remembered = self._look_up() if self._ahead is None else None
         is_compiled = self._ahead is not None or self._remembered is not None
         self._child = None if is_compiled else self._next_child()
@@ -201,6 +200,16 @@ def compile_ahead(request: Request, folder: Path = AHEAD) -> Path:
         for fd in descriptors:
             os.close(fd)
     return write_ahead(compiled, request, text, folder)
+
+
+def has_ahead(request: Request, folder: Path = AHEAD) -> bool:
+    """Return whether programs for *request* came with gilscope, and are to be used."""
+    return _ahead(request, _text(request), folder) is not None
+
+
+def _ahead(request: Request, text: str, folder: Path) -> Compiled | None:
+    wants_bcc = os.environ.get(ENVIRONMENT) == "bcc"
+    return None if wants_bcc else find_ahead(request, text, folder)
 
 
 def _existing_pythons() -> list[str]:

@@ -78,6 +78,11 @@ class Probe:
         return self._loaded.bcc_version
 
     @property
+    def is_ahead(self) -> bool:
+        """Whether the programs came with gilscope, compiled when it was built."""
+        return self._loaded.is_ahead
+
+    @property
     def programs(self) -> Mapping[str, int]:
         """The descriptors of the loaded programs, by name."""
         return self._loaded.programs

@@ -186,6 +186,7 @@ def _run(arguments: argparse.Namespace, server: Server, service: Service) -> Non
         probe = GilProbe(loading, long_wait_ns=capturing.limit_ns)
         # Until its end the probes are taken out in order, whatever signal comes.
         with ending.told(service.stop) as told, probe:
+            service.has_loaded(probe.bcc_version, is_ahead=probe.is_ahead)
             parts = _Parts(server, probe, service, capturing)
             if not arguments.stm_log:
                 _serve(arguments, parts)

@@ -13,7 +13,7 @@ from gilscope.doctor import remedies
 from gilscope.errors import KernelOrBccMissing
 from gilscope.model.diagnosis import Check, Status
 
-__all__ = ["BccImport", "ask_pythons", "judge_bcc", "judge_headers"]
+__all__ = ["BccImport", "ask_pythons", "judge_bcc", "judge_compiler", "judge_headers"]
 
 # Those that bpf/loader.py tries, in its order.
 _PYTHONS = (sys.executable, "/usr/bin/python3")
@@ -55,6 +55,24 @@ class BccImport:
     """The message of the ImportError."""
     broken: str = ""
     """BCC is there and cannot be used: the message."""
+
+
+def judge_compiler(
+    environ: Mapping[str, str],
+    release: str,
+    distributions: Sequence[str],
+    *,
+    uses_links: bool,
+    is_needed: bool,
+) -> tuple[Check, Check]:
+    """Return what there is to compile the probes; not *is_needed*: they came compiled."""
+    if not is_needed:
+        found = "not needed: the probes came compiled with gilscope"
+        return Check("kernel_headers", Status.OK, found), Check("bcc", Status.OK, found)
+    return (
+        judge_headers(environ, release, distributions),
+        judge_bcc(ask_pythons(), distributions, uses_links=uses_links),
+    )
 
 
 def judge_headers(

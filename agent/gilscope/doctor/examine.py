@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from gilscope.doctor.compiler import ask_pythons, judge_bcc, judge_headers
+from gilscope.doctor.compiler import judge_compiler
 from gilscope.doctor.features import judge_features, judge_trap_cost
 from gilscope.doctor.kernel import judge_abilities, judge_architecture, judge_release
 from gilscope.doctor.machine import Machine, read_machine
@@ -16,7 +16,13 @@ from gilscope.doctor.permissions import (
     judge_site_cache,
     judge_switches,
 )
-from gilscope.doctor.probe_trial import Trial, judge_trial, try_probes, what_prevents
+from gilscope.doctor.probe_trial import (
+    Trial,
+    come_compiled,
+    judge_trial,
+    try_probes,
+    what_prevents,
+)
 from gilscope.doctor.process import diagnose_process, is_readable
 from gilscope.doctor.processes import list_pythons
 from gilscope.doctor.syscall_trials import Attempt, make_attempts
@@ -54,9 +60,13 @@ def _examine_machine(
     target_is_readable: bool,
 ) -> Diagnosis:
     attempts = make_attempts(machine.uprobe_type, uses_links=machine.uses_links)
-    compiler = (
-        judge_headers(os.environ, machine.release, machine.distributions),
-        judge_bcc(ask_pythons(), machine.distributions, uses_links=machine.uses_links),
+    is_compiled = come_compiled()
+    compiler = judge_compiler(
+        os.environ,
+        machine.release,
+        machine.distributions,
+        uses_links=machine.uses_links,
+        is_needed=not is_compiled,
     )
     abilities = judge_abilities(machine, attempts, can_place_uprobes=False)
     architecture = judge_architecture(machine)
@@ -75,7 +85,7 @@ def _examine_machine(
         *compiler,
         judge_trial(trial, uprobes_fail=bool(attempts[Attempt.UPROBE])),
         judge_site_cache(folder),
-        judge_program_cache(folder),
+        judge_program_cache(folder, is_needed=not is_compiled),
     )
     features = (*judge_features(machine, attempts), judge_trap_cost(trial.trap_cost))
     return Diagnosis(checks, features=features, trap_cost=trial.trap_cost)

@@ -223,9 +223,14 @@ def judge_site_cache(folder: Path | None) -> Check:
     )
 
 
-def judge_program_cache(folder: Path | None) -> Check:
-    """Return whether compiled programs are remembered in *folder*, None for no home directory."""
+def judge_program_cache(folder: Path | None, *, is_needed: bool = True) -> Check:
+    """Return whether compiled programs are remembered in *folder*, None for no home directory.
+
+    Not *is_needed*: they came compiled.
+    """
     name = "program_cache"
+    if not is_needed:
+        return Check(name, Status.OK, "not needed: the probes came compiled with gilscope")
     if folder is None:
         return Check(name, Status.UNKNOWN, "see site cache")
     reason = _distrusted(folder)

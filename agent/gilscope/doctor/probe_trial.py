@@ -1,18 +1,22 @@
-"""Compiles and loads the real probes, places one where nothing ever runs, and measures a trap."""
+"""Loads the real probes, places one where nothing ever runs, and measures a trap.
+
+They are compiled for that, unless they came compiled with gilscope.
+"""
 
 import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gilscope.bpf.loader import has_ahead
 from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.errors import GilscopeError, KernelOrBccMissing
 from gilscope.gil.calibration.measure import measure_trap_costs
 from gilscope.gil.probes.probe import GilProbe
-from gilscope.gil.probes.program import begin_loading
+from gilscope.gil.probes.program import begin_loading, whole_request
 from gilscope.model.diagnosis import Check, Status, TrapCost, has_failed
 
-__all__ = ["Trial", "judge_trial", "try_probes", "what_prevents"]
+__all__ = ["Trial", "come_compiled", "judge_trial", "try_probes", "what_prevents"]
 
 _PREREQUISITES = ("architecture", "bpf", "raw_tracepoints", "kernel_headers", "bcc")
 # The program's ELF header: part of the file, and never executed.
@@ -25,7 +29,9 @@ class Trial:
     """How it went."""
 
     seconds: float = 0.0
-    """From the start of the compiler to the loaded programs."""
+    """Until the programs were loaded, with the compiler's time if it had to work."""
+    is_ahead: bool = False
+    """They came compiled with gilscope."""
     prevented_by: str = ""
     """It was not tried, because this is missing."""
     failure: GilscopeError | None = None
@@ -45,11 +51,20 @@ def what_prevents(checks: Sequence[Check]) -> str:
     return has_failed(checks, *_PREREQUISITES) or ""
 
 
+def come_compiled() -> bool:
+    """Return whether the probes came compiled with gilscope: nothing has to compile them."""
+    try:
+        return has_ahead(whole_request())
+    except GilscopeError:
+        return False  # the trial will say so
+
+
 def try_probes() -> Trial:
     """Return how compiling, loading and placing went, whatever is remembered; takes seconds."""
     began_s = time.monotonic()
     try:
-        probe = GilProbe(begin_loading().compile_anew())
+        loading = begin_loading()
+        probe = GilProbe(loading if loading.is_ahead else loading.compile_anew())
     except GilscopeError as error:
         return Trial(failure=error)
     except OSError as error:
@@ -59,8 +74,8 @@ def try_probes() -> Trial:
         try:
             probe.add_hooks(os.getpid(), [_HARMLESS])
         except GilscopeError as error:
-            return Trial(taken_s, placement_failure=error)
-        return Trial(taken_s, trap_cost=_trap_cost(probe))
+            return Trial(taken_s, probe.is_ahead, placement_failure=error)
+        return Trial(taken_s, probe.is_ahead, trap_cost=_trap_cost(probe))
 
 
 def _trap_cost(probe: GilProbe) -> TrapCost:
@@ -82,13 +97,18 @@ def judge_trial(trial: Trial, *, uprobes_fail: bool = False) -> Check:
         reason = trial.prevented_by.replace("_", " ")
         return Check("probes", Status.UNKNOWN, f"not compiled: see {reason}")
     if trial.placement_failure is not None and uprobes_fail:
-        loaded = f"compiled and loaded in {trial.seconds:.1f} s"
-        return Check("probes", Status.UNKNOWN, f"{loaded}, and not placed: see uprobes")
+        return Check("probes", Status.UNKNOWN, f"{_loaded(trial)}, and not placed: see uprobes")
     failure = trial.failure or trial.placement_failure
     if failure is not None:
         remedy = _own_remedy(failure)
         return Check("probes", Status.MISSING, str(failure), remedy, failure.exit_code)
-    return Check("probes", Status.OK, f"compiled and loaded in {trial.seconds:.1f} s")
+    return Check("probes", Status.OK, _loaded(trial))
+
+
+def _loaded(trial: Trial) -> str:
+    if trial.is_ahead:
+        return f"loaded in {trial.seconds:.1f} s, as they came compiled with gilscope"
+    return f"compiled and loaded in {trial.seconds:.1f} s"
 
 
 def _own_remedy(error: GilscopeError) -> str:

@@ -7,7 +7,13 @@ import pytest
 
 from gilscope.bpf import loader
 from gilscope.doctor import compiler
-from gilscope.doctor.compiler import BccImport, ask_pythons, judge_bcc, judge_headers
+from gilscope.doctor.compiler import (
+    BccImport,
+    ask_pythons,
+    judge_bcc,
+    judge_compiler,
+    judge_headers,
+)
 from gilscope.model.diagnosis import Status
 
 _RELEASE = "6.18.1-test"
@@ -216,3 +222,18 @@ def test_every_python_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert [sys.executable, "/bin/false"] == [answer.python for answer in answers]
     assert answers[1].broken.startswith("it did not answer")
+
+
+def test_no_compiler_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Where the probes came compiled, nobody looks for headers or asks a Python.
+    """
+    monkeypatch.setattr(compiler, "ask_pythons", pytest.fail)
+    checks = judge_compiler(
+        {"BCC_KERNEL_SOURCE": "/nowhere"}, _RELEASE, (), uses_links=True, is_needed=False
+    )
+
+    assert ["kernel_headers", "bcc"] == [check.name for check in checks]
+    assert {(Status.OK, "not needed: the probes came compiled with gilscope")} == {
+        (check.status, check.found) for check in checks
+    }

@@ -294,3 +294,4 @@ def test_programs_are_not_remembered_without_a_folder(tmp_path: Path) -> None:
 
     assert Status.WARNING is judge_program_cache(tmp_path / "file" / "gilscope").status
     assert Status.UNKNOWN is judge_program_cache(None).status
+    assert Status.OK is judge_program_cache(None, is_needed=False).status

@@ -16,6 +16,18 @@ def test_loaded() -> None:
     assert (Status.OK, "compiled and loaded in 0.5 s") == (check.status, check.found)
 
 
+def test_loaded_as_they_came() -> None:
+    """
+    No compiler had to work.
+    """
+    check = judge_trial(Trial(0.52, is_ahead=True))
+
+    assert (Status.OK, "loaded in 0.5 s, as they came compiled with gilscope") == (
+        check.status,
+        check.found,
+    )
+
+
 def test_prevented() -> None:
     """
     What was not tried refers to the reason and does not fail by itself.

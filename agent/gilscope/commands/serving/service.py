@@ -13,6 +13,8 @@ from gilscope.text.log_lines import JsonLines, LogLines
 
 __all__ = ["Service", "add_log_options", "begin_log"]
 
+_log = logging.getLogger(__name__)
+
 _LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -53,6 +55,13 @@ class Service:
         self.began_ns = time.time_ns()
         """Since the epoch: nothing has been counted before."""
         self._manager = ServiceManager(os.environ)
+
+    def has_loaded(self, bcc_version: str, *, is_ahead: bool) -> None:
+        """Say which BPF programs these are: those that came with gilscope, or others."""
+        if is_ahead:
+            _log.info("BPF programs: as they came with gilscope, compiled by BCC %s", bcc_version)
+        else:
+            _log.debug("BPF programs: compiled here by BCC %s", bcc_version)
 
     def ready(self, url: str) -> None:
         """Say that it serves at *url* now."""
