@@ -325,6 +325,7 @@ struct caller_key {
 struct caller_rule {
     s32 cfa_offset;
     s32 saved_fp_offset; // 0: the caller's frame pointer is still in the register
+    s32 return_at;       // from the canonical frame address
     u32 cfa_from_fp;
     u32 made_to_yield;
 };

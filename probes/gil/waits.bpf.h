@@ -51,7 +51,7 @@ static __always_inline u32 cause_at(const struct target *target, u64 pc, u64 sp,
             return AFTER_PREEMPTION;
         u64 cfa = (rule->cfa_from_fp ? fp : sp) + (s64)rule->cfa_offset;
 
-        if (read_user(&pc, sizeof(pc), (void *)(cfa - sizeof(pc))))
+        if (read_user(&pc, sizeof(pc), (void *)(cfa + (s64)rule->return_at)))
             return AFTER_UNKNOWN;
         if (rule->saved_fp_offset &&
             read_user(&fp, sizeof(fp), (void *)(cfa + (s64)rule->saved_fp_offset)))

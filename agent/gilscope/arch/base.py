@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 __all__ = [
     "MATCHES_AT_ONCE",
+    "AddressLoads",
     "Architecture",
     "DummyCode",
     "PthreadLayout",
@@ -33,6 +34,13 @@ Every byte is taken for the beginning of an instruction: a few finds may lie ins
 """
 
 
+AddressLoads = Callable[[memoryview, int, Collection[int], Spend], Iterator[tuple[int, int]]]
+"""Yields where instructions load one of some addresses, and which.
+
+Given are the code, its virtual address, the addresses, and whom to tell.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class PthreadLayout:
     """glibc's types of threads, bytes."""
@@ -53,8 +61,11 @@ class Registers:
     frame_pointer: int
     stack_pointer: int
     return_address: int
-    return_address_offset: int
-    """Where a function's caller has left it, from the canonical frame address."""
+    return_address_offset: int | None
+    """Where a call has left it, from the canonical frame address; None: in its register, and a
+    function saves it where it likes."""
+    cfa_offset_at_entry: int
+    """From the stack pointer to the canonical frame address, where a function begins."""
 
 
 class SampledRegisters(NamedTuple):
@@ -68,8 +79,8 @@ class SampledRegisters(NamedTuple):
 class SlotBranch(NamedTuple):
     """A call or jump to where a slot of the global offset table leads."""
 
-    position: int
-    """From the code's beginning; so is the slot."""
+    site: int
+    """Virtual address; so is the slot."""
     slot: int
     is_call: bool
 
@@ -87,10 +98,11 @@ class WordAccess(Enum):
 
 
 class WordUse(NamedTuple):
-    """An instruction that uses a word of static memory. Positions are from the code's beginning."""
+    """An instruction that uses a word of static memory."""
 
     access: WordAccess
-    position: int
+    site: int
+    """Virtual address; so are the others."""
     end: int
     word: int
 
@@ -165,18 +177,20 @@ class Architecture:
     calls: Search
     jumps: Search
     conditional_jumps: Search
-    slot_branches: Callable[[memoryview, Spend], Iterator[SlotBranch]]
+    slot_branches: Callable[[memoryview, int, Spend], Iterator[SlotBranch]]
+    """Given are code and its virtual address: what is near may be told from the address itself."""
     tail_jump: Callable[[memoryview, int], tuple[int, int] | None]
     """A short jump that ends at a position of code: where it is, and its target."""
-    slot_stubs: Callable[[memoryview], Iterator[tuple[int, int]]]
-    """The beginnings of stubs that jump through a slot, and the slot: from the code's beginning."""
-    address_loads: Callable[[memoryview, Spend], Iterator[tuple[int, int]]]
-    """Instructions that load an address relative to their own, and that: as `Search`."""
-    absolute_loads: Callable[[memoryview, Collection[int], Spend], Iterator[tuple[int, int]]]
-    """Instructions that load a constant near one of some addresses, and the constant itself."""
-    word_uses: Callable[[bytes], Iterator[WordUse]]
-    """Instructions that use a word of static memory, each byte taken for the first of one."""
-    static_load: Callable[[bytes], int | None]
-    """Where the first word is that a function loads from static memory, from the beginning of its
-    code; None: it loads none there."""
+    slot_stubs: Callable[[memoryview, int], Iterator[tuple[int, int]]]
+    """The beginnings of stubs that jump through a slot, and the slot, by code and its address."""
+    address_loads: AddressLoads
+    """Instructions that load one of some addresses relative to their own."""
+    absolute_loads: AddressLoads
+    """Instructions that load one of them as a constant, where code has a fixed address."""
+    word_uses: Callable[[bytes, int], Iterator[WordUse]]
+    """Instructions that use a word of static memory, by code and its address. Each byte is taken
+    for the first of one."""
+    static_load: Callable[[bytes, int], int | None]
+    """Where the first word is that a function loads from static memory, by its code and address;
+    None: it loads none there."""
     dummy: DummyCode

@@ -5,6 +5,7 @@ a row. With pyelftools it takes 85 us to make the whole table of a function, aft
 for the section, and GNU_args_size ends it. Tests hold the rows against pyelftools.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -12,7 +13,7 @@ from gilscope.arch.base import Registers
 from gilscope.elf.dwarf import DwarfReader
 from gilscope.elf.image import ElfError
 
-__all__ = ["Alignment", "UnwindRule", "unwind_rule"]
+__all__ = ["Alignment", "UnwindRule", "rule_at_entry", "unwind_rule"]
 
 # The two highest bits are an opcode of their own with an operand below, or zero.
 _PRIMARY: Final = 0xC0
@@ -41,6 +42,7 @@ _OPERANDS: Final = {
     0x14: "uu",  # val_offset
     0x15: "us",  # val_offset_sf
     0x16: "ub",  # val_expression
+    0x2D: "",  # AARCH64_negate_ra_state: whether the return address is signed is not followed
     0x2E: "u",  # GNU_args_size
     0x2F: "uu",  # GNU_negative_offset_extended
 }
@@ -68,10 +70,7 @@ class Alignment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UnwindRule:
-    """Where the caller's state is, seen from one instruction of a function.
-
-    The return address is always the eight bytes below the canonical frame address.
-    """
+    """Where the caller's state is, seen from one instruction of a function."""
 
     cfa_from_frame_pointer: bool
     """The canonical frame address is counted from the frame pointer, not the stack pointer."""
@@ -79,6 +78,18 @@ class UnwindRule:
     """Bytes from that register to the canonical frame address."""
     saved_frame_pointer_offset: int | None
     """Where the caller's is saved, from the canonical frame address; None: it is still in place."""
+    return_address_offset: int | None = -8
+    """Where the return address is, likewise; None: in its register, if the processor has one."""
+
+
+def rule_at_entry(registers: Registers) -> UnwindRule:
+    """Return the rule where a function begins: nothing is saved but what the call has left."""
+    return UnwindRule(
+        cfa_from_frame_pointer=False,
+        cfa_offset=registers.cfa_offset_at_entry,
+        saved_frame_pointer_offset=None,
+        return_address_offset=registers.return_address_offset,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +134,27 @@ def _as_rule(row: _Row, registers: Registers) -> UnwindRule | None:
     simple = (
         not row.cfa_is_expression
         and row.register in (registers.stack_pointer, registers.frame_pointer)
-        and saved.get(registers.return_address) == registers.return_address_offset
+        and _is_simple_return(saved, registers)
         and abs(row.offset) <= _LARGEST_FRAME
     )
     frame_pointer = saved.get(registers.frame_pointer, 0)
     if not simple or frame_pointer is None or abs(frame_pointer) > _LARGEST_FRAME:
         return None
     uses_frame_pointer = row.register == registers.frame_pointer
-    return UnwindRule(uses_frame_pointer, row.offset, saved.get(registers.frame_pointer))
+    return UnwindRule(
+        uses_frame_pointer,
+        row.offset,
+        saved.get(registers.frame_pointer),
+        saved.get(registers.return_address),
+    )
+
+
+def _is_simple_return(saved: Mapping[int, int | None], registers: Registers) -> bool:
+    """Whether the return address is where every call leaves it, or may be anywhere and is known."""
+    place = saved.get(registers.return_address, 0)
+    if registers.return_address_offset is not None:
+        return place == registers.return_address_offset
+    return place is not None and abs(place) <= _LARGEST_FRAME
 
 
 class _Machine:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from gilscope.arch.base import Registers
 from gilscope.elf.budget import ElfBudget
-from gilscope.elf.cfi import UnwindRule
+from gilscope.elf.cfi import UnwindRule, rule_at_entry
 from gilscope.elf.eh_frame_entries import FrameEntries
 from gilscope.elf.image import ElfError, ElfImage
 
@@ -46,6 +46,8 @@ class FrameTable:
         self._size = len(section)
         self._entries = FrameEntries(section, vaddr, registers, budget)
         self._budget = budget
+        self.at_entry = rule_at_entry(registers)
+        """How to step to a function's caller from its first instruction."""
         self.starts = array("Q")
         """Where each piece starts, ascending."""
         self.ends = array("Q")

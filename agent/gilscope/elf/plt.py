@@ -31,11 +31,11 @@ def read_linkage(image: ElfImage) -> Linkage:
     for section in image.sections:
         if section.name.startswith(".plt") and section.is_code:
             image.budget.search(section.size)
-            for stub, slot in slot_stubs(image.section_bytes(section)):
-                name = slots.get(section.vaddr + slot)
+            for stub, slot in slot_stubs(image.section_bytes(section), section.vaddr):
+                name = slots.get(slot)
                 if name is not None:
                     image.budget.spend(1, _ENTRY_BYTES)
-                    stubs[section.vaddr + stub] = name
+                    stubs[stub] = name
     return Linkage(slots, stubs)
 
 

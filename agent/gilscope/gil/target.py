@@ -106,7 +106,9 @@ def _by_sites(build: Build, view: ProcessView, cache: SiteCache) -> Target:
     file = build.site_file
     image = file.image()
     is_stepped = any(
-        not image.architecture.is_direct_call(image.bytes_at(site.offset, 1))
+        not image.architecture.is_direct_call(
+            image.bytes_at(site.offset, image.architecture.call_length)
+        )
         for site in (*sites.acquires, *sites.releases)
     )
     return Target(

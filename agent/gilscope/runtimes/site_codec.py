@@ -7,7 +7,7 @@ from gilscope.runtimes.sites import CallerRule, PausePoint, Site, Sites
 
 __all__ = ["from_json", "to_json"]
 
-_VERSION: Final = 3
+_VERSION: Final = 4
 """To be raised with every change of the format or of what the resolver finds."""
 
 _LARGEST_ADDRESS: Final = (1 << 64) - 1
@@ -75,6 +75,7 @@ def _rule_object(rule: CallerRule) -> dict[str, object]:
         "cfa_from_frame_pointer": rule.cfa_from_frame_pointer,
         "cfa_offset": rule.cfa_offset,
         "saved_frame_pointer_offset": rule.saved_frame_pointer_offset,
+        "return_address_offset": rule.return_address_offset,
     }
 
 
@@ -97,6 +98,7 @@ def _rule(found: object) -> CallerRule:
         cfa_from_frame_pointer=_truth(fields["cfa_from_frame_pointer"]),
         cfa_offset=_whole(fields["cfa_offset"]),
         saved_frame_pointer_offset=None if saved is None else _whole(saved),
+        return_address_offset=_whole(fields["return_address_offset"]),
     )
 
 

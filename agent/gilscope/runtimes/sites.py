@@ -57,11 +57,13 @@ class CallerRule:
     made_to_yield: bool
     """True: this pc lies in the evaluation loop's own yield; no further step is needed."""
     cfa_from_frame_pointer: bool = False
-    """The canonical frame address is counted from rbp instead of rsp."""
+    """The canonical frame address is counted from the frame pointer, not the stack pointer."""
     cfa_offset: int = 0
-    """Bytes from that register to the canonical frame address; the return address is below it."""
+    """Bytes from that register to the canonical frame address."""
     saved_frame_pointer_offset: int | None = None
-    """Where the caller's rbp is saved, from the canonical frame address; None: still in rbp."""
+    """Where the caller's is saved, from the canonical frame address; None: still in place."""
+    return_address_offset: int = -8
+    """Where the return address is, likewise."""
 
 
 @dataclass(frozen=True, slots=True)

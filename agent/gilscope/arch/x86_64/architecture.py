@@ -27,7 +27,11 @@ X86_64: Final = Architecture(
     pthread=PthreadLayout(cond_size=48, mutex_size=40, descriptor_self=16, descriptor_tid=720),
     # System V ABI, AMD64 supplement, figure 3.36; a call pushes the return address.
     registers=Registers(
-        frame_pointer=6, stack_pointer=7, return_address=16, return_address_offset=-8
+        frame_pointer=6,
+        stack_pointer=7,
+        return_address=16,
+        return_address_offset=-8,
+        cfa_offset_at_entry=8,
     ),
     # PERF_REG_X86_IP, _SP and _BP.
     sampled_registers=SampledRegisters(instruction=8, stack_pointer=7, frame_pointer=6),

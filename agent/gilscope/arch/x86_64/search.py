@@ -73,10 +73,11 @@ def conditional_jumps(code: memoryview, farthest: int, spend: Spend) -> Iterator
     return _relative(code, _CONDITIONAL_JUMP, _highest_byte(farthest), spend)
 
 
-def slot_branches(code: memoryview, spend: Spend) -> Iterator[SlotBranch]:
-    """Yield calls and jumps through a slot."""
+def slot_branches(code: memoryview, vaddr: int, spend: Spend) -> Iterator[SlotBranch]:
+    """Yield calls and jumps through a slot in *code*, which is loaded at *vaddr*."""
     for position, slot in _relative(code, _THROUGH_SLOT, b".", spend):
-        yield SlotBranch(position, slot, is_call=code[position + 1] == _CALL_THROUGH_SLOT)
+        is_call = code[position + 1] == _CALL_THROUGH_SLOT
+        yield SlotBranch(vaddr + position, vaddr + slot, is_call)
 
 
 def tail_jump(code: memoryview, end: int) -> tuple[int, int] | None:
@@ -90,7 +91,7 @@ def tail_jump(code: memoryview, end: int) -> tuple[int, int] | None:
     return position, end + int.from_bytes(code[position + 1 : position + 2], signed=True)
 
 
-def slot_stubs(code: memoryview) -> Iterator[tuple[int, int]]:
+def slot_stubs(code: memoryview, vaddr: int) -> Iterator[tuple[int, int]]:
     """Yield the beginnings of stubs that jump through a slot, and the slot."""
     for match in _JUMP_THROUGH_SLOT.finditer(code):
         start = match.start()
@@ -98,22 +99,27 @@ def slot_stubs(code: memoryview) -> Iterator[tuple[int, int]]:
         for before in (_BND, _ENDBR64):
             if bytes(code[max(start - len(before), 0) : start]) == before:
                 start -= len(before)
-        yield start, slot
+        yield vaddr + start, vaddr + slot
 
 
-def address_loads(code: memoryview, spend: Spend) -> Iterator[tuple[int, int]]:
-    """Yield every instruction that loads an address relative to its own, and the address."""
+def address_loads(
+    code: memoryview, vaddr: int, addresses: Collection[int], spend: Spend
+) -> Iterator[tuple[int, int]]:
+    """Yield the instructions that load one of *addresses* relative to their own, and which."""
+    base = vaddr + _LOAD_ADDRESS_LENGTH
     for number, match in enumerate(_LOAD_ADDRESS.finditer(code)):
         if not number % MATCHES_AT_ONCE:
             spend(MATCHES_AT_ONCE)
         position = match.start()
-        yield position, _LOAD_ADDRESS_LENGTH + position + _distance(code, position + 3)[0]
+        loaded = base + position + _distance(code, position + 3)[0]
+        if loaded in addresses:
+            yield vaddr + position, loaded
 
 
 def absolute_loads(
-    code: memoryview, addresses: Collection[int], spend: Spend
+    code: memoryview, vaddr: int, addresses: Collection[int], spend: Spend
 ) -> Iterator[tuple[int, int]]:
-    """Yield the instructions that load something near one of *addresses*, and what they load."""
+    """Yield the instructions that load one of *addresses* as a constant, and which."""
     immediates = [
         struct.pack("<I", address) for address in addresses if address <= _LARGEST_IMMEDIATE
     ]
@@ -123,7 +129,9 @@ def absolute_loads(
     for number, match in enumerate(pattern.finditer(code) if immediates else ()):
         if not number % MATCHES_AT_ONCE:
             spend(MATCHES_AT_ONCE)
-        yield match.start(), int.from_bytes(match[1], "little")
+        loaded = int.from_bytes(match[1], "little")
+        if loaded in addresses:
+            yield vaddr + match.start(), loaded
 
 
 def _highest_byte(farthest: int) -> bytes:

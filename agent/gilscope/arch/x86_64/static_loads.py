@@ -15,11 +15,11 @@ _MODE_AND_BASE: Final = 0b11_000_111
 _DISTANCE_AT: Final = 3
 
 
-def static_load(code: bytes) -> int | None:
+def static_load(code: bytes, vaddr: int) -> int | None:
     """Return where the first word of 8 bytes is that *code* loads from static memory.
 
-    It is counted from the beginning of *code*, a function's. A comparison with the word counts as
-    a load of it. None: none is loaded in what can be read of *code*.
+    *code* is a function's, which is loaded at *vaddr*. A comparison with the word counts as a load
+    of it. None: none is loaded in what can be read of *code*.
     """
     position = 0
     while (length := instruction_length(code, position)) is not None:
@@ -30,6 +30,6 @@ def static_load(code: bytes) -> int | None:
         is_word = prefix in _REX and prefix & _REX_W
         if is_word and opcode in (_MOV, _COMPARE_BYTE) and modrm & _MODE_AND_BASE == _RELATIVE:
             at = position + _DISTANCE_AT
-            return end + int.from_bytes(code[at : at + 4], "little", signed=True)
+            return vaddr + end + int.from_bytes(code[at : at + 4], "little", signed=True)
         position = end
     return None

@@ -29,9 +29,10 @@ _FORMS: Final = (
 )
 
 
-def word_uses(code: bytes) -> Iterator[WordUse]:
-    """Yield the uses of words in *code*; positions are from its beginning."""
+def word_uses(code: bytes, vaddr: int) -> Iterator[WordUse]:
+    """Yield the uses of words in *code*, which is loaded at *vaddr*."""
     for access, form in _FORMS:
         for match in form.finditer(code):
             (distance,) = struct.unpack("<i", match[1])
-            yield WordUse(access, match.start(), match.end(), match.end() + distance)
+            site, end = vaddr + match.start(), vaddr + match.end()
+            yield WordUse(access, site, end, end + distance)

@@ -309,6 +309,7 @@ class GilProbe(Probe):
                     {
                         "cfa_offset": rule.cfa_offset,
                         "saved_fp_offset": rule.saved_frame_pointer_offset or 0,
+                        "return_at": rule.return_address_offset,
                         "cfa_from_fp": int(rule.cfa_from_frame_pointer),
                         "made_to_yield": int(rule.made_to_yield),
                     },

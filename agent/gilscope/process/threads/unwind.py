@@ -29,11 +29,12 @@ def unwound(sample: StackSample, rule_at: Rules, most: int = MOST_CALLS) -> tupl
         rule = rule_at(found[-1])
         if rule is None:
             cfa, saved = frame_pointer + 2 * _WORD, frame_pointer
+            caller = sample.word(cfa - _WORD)
         else:
             base = frame_pointer if rule.cfa_from_frame_pointer else stack_pointer
             cfa = base + rule.cfa_offset
             saved = _saved_at(rule, cfa)
-        caller = sample.word(cfa - _WORD)
+            caller = _caller(sample, rule, cfa)
         kept = frame_pointer if saved is None else sample.word(saved)
         # A stack grows downwards: a caller's frame lies above.
         if not caller or kept is None or cfa <= stack_pointer:
@@ -42,6 +43,12 @@ def unwound(sample: StackSample, rule_at: Rules, most: int = MOST_CALLS) -> tupl
         # The address behind a call may belong to the next function already.
         found.append(caller - 1)
     return tuple(found)
+
+
+def _caller(sample: StackSample, rule: UnwindRule, cfa: int) -> int | None:
+    """Return the address that a function returns to; None: it is not on the stack."""
+    offset = rule.return_address_offset
+    return None if offset is None else sample.word(cfa + offset)
 
 
 def _saved_at(rule: UnwindRule, cfa: int) -> int | None:

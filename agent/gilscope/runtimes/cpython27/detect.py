@@ -88,12 +88,12 @@ def _exported(image: CodeSource, name: str) -> int:
 def _loaded_by(image: CodeSource, function: str) -> int:
     """Return the address of the static pointer that an exported function begins by loading."""
     address = _exported(image, function)
-    loaded = image.architecture.static_load(image.read(address, _READ))
+    loaded = image.architecture.static_load(image.read(address, _READ), address)
     if loaded is None:
         raise GilCodeNotFound(
             f"this is CPython 2.7, but {function} does not begin by loading a static pointer"
         )
-    return address + loaded
+    return loaded
 
 
 def _version(image: CodeSource) -> str:

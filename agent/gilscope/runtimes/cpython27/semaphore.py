@@ -7,7 +7,6 @@ contended path alone, and serve every caller, wherever a compiler has put the ca
 
 from typing import Final, NamedTuple
 
-from gilscope.elf.cfi import UnwindRule
 from gilscope.elf.eh_frame import FrameTable, Function, read_frame_table
 from gilscope.elf.image import ElfError, ElfImage
 from gilscope.elf.instruction_starts import InstructionStarts
@@ -19,9 +18,6 @@ __all__ = ["resolve_sites"]
 _WAIT: Final = "sem_wait"
 _PUSH, _POP = "_pthread_cleanup_push", "_pthread_cleanup_pop"
 _FAILURE: Final = "__stack_chk_fail"
-_AT_ENTRY: Final = UnwindRule(
-    cfa_from_frame_pointer=False, cfa_offset=8, saved_frame_pointer_offset=None
-)
 _LARGEST: Final = 4096
 """Bytes of a function of these; they have some two hundred."""
 
@@ -77,7 +73,7 @@ def _way_out(image: ElfImage, table: FrameTable, function: Function) -> tuple[in
     if len(found) != 1:
         raise GilCodeNotFound(f"{_WAIT} has {len(found)} ways to a slow path, instead of one")
     ((site, slow),) = found
-    if table.rule_at(site) != _AT_ENTRY:
+    if table.rule_at(site) != table.at_entry:
         raise GilCodeNotFound(f"{_WAIT} leaves at {site:#x} with something on its stack")
     return site, slow
 

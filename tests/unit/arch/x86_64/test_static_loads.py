@@ -19,7 +19,7 @@ def test_a_word_is_found(code: str, where: int) -> None:
     """
     It is where the instruction's end and its distance lead, from the function's beginning.
     """
-    assert where == static_load(bytes.fromhex(code))
+    assert 0x5000 + where == static_load(bytes.fromhex(code), 0x5000)
 
 
 @pytest.mark.parametrize(
@@ -38,4 +38,4 @@ def test_nothing_else_is_taken_for_one(code: str) -> None:
     """
     Half words, addresses, other memory and what is cut off are none.
     """
-    assert static_load(bytes.fromhex(code)) is None
+    assert static_load(bytes.fromhex(code), 0x5000) is None

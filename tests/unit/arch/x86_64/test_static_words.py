@@ -6,6 +6,7 @@ from gilscope.arch.base import WordAccess, WordUse
 from gilscope.arch.x86_64.static_words import word_uses
 
 _DISTANCE = bytes.fromhex("00010000")
+_VADDR = 0x5000
 
 
 @pytest.mark.parametrize(
@@ -25,10 +26,11 @@ def test_a_use_is_found_with_its_word(before: str, behind: str, access: WordAcce
     The distance counts from the end of the instruction.
     """
     code = bytes.fromhex(before) + _DISTANCE + bytes.fromhex(behind)
+    end = _VADDR + 1 + len(code)
 
-    found = list(word_uses(b"\x90" + code + b"\xc3"))
+    found = list(word_uses(b"\x90" + code + b"\xc3", _VADDR))
 
-    assert WordUse(access, 1, 1 + len(code), 1 + len(code) + 0x100) in found
+    assert WordUse(access, _VADDR + 1, end, end + 0x100) in found
 
 
 def test_other_instructions_use_none() -> None:
@@ -36,4 +38,4 @@ def test_other_instructions_use_none() -> None:
     An address relative to a register is not static.
     """
     # mov 0x100(%rax), %rax; lock cmpxchg %rdx, (%rdi)
-    assert [] == list(word_uses(bytes.fromhex("488b8000010000f0480fb117")))
+    assert [] == list(word_uses(bytes.fromhex("488b8000010000f0480fb117"), _VADDR))

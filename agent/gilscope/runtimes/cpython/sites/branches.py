@@ -34,7 +34,7 @@ class LibraryCall(NamedTuple):
     site: int
     """Virtual address of the call instruction."""
     length: int
-    """Bytes of it: 5 through a PLT stub, 6 through a GOT slot."""
+    """Bytes of it; on x86-64 5 through a PLT stub, 6 through a GOT slot."""
     name: str
 
 
@@ -110,14 +110,14 @@ class _Scan:
             self._add_jump(vaddr + position, vaddr + target, is_conditional=False)
         for position, target in architecture.conditional_jumps(code, farthest, spend):
             self._add_jump(vaddr + position, vaddr + target, is_conditional=True)
-        for position, slot, is_call in architecture.slot_branches(code, spend):
-            destination = self._slots.get(vaddr + slot)
+        for site, slot, is_call in architecture.slot_branches(code, vaddr, spend):
+            destination = self._slots.get(slot)
             if destination is None:
                 continue
             if is_call:
-                self._add_call(vaddr + position, architecture.slot_call_length, destination)
+                self._add_call(site, architecture.slot_call_length, destination)
             elif isinstance(destination, int):
-                self._add_jump(vaddr + position, destination, is_conditional=False)
+                self._add_jump(site, destination, is_conditional=False)
         self._add_tail_jumps(code, vaddr)
 
     def _spend(self, matches: int) -> None:

@@ -4,15 +4,10 @@ from collections import Counter
 from typing import Final
 
 from gilscope.elf.budget import ElfBudget
-from gilscope.elf.cfi import UnwindRule
 from gilscope.elf.eh_frame import FrameTable
 from gilscope.runtimes.cpython.sites.branches import Branches, Crossing
 
 __all__ = ["FunctionGroups"]
-
-_AT_ENTRY: Final = UnwindRule(
-    cfa_from_frame_pointer=False, cfa_offset=8, saved_frame_pointer_offset=None
-)
 
 _LONGEST_CHAIN: Final = 8
 """Parts of parts that are followed; compilers make two."""
@@ -120,4 +115,4 @@ class FunctionGroups:
         rule = self._table.rule_at(jump.target)
         if rule is None or rule != self._table.rule_at(jump.site):
             return False
-        return jump.is_conditional or rule != _AT_ENTRY
+        return jump.is_conditional or rule != self._table.at_entry

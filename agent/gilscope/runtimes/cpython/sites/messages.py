@@ -47,11 +47,7 @@ def references(image: ElfImage, addresses: frozenset[int]) -> dict[int, int]:
             continue
         image.budget.search(section.size)
         code, vaddr = image.section_bytes(section), section.vaddr
-        for position, loaded in architecture.address_loads(code, spend):
-            if vaddr + loaded in addresses:
-                found[vaddr + position] = vaddr + loaded
+        found.update(architecture.address_loads(code, vaddr, addresses, spend))
         if not image.is_pie:
-            for position, loaded in architecture.absolute_loads(code, addresses, spend):
-                if loaded in addresses:
-                    found[vaddr + position] = loaded
+            found.update(architecture.absolute_loads(code, vaddr, addresses, spend))
     return found

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from gilscope.arch.base import Architecture
 from gilscope.elf.image import ElfError, ElfImage
 from gilscope.errors import GilCodeNotFound
 from gilscope.runtimes.cpython.sites.branches import LibraryCall
@@ -35,7 +34,7 @@ def resolve_sites(image: ElfImage) -> Sites:
     damaged.
     """
     try:
-        architecture = image.architecture
+        _ = image.architecture
     except ElfError as error:
         raise GilCodeNotFound(str(error)) from error
     if not image.sections:
@@ -77,7 +76,7 @@ def resolve_sites(image: ElfImage) -> Sites:
             _placement(sites, places.refused),
             *_cost(
                 _calls(lock.takes + lock.drops + lock.unproven, SIGNAL, WAIT, *TIMED_WAITS),
-                architecture,
+                image,
             ),
         ),
     )
@@ -133,7 +132,8 @@ def _yield_sentence(code: Code, lock: LockFunctions, *, is_usable: bool) -> str:
     return f"the evaluation loop yields in the function at {entries}"
 
 
-def _cost(calls: tuple[LibraryCall, ...], architecture: Architecture) -> tuple[str, ...]:
-    if not any(call.length == architecture.slot_call_length for call in calls):
+def _cost(calls: tuple[LibraryCall, ...], image: ElfImage) -> tuple[str, ...]:
+    is_emulated = image.architecture.is_emulated
+    if all(is_emulated(image.read(call.site, call.length)) for call in calls):
         return ()
     return ("calls go through the GOT (-fno-plt): the kernel has to single-step the probes",)

@@ -135,7 +135,8 @@ def _is_hidden(groups: FunctionGroups, yields: frozenset[int], calls: frozenset[
 def _step(table: FrameTable, pc: int, place: int) -> CallerRule | None:
     """Return how to step from *pc* to the caller, by the unwind table's row for *place*."""
     rule = table.rule_at(place)
-    if rule is None:
+    # Where a call is made, the address that its function returns to is on the stack.
+    if rule is None or rule.return_address_offset is None:
         return None
     return CallerRule(
         pc,
@@ -143,6 +144,7 @@ def _step(table: FrameTable, pc: int, place: int) -> CallerRule | None:
         cfa_from_frame_pointer=rule.cfa_from_frame_pointer,
         cfa_offset=rule.cfa_offset,
         saved_frame_pointer_offset=rule.saved_frame_pointer_offset,
+        return_address_offset=rule.return_address_offset,
     )
 
 

@@ -112,9 +112,9 @@ def _words(image: ElfImage, slow: Function, gives: Function) -> tuple[int, int]:
     """Return where the lock and the number of who wait are, by what both functions do to them."""
     used = {
         function: [
-            (use.access, function.start + use.word)
+            (use.access, use.word)
             for use in image.architecture.word_uses(
-                image.read(function.start, function.end - function.start)
+                image.read(function.start, function.end - function.start), function.start
             )
         ]
         for function in (slow, gives)
