@@ -48,8 +48,8 @@ class PthreadLayout:
     cond_size: int
     """``sizeof(pthread_cond_t)``."""
     mutex_size: int
-    descriptor_self: int
-    """Where a thread's descriptor has its own address."""
+    descriptor_self: int | None
+    """Where a thread's descriptor has its own address; None: nowhere."""
     descriptor_tid: int
     """Where it has the kernel's number of the thread."""
 

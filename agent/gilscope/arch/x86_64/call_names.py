@@ -3,10 +3,10 @@
 from types import MappingProxyType
 from typing import Final
 
+from gilscope.arch.call_names import COMMON_NAMES
+
 __all__ = ["CALL_NAMES"]
 
-_FIRST_COMMON: Final = 424
-"""From here on all processors count alike."""
 _OLD: Final = """
 read write open close stat fstat lstat poll lseek mmap mprotect munmap brk rt_sigaction
 rt_sigprocmask rt_sigreturn ioctl pread64 pwrite64 readv writev access pipe select sched_yield
@@ -45,16 +45,10 @@ kcmp finit_module sched_setattr sched_getattr renameat2 seccomp getrandom memfd_
 kexec_file_load bpf execveat userfaultfd membarrier mlock2 copy_file_range preadv2 pwritev2
 pkey_mprotect pkey_alloc pkey_free statx io_pgetevents rseq
 """
-_COMMON: Final = """
-pidfd_send_signal io_uring_setup io_uring_enter io_uring_register open_tree move_mount fsopen
-fsconfig fsmount fspick pidfd_open clone3 close_range openat2 pidfd_getfd faccessat2
-process_madvise epoll_pwait2 mount_setattr quotactl_fd landlock_create_ruleset landlock_add_rule
-landlock_restrict_self memfd_secret process_mrelease futex_waitv set_mempolicy_home_node
-"""
 
 CALL_NAMES: Final = MappingProxyType(
     {
         **dict(enumerate(_OLD.split())),
-        **dict(enumerate(_COMMON.split(), _FIRST_COMMON)),
+        **COMMON_NAMES,
     }
 )

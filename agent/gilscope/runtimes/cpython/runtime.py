@@ -98,7 +98,9 @@ def kernel_thread_id(runtime: Runtime, thread: PythonThread) -> int | None:
         return thread.native_thread_id
     pthread, descriptor = runtime.layout.pthread, thread.thread_id
     try:
-        itself = read_pointer(runtime.memory, descriptor + pthread.descriptor_self)
+        itself = descriptor
+        if pthread.descriptor_self is not None:
+            itself = read_pointer(runtime.memory, descriptor + pthread.descriptor_self)
         tid = read_int(runtime.memory, descriptor + pthread.descriptor_tid, 4)
     except TornRead:
         return None
