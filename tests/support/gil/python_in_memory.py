@@ -1,6 +1,5 @@
 """A Python process made of bytes: what the readers would find, laid out as one version does it."""
 
-import errno
 import struct
 from typing import cast
 
@@ -12,12 +11,11 @@ from gilscope.runtimes.cpython.instance import CPythonInstance
 from gilscope.runtimes.cpython.layout import Layout, layout_for
 from gilscope.runtimes.cpython.runtime import Runtime
 from gilscope.runtimes.cpython.sites.static_lock import StaticLock
+from support.gil.filled_memory import FilledMemory
 from support.gil.recorded_offsets import RECORDED_OFFSETS
 
-__all__ = ["LAYOUTS", "PythonInMemory"]
+__all__ = ["LAYOUTS", "PythonInMemory", "PythonStructures"]
 
-_BASE = 0x7F00_0000_0000
-_SIZE = 1 << 20
 _PID = 4711
 _STRUCTURE = 8192
 # As if the compiler had put the variables where the members of the structure are in 3.7.
@@ -56,51 +54,14 @@ LAYOUTS = {
 }
 
 
-class PythonInMemory:
-    """Memory that is filled piece by piece. Structures come one behind the other, zeroed."""
+class PythonStructures(FilledMemory):
+    """The structures of a CPython with this layout."""
 
-    def __init__(self, version: str = "3.11.7") -> None:
-        self._content = bytearray(_SIZE)
-        self._used = 0
-        self.reads = 0
-        self.layout = LAYOUTS[version]
+    def __init__(self, layout: Layout) -> None:
+        super().__init__()
+        self.layout = layout
         self.code_type = self.new(64)
         self.runtime = Runtime(self, self.layout, self.new(_STRUCTURE), self.code_type)
-        memory = cast("ProcessMemory", self)
-        self.instance = CPythonInstance(_PID, self.runtime, memory, DirectReads())
-
-    def read(self, address: int, size: int) -> bytes:
-        """Return what is there; raise OSError outside, as /proc/PID/mem does."""
-        self.reads += 1
-        start = address - _BASE
-        if not 0 <= start <= self._used - size:
-            raise OSError(errno.EIO, "not mapped")
-        return bytes(self._content[start : start + size])
-
-    def new(self, size: int) -> int:
-        """Return the address of fresh memory."""
-        start = self._used
-        self._used += -(-size // 16) * 16
-        assert self._used <= _SIZE
-        return _BASE + start
-
-    def put(self, address: int, content: bytes) -> None:
-        """Write *content* at *address*."""
-        start = address - _BASE
-        self._content[start : start + len(content)] = content
-
-    @property
-    def used(self) -> int:
-        """The first address behind all that there is."""
-        return _BASE + self._used
-
-    def holds(self, address: int, size: int) -> bool:
-        """Return whether there are *size* bytes at *address*."""
-        return _BASE <= address <= self.used - size
-
-    def put_int(self, address: int, value: int, size: int = 8) -> None:
-        """Write an integer of *size* bytes."""
-        self.put(address, (value & (1 << 8 * size) - 1).to_bytes(size, "little"))
 
     def text(self, text: str) -> int:
         """Return the address of a new str, as narrow as CPython would make it."""
@@ -223,3 +184,12 @@ class PythonInMemory:
         self.put_int(holder + last, frame)
         self.put_int(interpreter + self.layout.threads_head, address)
         return address
+
+
+class PythonInMemory(PythonStructures):
+    """A process that runs the CPython *version*."""
+
+    def __init__(self, version: str = "3.11.7") -> None:
+        super().__init__(LAYOUTS[version])
+        memory = cast("ProcessMemory", self)
+        self.instance = CPythonInstance(_PID, self.runtime, memory, DirectReads())
