@@ -9,6 +9,8 @@ __all__ = ["line_at"]
 
 _UNIT = 2
 _MORE, _BITS, _CHUNK = 0x80, 7, 0x7F
+_MOST_BITS = 64
+"""Of a number; PyPy's have half of them, and a longer one costs ever more to be read."""
 _BEHIND_LINE = 3
 """Numbers of an entry that follow its line."""
 
@@ -42,3 +44,5 @@ def _number(table: bytes, at: int) -> tuple[int, int]:
         if not table[at - 1] & _MORE:
             return value, at
         shift += _BITS
+        if shift > _MOST_BITS:
+            raise ValueError("a number of a line table has no end")

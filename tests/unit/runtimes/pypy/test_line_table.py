@@ -26,9 +26,13 @@ def test_a_frame_that_has_not_begun_has_no_line() -> None:
     assert line_at(_TABLE, 2, -1) is None
 
 
-def test_a_table_that_is_not_whole_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [(b"\x84", "within a number"), (b"\xff" * 99 + b"\1", "has no end")],
+)
+def test_a_table_that_is_not_whole_is_refused(table: bytes, words: str) -> None:
     """
-    A number goes on behind the end.
+    A number goes on behind the end, or for longer than any line needs.
     """
-    with pytest.raises(ValueError, match="within a number"):
-        line_at(b"\x84", 2, 0)
+    with pytest.raises(ValueError, match=words):
+        line_at(table, 2, 0)

@@ -16,6 +16,8 @@ _FIRST_BYTE = 0x80
 _ONE_LINE_0, _ONE_LINE_2, _NO_COLUMNS, _LONG, _NONE = 10, 12, 13, 14, 15
 _MORE = 0x40
 _CHUNK_BITS, _CHUNK = 6, 0x3F
+_MOST_BITS = 64
+"""Of a number; CPython's have half of them, and a longer one costs ever more to be read."""
 
 
 class LineTableForm(Enum):
@@ -109,6 +111,8 @@ def _signed_varint(table: bytes, at: int) -> int:
             return -(value >> 1) if value & 1 else value >> 1
         at += 1
         shift += _CHUNK_BITS
+        if shift > _MOST_BITS:
+            raise ValueError(f"a number of a line table has no end at its byte {at}")
 
 
 def _signed(byte: int) -> int:

@@ -127,6 +127,7 @@ def test_frame_that_has_not_begun(form: LineTableForm) -> None:
         (_LOCATIONS, _entry(13, 1), "ends early, at its byte 1"),
         (_LOCATIONS, _entry(13, 1, 0x41), "ends early, at its byte 2"),
         (_LOCATIONS, _entry(13, 1, 0x41) + _entry(0, 1, 0), "ends early, at its byte 2"),
+        (_LOCATIONS, _entry(13, 1, *[0x7F] * 99, 1), "has no end at its byte 12"),
     ],
 )
 def test_damaged_table(form: LineTableForm, table: bytes, words: str) -> None:
