@@ -12,6 +12,7 @@
 
 #include "common/kernel.bpf.h"
 
+#include "common/arithmetic.bpf.h"
 #include "common/histogram.bpf.h"
 
 #include "common/losses.bpf.h"

@@ -2,8 +2,9 @@
 //
 // Made by `make abi` from agent/gilscope/gil/abi.py, which says the same to Python.
 
-#define HISTOGRAM_SLOTS 36 // slot k: 2^(k-1) < ns <= 2^k; the last takes the rest
-#define STACK_DEPTH 32     // frames that are noted; a power of two
+#define HISTOGRAM_OCTAVE_BITS 3 // 2 to this: slots from 2^k to 2^(k+1)
+#define HISTOGRAM_SLOTS 257     // the last takes the rest
+#define STACK_DEPTH 32          // frames that are noted; a power of two
 #define NEXT_PROGRAMS 10
 #define QUOTAS 8             // room for them
 #define SPAN_IS_HOLD 4       // in place of a wait's kind

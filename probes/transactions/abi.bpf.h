@@ -2,11 +2,12 @@
 //
 // Made by `make abi` from agent/gilscope/transactions/abi.py, which says the same to Python.
 
-#define HISTOGRAM_SLOTS 36 // slot k: 2^(k-1) < ns <= 2^k; the last takes the rest
-#define EVENT_NUMBERS 32   // a power of two
-#define WAITS 8            // a power of two; there are 5 kinds
-#define COLLECTIONS 2      // generations of them
-#define RESTART_REASONS 16 // a power of two; libitm has 11
+#define HISTOGRAM_OCTAVE_BITS 3 // 2 to this: slots from 2^k to 2^(k+1)
+#define HISTOGRAM_SLOTS 257     // the last takes the rest
+#define EVENT_NUMBERS 32        // a power of two
+#define WAITS 8                 // a power of two; there are 5 kinds
+#define COLLECTIONS 2           // generations of them
+#define RESTART_REASONS 16      // a power of two; libitm has 11
 
 // Why an event of a transaction was lost.
 enum loss {

@@ -13,7 +13,7 @@ from enum import IntEnum
 from itertools import pairwise
 from pathlib import Path
 
-from gilscope.model.histogram import Histogram
+from gilscope.model.histogram import Histogram, bound_ns
 from support.paths import WORKLOADS
 
 __all__ = [
@@ -187,11 +187,11 @@ def assert_same_lengths(truth_ns: Sequence[int], seen: Histogram, *, slack_ns: i
     counted = 0
     for slot, count in enumerate(seen.slots[:-1]):
         counted += count
-        bound_ns = 1 << slot
-        certain = sum(ns + slack_ns <= bound_ns for ns in truth_ns)
-        possible = sum(ns - slack_ns <= bound_ns for ns in truth_ns)
+        upto_ns = bound_ns(slot)
+        certain = sum(ns + slack_ns <= upto_ns for ns in truth_ns)
+        possible = sum(ns - slack_ns <= upto_ns for ns in truth_ns)
 
-        assert certain - outliers <= counted <= possible + outliers, f"up to {bound_ns} ns"
+        assert certain - outliers <= counted <= possible + outliers, f"up to {upto_ns} ns"
 
 
 class Witness:

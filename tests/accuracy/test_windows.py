@@ -16,7 +16,6 @@ from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.window import Window
 from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.gil import GilObservation
-from gilscope.model.histogram import slot_of
 from support.interpreters.known import find_interpreter
 from support.tracing.hold_windows import (
     assert_adds_up,
@@ -190,7 +189,7 @@ def test_windows_cut_no_hold_and_prefer_none(name: str, probe: GilProbe, tmp_pat
         run = _run_under_windows(command, Witness(tmp_path), tracer, *arguments)
     (gil,) = run.observation.totals.gils
     histogram = holds_of(gil).finished
-    long = sum(histogram.slots[(50 * _MS).bit_length() :])
+    long = sum(histogram.octaves()[(50 * _MS).bit_length() :])
 
     _check(run)
     assert len(run.windows) > _FEW
@@ -219,9 +218,9 @@ def test_windows_tell_the_length_of_holds_and_their_share(probe: GilProbe, tmp_p
         sum(lengths_ns) / len(lengths_ns), rel=0.05
     )
     # All between 4.2 and 8.4 ms but those that a busy machine made longer: none was cut.
-    slot = (8 * _MS).bit_length()
-    others = sum(slot_of(ns) != slot for ns in run.lengths_ns)
-    assert holds.finished.slots[slot] >= 0.99 * holds.finished.count - others
+    octave = (8 * _MS).bit_length()
+    others = sum((ns - 1).bit_length() != octave for ns in run.lengths_ns)
+    assert holds.finished.octaves()[octave] >= 0.99 * holds.finished.count - others
     # The share of one cycle has a standard deviation of less than 0.4.
     assert holds.held_ns / observed_ns(run.observation) == pytest.approx(
         share, abs=_SIGMAS * 0.4 / math.sqrt(cycles)

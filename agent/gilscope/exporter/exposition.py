@@ -8,20 +8,18 @@ hold what comes out against the library.
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import accumulate
 
 from prometheus_client.exposition import choose_encoder
 
 from gilscope.exporter.samples import Labels, Series
 from gilscope.metrics.table import PROCESS_LABELS, Family
-from gilscope.model.histogram import BOUNDS_NS, Histogram, slot_of
+from gilscope.model.histogram import BOUNDS_NS, Histogram, upto_bounds
 from gilscope.text.units import NS_PER_S
 
 __all__ = ["encode", "head", "metrics_of", "negotiate"]
 
 _OPEN_METRICS = "application/openmetrics-text"
 
-_FIRST = slot_of(BOUNDS_NS[0])
 _HEAD = "\0"
 """Stands for what all buckets of a histogram begin with."""
 _BUCKETS = "".join(
@@ -97,8 +95,7 @@ def _histogram_lines(series: Series) -> Iterator[str]:
 
 def _histogram(name: str, labels: str, histogram: Histogram) -> str:
     head = f"{name}_bucket{{{labels},".replace("%", "%%")
-    # What is longer than the last bound is in the last slot alone.
-    counts = tuple(accumulate(histogram.slots))[_FIRST:]
+    counts = upto_bounds(histogram.slots)
     total = counts[-1]
     buckets = _BUCKETS.replace(_HEAD, head) % counts
     return (

@@ -7,13 +7,12 @@ does.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import accumulate
 from typing import Any
 
 import gilscope
 from gilscope.exporter.samples import Labels, Series
 from gilscope.metrics.family import Family
-from gilscope.model.histogram import BOUNDS_NS, Histogram, slot_of
+from gilscope.model.histogram import BOUNDS_NS, Histogram, upto_bounds
 from gilscope.text.units import NS_PER_S
 
 __all__ = ["encode_otlp"]
@@ -21,7 +20,6 @@ __all__ = ["encode_otlp"]
 _SERVICE = "gilscope"
 _CUMULATIVE = 2
 """AGGREGATION_TEMPORALITY_CUMULATIVE; enumerations are numbers in this form."""
-_FIRST = slot_of(BOUNDS_NS[0])
 _BOUNDS_S = [bound / NS_PER_S for bound in BOUNDS_NS]
 _UNITS = {"_seconds": "s", "_bytes": "By"}
 
@@ -94,8 +92,7 @@ def _histogram_points(series: Series, times: Mapping[str, str]) -> Iterator[dict
 
 def _buckets(histogram: Histogram) -> list[int]:
     """Return the count of each bucket: up to each bound, and beyond the last."""
-    upto = tuple(accumulate(histogram.slots))
-    cumulative = (*upto[_FIRST : _FIRST + len(BOUNDS_NS)], histogram.count)
+    cumulative = upto_bounds(histogram.slots)
     return [count - before for count, before in zip(cumulative, (0, *cumulative), strict=False)]
 
 

@@ -6,7 +6,7 @@
 from typing import Final
 
 from gilscope.bpf.c_header import CEnum, CStruct, Member, Row, SharedEnum, constants, header
-from gilscope.model.histogram import SLOTS
+from gilscope.model.histogram import OCTAVE_BITS, SLOTS
 from gilscope.model.kinds import Cause, Kind
 from gilscope.model.numbered import Numbered
 from gilscope.runtimes.cpython import layout
@@ -226,7 +226,8 @@ def c_header() -> str:
         "gil/abi.py",
         constants(
             {
-                "HISTOGRAM_SLOTS": (SLOTS, "slot k: 2^(k-1) < ns <= 2^k; the last takes the rest"),
+                "HISTOGRAM_OCTAVE_BITS": (OCTAVE_BITS, "2 to this: slots from 2^k to 2^(k+1)"),
+                "HISTOGRAM_SLOTS": (SLOTS, "the last takes the rest"),
                 "STACK_DEPTH": (STACK_DEPTH, "frames that are noted; a power of two"),
                 "NEXT_PROGRAMS": (len(NextProgram), ""),
                 "QUOTAS": (QUOTAS, "room for them"),

@@ -1,16 +1,34 @@
-"""Power-of-two histograms: slots from the kernel, buckets for Prometheus, quantiles for people."""
+"""Histograms of durations: slots from the kernel, buckets for Prometheus, quantiles for people."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
-__all__ = ["BOUNDS_NS", "EMPTY", "SLOTS", "Histogram", "slot_of", "total"]
+__all__ = [
+    "BOUNDS_NS",
+    "EMPTY",
+    "OCTAVES",
+    "OCTAVE_BITS",
+    "SLOTS",
+    "Histogram",
+    "bound_ns",
+    "slot_of",
+    "total",
+    "upto_bounds",
+]
 
-SLOTS = 36
-"""Slot k counts values with 2**(k-1) < ns <= 2**k; the last one whatever is longer."""
+OCTAVE_BITS = 3
+"""An octave, from one power of two to the next, is divided into 2**OCTAVE_BITS slots."""
 
+_IN_OCTAVE = 1 << OCTAVE_BITS
 _FIRST, _LAST = 10, 34
-BOUNDS_NS = tuple(1 << slot for slot in range(_FIRST, _LAST + 1))
+OCTAVES = _LAST + 2
+"""Octave k has values with 2**(k-1) < ns <= 2**k; the last one whatever is longer."""
+SLOTS = (_LAST - OCTAVE_BITS + 1) * _IN_OCTAVE + 1
+"""The first 2**OCTAVE_BITS slots are 1 ns wide; the last one counts whatever is longer."""
+
+BOUNDS_NS = tuple(1 << octave for octave in range(_FIRST, _LAST + 1))
 """Upper bounds that are published: 1.024 us to 17.2 s. What is longer is in +Inf alone."""
 
 
@@ -36,33 +54,65 @@ class Histogram:
 
     def cumulative(self) -> tuple[tuple[int, int], ...]:
         """Return (upper bound in ns, count of values up to it) for every bound of BOUNDS_NS."""
-        total = sum(self.slots[:_FIRST])
-        buckets = []
-        for slot in range(_FIRST, _LAST + 1):
-            total += self.slots[slot]
-            buckets.append((1 << slot, total))
-        return tuple(buckets)
+        return tuple(zip(BOUNDS_NS, upto_bounds(self.slots), strict=False))
+
+    def buckets(self) -> tuple[tuple[int | None, int], ...]:
+        """Return (upper bound in ns, count) of each slot that counts any, and of the one before it.
+
+        So the bound before is the lower one, or there is none and it is 0. Beyond the last bound,
+        which is always told, it is None.
+        """
+        *bounded, longer = self.slots
+        shown = (
+            (bound_ns(slot), here)
+            for slot, (here, after) in enumerate(zip(bounded, (*bounded[1:], longer), strict=True))
+            if here or after
+        )
+        return (*shown, (None, longer))
+
+    def octaves(self) -> tuple[int, ...]:
+        """Return how many values are in each of the OCTAVES."""
+        upto = tuple(accumulate(self.slots))
+        counts = [upto[slot_of(1 << octave)] for octave in range(OCTAVES - 1)]
+        counts.append(upto[-1])
+        return tuple(now - before for now, before in zip(counts, (0, *counts), strict=False))
 
     def quantile_ns(self, q: float) -> int | None:
-        """Return the upper bound of the slot that holds quantile *q*; None when empty.
+        """Return quantile *q*, at most 1/16 off; None when empty.
 
-        The true quantile lies between half of it and it; beyond the last bound, the last bound.
+        That is the middle of the slot that it lies in; beyond the last bound, the last bound.
         """
         count = self.count
         if count == 0:
             return None
         rank = max(1, math.ceil(q * count))
         seen = 0
-        for slot, here in enumerate(self.slots):
+        for slot, here in enumerate(self.slots[:-1]):
             seen += here
             if seen >= rank:
-                return 1 << min(slot, _LAST)
-        return 1 << _LAST
+                lower_ns = bound_ns(slot - 1) if slot else 0
+                return (lower_ns + bound_ns(slot) + 1) // 2
+        return BOUNDS_NS[-1]
 
 
 def slot_of(ns: int) -> int:
     """Return the slot that the kernel side would count *ns* in."""
-    return min((ns - 1).bit_length() if ns > 1 else 0, SLOTS - 1)
+    below = max(ns - 1, 0)
+    shift = max(below.bit_length() - OCTAVE_BITS - 1, 0)
+    return min((shift << OCTAVE_BITS) + (below >> shift), SLOTS - 1)
+
+
+def bound_ns(slot: int) -> int:
+    """Return the longest duration that is counted in *slot*, which is not the last one."""
+    shift = max(slot // _IN_OCTAVE - 1, 0)
+    return (slot - (shift << OCTAVE_BITS) + 1) << shift
+
+
+def upto_bounds(slots: Sequence[int]) -> tuple[int, ...]:
+    """Return how many of *slots* are counted up to each of BOUNDS_NS, and then all of them."""
+    # A slot ends at each power of two, the last one before the rest among them.
+    upto = tuple(accumulate(slots))
+    return (*upto[slot_of(BOUNDS_NS[0]) :: _IN_OCTAVE], upto[-1])
 
 
 def total(histograms: Iterable[Histogram]) -> Histogram:

@@ -61,8 +61,8 @@ def _rows(before: Figures, after: Figures) -> Iterator[_Row]:
     yield _row("seconds lost per CPU second", before.waiting_per_cpu_s, after.waiting_per_cpu_s)
     yield _row("cores used", before.cores, after.cores)
     yield _row("convoy waits a second", before.convoys_per_s, after.convoys_per_s)
-    yield _row("p50 of waits, at most", before.wait_p50_s, after.wait_p50_s, is_time=True)
-    yield _row("p99 of waits, at most", before.wait_p99_s, after.wait_p99_s, is_time=True)
+    yield _row("p50 of waits", before.wait_p50_s, after.wait_p50_s, is_time=True)
+    yield _row("p99 of waits", before.wait_p99_s, after.wait_p99_s, is_time=True)
     yield _row("slow drops a second", before.slow_drops_per_s, after.slow_drops_per_s)
     yield _row("longest drop", before.longest_drop_s, after.longest_drop_s, is_time=True)
 

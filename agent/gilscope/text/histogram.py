@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gilscope.model.histogram import Histogram
+from gilscope.model.histogram import OCTAVES, Histogram
 from gilscope.text.units import short_duration
 
 __all__ = ["bars"]
@@ -12,19 +12,24 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def bars(histogram: Histogram) -> Iterator[str]:
-    """Yield a line for each slot between the first and the last that is used.
+    """Yield a line with quantiles, and one for each octave between the first and the last used.
 
-    A line gives the slot's bounds (each twice the one before), the count, and a bar whose length
+    A line gives its bounds (each twice the one before), the count, and a bar whose length
     is the count's share of the largest.
     """
-    used = [slot for slot, count in enumerate(histogram.slots) if count]
+    counts = histogram.octaves()
+    used = [octave for octave, count in enumerate(counts) if count]
     if not used:
         return
-    largest = max(histogram.slots)
-    for slot in range(used[0], used[-1] + 1):
-        count = histogram.slots[slot]
-        lower = short_duration(1 << (slot - 1)) if slot else "0 ns"
-        upper = "longer" if slot == len(histogram.slots) - 1 else short_duration(1 << slot)
+    yield "  " + ", ".join(
+        f"p{percent} ≈ {short_duration(histogram.quantile_ns(percent / 100) or 0)}"
+        for percent in (50, 90, 99)
+    )
+    largest = max(counts)
+    for octave in range(used[0], used[-1] + 1):
+        count = counts[octave]
+        lower = short_duration(1 << (octave - 1)) if octave else "0 ns"
+        upper = "longer" if octave == OCTAVES - 1 else short_duration(1 << octave)
         yield f"  {lower:>8} .. {upper:<8} {count:>8}  {_bar(count, largest)}"
 
 

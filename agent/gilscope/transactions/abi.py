@@ -6,7 +6,7 @@
 from typing import Final
 
 from gilscope.bpf.c_header import CEnum, CStruct, Member, Row, SharedEnum, constants, header
-from gilscope.model.histogram import SLOTS
+from gilscope.model.histogram import OCTAVE_BITS, SLOTS
 from gilscope.model.numbered import Numbered
 
 __all__ = [
@@ -133,7 +133,8 @@ def c_header() -> str:
         "transactions/abi.py",
         constants(
             {
-                "HISTOGRAM_SLOTS": (SLOTS, "slot k: 2^(k-1) < ns <= 2^k; the last takes the rest"),
+                "HISTOGRAM_OCTAVE_BITS": (OCTAVE_BITS, "2 to this: slots from 2^k to 2^(k+1)"),
+                "HISTOGRAM_SLOTS": (SLOTS, "the last takes the rest"),
                 "EVENT_NUMBERS": (EVENT_NUMBERS, "a power of two"),
                 "WAITS": (_WAITS, f"a power of two; there are {len(Wait)} kinds"),
                 "COLLECTIONS": (len(Collection), "generations of them"),

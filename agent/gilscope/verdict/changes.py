@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gilscope.model.application import Application
 from gilscope.model.gil import Edge, ProcessTotals, Recording, Tally
-from gilscope.model.histogram import Histogram, total
+from gilscope.model.histogram import total
 from gilscope.model.kinds import Kind
 from gilscope.model.moment.hold_state import State
 from gilscope.model.stack import Frame, Stack
@@ -142,19 +142,9 @@ def shorter_interval(totals: ProcessTotals) -> ShorterInterval | None:
         shorter_ns,
         lost.count,
         lost.ns // lost.count,
-        _median_ns(latency),
+        latency.quantile_ns(0.5) or 0,
     )
     return found if found.switches >= 1 + _LEAST_GAIN else None
-
-
-def _median_ns(durations: Histogram) -> int:
-    """Return the median of *durations*, as if those of a slot were evenly spread by their logs."""
-    rank, below = durations.count / 2, 0
-    for slot, here in enumerate(durations.slots):
-        if below + here >= rank:
-            return round(math.exp2(slot - 1 + (rank - below) / here))
-        below += here
-    return 0
 
 
 def other_process(totals: ProcessTotals, application: Application) -> OtherProcess | None:

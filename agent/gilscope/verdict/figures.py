@@ -109,13 +109,16 @@ def _buckets(histograms: Iterable[Sequence[Sequence[Any]]]) -> list[tuple[float,
 
 
 def _quantile(buckets: Sequence[tuple[float, int]], share: float) -> float | None:
+    """Return the middle of the bucket that has it, infinity beyond the last bound."""
     left = share * sum(count for _, count in buckets)
     if not left:
         return None
+    lower = 0.0
     for bound, count in buckets:
         left -= count
         if left <= 0:
-            return bound
+            return (lower + bound) / 2
+        lower = bound
     return None
 
 

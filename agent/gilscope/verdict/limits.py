@@ -15,8 +15,8 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
     "waiting": ("waiting", "threads that wait for a GIL at any moment"),
     "waiting_per_cpu": ("waiting_per_cpu_s", "seconds lost for each second of CPU time used"),
     "convoys": ("convoys_per_s", "convoy waits a second"),
-    "wait_p50": ("wait_p50_s", "half of the waits took at most so long"),
-    "wait_p99": ("wait_p99_s", "99 % of the waits took at most so long"),
+    "wait_p50": ("wait_p50_s", "half of the waits took about so long at most"),
+    "wait_p99": ("wait_p99_s", "99 % of the waits took about so long at most"),
     "slow_drops": ("slow_drops_per_s", "drop requests a second that took 10 ms or longer"),
     "longest_drop": ("longest_drop_s", "the longest time until a drop request was answered"),
 }

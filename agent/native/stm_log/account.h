@@ -10,8 +10,9 @@
 #include "series.h"
 #include "threads.h"
 
-// As many as gilscope.histogram has.
-#define STM_SLOTS 36
+// As gilscope.model.histogram has them.
+#define STM_OCTAVE_BITS 3
+#define STM_SLOTS 257
 
 // Which rules to charge by.
 enum stm_rules {
@@ -44,8 +45,8 @@ struct stm_totals {
     // All waits by their events, also those of transactions that have not ended.
     uint64_t wait_ns[STM_EVENTS];
     uint64_t waits[STM_EVENTS];
-    // Run time of transactions: slot n counts those of more than 2^(n-1) and up to 2^n ns, the last
-    // one whatever is longer.
+    // Run time of transactions: each power of two is divided into slots of the same width; the last
+    // one counts whatever is longer.
     uint64_t committed_slots[STM_SLOTS];
     uint64_t aborted_slots[STM_SLOTS];
 };

@@ -113,7 +113,11 @@ static void start(struct stm_account *account, const struct stm_step *step)
 
 static int slot_of(uint64_t ns)
 {
-    return ns > 1 ? 64 - __builtin_clzll(ns - 1) : 0;
+    uint64_t below = ns - (ns > 0);
+    int highest = 63 - __builtin_clzll(below | 1 << STM_OCTAVE_BITS);
+    int shift = highest - STM_OCTAVE_BITS;
+
+    return (shift << STM_OCTAVE_BITS) + (int)(below >> shift);
 }
 
 static void count_in(uint64_t *slots, uint64_t ns)

@@ -93,13 +93,14 @@ def _latency(task: str, threads: int, pings: int, cpus: str, is_traced: bool) ->
 
 
 def _middle_s(histogram: Sequence[Sequence[float]] | None) -> float:
-    """Return the upper bound of the bucket in which the median is, 0.0 where there is none."""
-    counts = [(bound, count) for bound, count in histogram or () if count and bound is not None]
-    half, seen = sum(count for _, count in counts) / 2, 0.0
+    """Return the middle of the bucket in which the median is, 0.0 where there is none."""
+    counts = [(bound, count) for bound, count in histogram or () if bound is not None]
+    half, seen, lower_s = sum(count for _, count in counts) / 2, 0.0, 0.0
     for bound, count in counts:
         seen += count
-        if seen >= half:
-            return bound
+        if count and seen >= half:
+            return (lower_s + bound) / 2
+        lower_s = bound
     return 0.0
 
 

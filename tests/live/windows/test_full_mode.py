@@ -135,7 +135,7 @@ def test_hold_in_flight_counts_up_to_now(interpreter: Interpreter, tracer: GilAc
     assert_adds_up(seen[-1])
     assert_sound(seen[-1])
     longest_ns = until_ns - second_ns
-    assert 1 == sum(holds_of(gil).finished.slots[longest_ns.bit_length() - 1 :])
+    assert 1 == sum(holds_of(gil).finished.octaves()[longest_ns.bit_length() - 1 :])
 
 
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)

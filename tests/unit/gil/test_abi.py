@@ -6,7 +6,7 @@ import pytest
 
 from gilscope.bpf.c_header import CStruct
 from gilscope.gil import abi
-from gilscope.model.histogram import SLOTS
+from gilscope.model.histogram import OCTAVE_BITS, SLOTS
 from gilscope.model.kinds import Cause, Kind
 from gilscope.model.stack import StackState
 from gilscope.runtimes.cpython import layout
@@ -28,6 +28,7 @@ def test_the_numbers_of_c_are_those_of_python(tmp_path: Path) -> None:
     All of them, as the compiler of this machine sees them.
     """
     expected = {
+        "HISTOGRAM_OCTAVE_BITS": OCTAVE_BITS,
         "HISTOGRAM_SLOTS": SLOTS,
         "STACK_DEPTH": abi.STACK_DEPTH,
         "NEXT_PROGRAMS": len(abi.NextProgram),

@@ -1,15 +1,56 @@
 """Histograms: slots, published buckets, quantiles."""
 
-from gilscope.model.histogram import BOUNDS_NS, EMPTY, SLOTS, slot_of, total
+import random
+from fractions import Fraction
+
+import pytest
+
+from gilscope.model.histogram import (
+    BOUNDS_NS,
+    EMPTY,
+    OCTAVES,
+    SLOTS,
+    bound_ns,
+    slot_of,
+    total,
+    upto_bounds,
+)
 from support.recordings.durations import histogram
 
+_LAST_NS = BOUNDS_NS[-1]
 
-def test_slot_holds_its_upper_bound() -> None:
+
+def test_every_slot_begins_where_the_one_before_it_ends() -> None:
     """
-    A value of exactly 2**k lies in slot k, one more in the next: bounds are what `le` says.
+    Its bound lies in it, and one more in the next: bounds are what `le` says. None is left out.
     """
-    assert [0, 0, 1, 2, 2, 3] == [slot_of(ns) for ns in (0, 1, 2, 3, 4, 5)]
-    assert [20, 21] == [slot_of(1 << 20), slot_of((1 << 20) + 1)]
+    bounds_ns = [bound_ns(slot) for slot in range(SLOTS - 1)]
+
+    assert sorted(set(bounds_ns)) == bounds_ns
+    assert list(range(SLOTS - 1)) == [slot_of(ns) for ns in bounds_ns]
+    assert list(range(1, SLOTS)) == [slot_of(ns + 1) for ns in bounds_ns]
+    assert (0, 0, 1) == (slot_of(0), slot_of(1), slot_of(2))
+    assert (_LAST_NS, SLOTS - 1) == (bounds_ns[-1], slot_of(1 << 63))
+
+
+def test_no_slot_is_wider_than_an_eighth_of_what_is_in_it() -> None:
+    """
+    Or it is one nanosecond wide. So its middle is within a sixteenth of all of it.
+    """
+    for slot in range(1, SLOTS - 1):
+        lower_ns, width_ns = bound_ns(slot - 1), bound_ns(slot) - bound_ns(slot - 1)
+
+        assert width_ns == 1 or 8 * width_ns <= lower_ns, slot
+
+
+def test_each_power_of_two_ends_a_slot() -> None:
+    """
+    So that the buckets of Prometheus, and octaves, are sums of whole slots.
+    """
+    powers = {1 << octave for octave in range(OCTAVES - 1)}
+
+    assert powers <= {bound_ns(slot) for slot in range(SLOTS - 1)}
+    assert set(BOUNDS_NS) <= powers
 
 
 def test_overflow_lies_in_the_last_slot() -> None:
@@ -31,6 +72,65 @@ def test_cumulative_counts_overflow_nowhere() -> None:
     assert 2 == buckets[1 << 10]
     assert 3 == buckets[1 << 11] == buckets[1 << 34]
     assert 4 == made.count
+    assert (*buckets.values(), 4) == upto_bounds(made.slots)
+
+
+def _some_values(seed: int) -> list[int]:
+    """Return durations of all lengths, with many at bounds and beside them."""
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    values = [int(2 ** chance.uniform(0, 36)) for _ in range(500)]
+    near = [bound_ns(chance.randrange(SLOTS - 1)) + chance.choice((-1, 0, 1)) for _ in range(500)]
+    return values + near
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sums_of_slots_are_exact(seed: int) -> None:
+    """
+    Buckets and octaves have the values themselves between their bounds.
+    """
+    values = _some_values(seed)
+    made = histogram(*values)
+
+    assert [(bound, sum(ns <= bound for ns in values)) for bound in BOUNDS_NS] == list(
+        made.cumulative()
+    )
+    octaves = [min(max(ns - 1, 0).bit_length(), OCTAVES - 1) for ns in values]
+    assert [octaves.count(octave) for octave in range(OCTAVES)] == list(made.octaves())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_quantiles_are_within_a_sixteenth(seed: int) -> None:
+    """
+    Of the value that has so many up to it, whichever quantile is asked for.
+    """
+    values = sorted(min(ns, _LAST_NS) for ns in _some_values(seed) if ns > 0)
+    made = histogram(*values)
+
+    for index, exact_ns in enumerate(values):
+        told_ns = made.quantile_ns((index + 0.5) / len(values))
+        assert told_ns is not None
+        assert abs(Fraction(told_ns, exact_ns) - 1) <= Fraction(1, 16), exact_ns
+
+
+def test_quantiles_of_little() -> None:
+    """
+    Beyond the last bound it is the last bound; of nothing there are none.
+    """
+    assert (1, 1) == (histogram(0).quantile_ns(0), histogram(1).quantile_ns(1))
+    assert _LAST_NS == histogram(1 << 40).quantile_ns(0.5)
+    assert EMPTY.quantile_ns(0.5) is None
+
+
+def test_buckets_are_those_that_have_any_with_the_bounds_around_them() -> None:
+    """
+    8 us lies between 7.68 and 8.192 us; in the first slot nothing is below.
+    """
+    made = histogram(8000, 8192, 8193, 1, 1 << 40)
+
+    assert ((1, 1), (7680, 0), (8192, 2), (9216, 1), (bound_ns(SLOTS - 2), 0), (None, 1)) == (
+        made.buckets()
+    )
+    assert ((None, 0),) == EMPTY.buckets()
 
 
 def test_sum_is_exact() -> None:
@@ -38,17 +138,6 @@ def test_sum_is_exact() -> None:
     The sum does not come from the slots.
     """
     assert 1_000_000_007 == histogram(1_000_000_000, 7).sum_ns
-
-
-def test_quantile_is_the_bound_of_its_slot() -> None:
-    """
-    Half of 100 values at 3 us and half at 3 ms: the median is below 4.096 us, p99 below 4.19 ms.
-    """
-    made = histogram(*[3000] * 50, *[3_000_000] * 50)
-
-    assert 1 << 12 == made.quantile_ns(0.5)
-    assert 1 << 22 == made.quantile_ns(0.51) == made.quantile_ns(0.99)
-    assert EMPTY.quantile_ns(0.5) is None
 
 
 def test_histograms_add_up_and_subtract() -> None:

@@ -39,8 +39,8 @@ def test_figures_and_places_stand_side_by_side() -> None:
   seconds lost per CPU second     0.49  unknown
   cores used                         2  unknown
   convoy waits a second           95.5        0  -100 %
-  p50 of waits, at most        8.39 ms   131 us   -98 %
-  p99 of waits, at most        16.8 ms   longer     new
+  p50 of waits                 8.39 ms   131 us   -98 %
+  p99 of waits                 16.8 ms   longer     new
   slow drops a second                3        0  -100 %
   longest drop                   41 ms     0 ns  -100 %
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gilscope.gil.abi import Loss
-from gilscope.model.histogram import SLOTS
+from gilscope.model.histogram import OCTAVE_BITS, SLOTS
 from gilscope.runtimes.stm.numberings import Numbering
 from gilscope.transactions import abi
 from support.c_header import CMember, compiled_numbers, compiled_struct
@@ -24,6 +24,7 @@ def test_the_numbers_of_c_are_those_of_python(tmp_path: Path) -> None:
     All of them, as the compiler of this machine sees them.
     """
     expected = {
+        "HISTOGRAM_OCTAVE_BITS": OCTAVE_BITS,
         "HISTOGRAM_SLOTS": SLOTS,
         "EVENT_NUMBERS": 32,
         "WAITS": 8,

@@ -32,8 +32,9 @@ from support.recordings.gil import (
 )
 
 _LATENCY_NS = 2**17
-"""Of every drop: the upper bound of its slot, so that the middle one is at 2**16.5."""
-_MEDIAN_NS = round(2**16.5)
+"""Of every drop: the upper bound of its slot."""
+_MEDIAN_NS = 2**17 - 2**12
+"""The middle of the slot."""
 
 
 def _queueing(wait_ns: int, number: int = 100, *, interval_ns: int = 5 * MS) -> ProcessTotals:

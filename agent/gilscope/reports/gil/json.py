@@ -122,13 +122,10 @@ def _why_no_holds(process: Process) -> str:
 
 def buckets(histogram: Histogram) -> list[list[float | int | None]]:
     """Return the upper bound in seconds and the count of each bucket; the last bound is null."""
-    shown: list[list[float | int | None]] = []
-    below = 0
-    for bound, cumulative in histogram.cumulative():
-        shown.append([bound / NS_PER_S, cumulative - below])
-        below = cumulative
-    shown.append([None, histogram.count - below])
-    return shown
+    return [
+        [None if bound_ns is None else bound_ns / NS_PER_S, count]
+        for bound_ns, count in histogram.buckets()
+    ]
 
 
 def _totals(observation: GilObservation, duration_ns: int) -> dict[str, Any]:

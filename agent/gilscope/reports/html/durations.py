@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from markupsafe import Markup
 
 from gilscope.model.gil import GilTotals
-from gilscope.model.histogram import Histogram, total
+from gilscope.model.histogram import OCTAVES, Histogram, total
 from gilscope.reports.html.markup import EMPTY, duration, tag
 
 __all__ = ["duration_chart", "durations_section"]
@@ -42,21 +42,23 @@ def durations_section(gils: Sequence[GilTotals]) -> Iterator[Markup]:
 
 def duration_chart(heading: str, histogram: Histogram) -> Iterator[Markup]:
     """Yield a table of *histogram*, which is not empty, with a bar in each row."""
-    used = [slot for slot, count in enumerate(histogram.slots) if count]
-    largest = max(histogram.slots)
+    counts = histogram.octaves()
+    used = [octave for octave, count in enumerate(counts) if count]
+    largest = max(counts)
     mean = duration(histogram.sum_ns // histogram.count)
-    yield Markup('<table class="chart"><caption>{} <span>{}, {} on average').format(
-        heading, histogram.count, mean
-    )
+    half, most = (duration(histogram.quantile_ns(q) or 0) for q in (0.5, 0.99))
+    yield Markup(
+        '<table class="chart"><caption>{} <span>{}, {} on average, p50 ≈ {}, p99 ≈ {}'
+    ).format(heading, histogram.count, mean, half, most)
     yield Markup('</span></caption><thead><tr><th scope="col" class="n">longer than</th>')
     yield Markup(
         '<th scope="col" class="n">up to</th><th scope="col" class="n">number</th><td></td></tr>'
     )
     yield Markup("</thead><tbody>")
-    for slot in range(used[0], used[-1] + 1):
-        count = histogram.slots[slot]
-        lower = duration(1 << (slot - 1)) if slot else "0\u00a0ns"
-        upper = "any" if slot == len(histogram.slots) - 1 else duration(1 << slot)
+    for octave in range(used[0], used[-1] + 1):
+        count = counts[octave]
+        lower = duration(1 << (octave - 1)) if octave else "0\u00a0ns"
+        upper = "any" if octave == OCTAVES - 1 else duration(1 << octave)
         yield tag(
             "tr",
             *(tag("td", cell, class_="n") for cell in (lower, upper, count)),

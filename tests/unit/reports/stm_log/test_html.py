@@ -124,9 +124,10 @@ def test_run_times_are_charts() -> None:
     """
     section = _page(_content()).one("section", class_="durations")
 
-    assert ["Committed 1, 200 ms on average", "Aborted 1, 500 ms on average"] == [
-        caption.text for caption in section.all("caption")
-    ]
+    assert [
+        "Committed 1, 200 ms on average, p50 ≈ 193 ms, p99 ≈ 193 ms",
+        "Aborted 1, 500 ms on average, p50 ≈ 487 ms, p99 ≈ 487 ms",
+    ] == [caption.text for caption in section.all("caption")]
 
 
 def test_nothing_in_a_log_is_markup() -> None:

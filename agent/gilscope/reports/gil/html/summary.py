@@ -149,9 +149,9 @@ def _drop_latency(totals: ProcessTotals) -> Iterator[_Figure]:
     if half is None or most is None:
         return
     yield _Figure(
-        f"≤ {duration(half)}",
+        f"≈ {duration(half)}",
         "drop latency",
-        f"p50 of {counted(asked, 'drop request')}; p99 ≤ {duration(most)}",
+        f"p50 of {counted(asked, 'drop request')}; p99 ≈ {duration(most)}",
     )
 
 

@@ -139,7 +139,7 @@ def _summary(recording: Recording, paint: Paint) -> Iterator[str]:
     latency = total(gil.drop_latency for gil in totals.gils)
     if asked:
         answered = (
-            f"drop latency p50 {_at_most(latency, 0.5)}, p99 {_at_most(latency, 0.99)}"
+            f"drop latency p50 {_quantile(latency, 0.5)}, p99 {_quantile(latency, 0.99)}"
             if latency.count
             else "none answered"
         )
@@ -226,6 +226,6 @@ def _lost_events(observation: GilObservation, paint: Paint) -> Iterator[str]:
         yield f"{number:>10} {words}"
 
 
-def _at_most(histogram: Histogram, q: float) -> str:
-    bound_ns = histogram.quantile_ns(q)
-    return "unknown" if bound_ns is None else f"≤ {short_duration(bound_ns)}"
+def _quantile(histogram: Histogram, q: float) -> str:
+    ns = histogram.quantile_ns(q)
+    return "unknown" if ns is None else f"≈ {short_duration(ns)}"
