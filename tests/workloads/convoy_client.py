@@ -1,7 +1,8 @@
 """Times 8 KiB echoes from convoy.py, in a process of its own.
 
 With --port: sends for ever (or --rounds times) and prints a line for every --echoes round trips.
-With --compare: starts the server twice, without and with CPU threads, and prints both lines.
+With --compare: starts the server twice, without and with CPU threads, and prints both lines; the
+server says whether cores were free for that, without which there is hardly a difference.
 Lines of stdout are JSON; the same in words goes to stderr.
 """
 
