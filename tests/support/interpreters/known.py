@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from support.interpreters.debian import DebianPypy, DebianShared, DebianStatic
+from support.interpreters.freeze_core import FreeThreaded
 from support.interpreters.interpreter import Interpreter, Source, Unavailable
 from support.interpreters.local import Pyenv, StrippedPyenv, SystemPython
 from support.interpreters.maven import Bytedeco
@@ -25,6 +26,7 @@ from support.paths import ROOT
 __all__ = [
     "ALL_INTERPRETERS",
     "CPYTHON_27",
+    "FREE_THREADED",
     "INTERPRETERS",
     "ONE_PER_MINOR",
     "PYPYS",
@@ -83,7 +85,12 @@ _PYPY: tuple[Source, ...] = (
     DebianPypy("pypy3", "sid"),
 )
 _PYPY_CORNERS = frozenset({"pypy-bullseye", "pypy3-trixie"})
-_ALL: tuple[Source, ...] = (*_SUPPORTED, *_CPYTHON_27, *_PYPY)
+_FREE_THREADED: tuple[Source, ...] = (
+    FreeThreaded("3.14", "0.8.1", "sid"),
+    FreeThreaded("3.13", "0.6.1", "trixie"),
+    FreeThreaded("3.15", "0.8.1", "sid"),
+)
+_ALL: tuple[Source, ...] = (*_SUPPORTED, *_CPYTHON_27, *_PYPY, *_FREE_THREADED)
 
 
 def _cache() -> Path:
@@ -131,6 +138,10 @@ INTERPRETERS = _parameters(
 """The same for tests that trace: the telling ones, or all with GILSCOPE_ALL_INTERPRETERS."""
 CPYTHON_27 = _parameters(_CPYTHON_27)
 """For pytest's parametrize: builds of CPython 2.7, which has another lock."""
+FREE_THREADED = _parameters(
+    _FREE_THREADED if _ALL_ASKED_FOR else _FREE_THREADED[:1]
+)
+"""For pytest's parametrize: a free-threaded build, or each with GILSCOPE_ALL_INTERPRETERS."""
 ONE_PER_MINOR = _one_per_minor(_SUPPORTED)
 """For pytest's parametrize: one of each version, where the build makes no difference."""
 PYPYS = _parameters(_PYPY)

@@ -120,7 +120,7 @@ def _request(
 ) -> Request:
     grows = features.tables_may_grow
     blames = limits.threads if grows else min(limits.threads, 4096)
-    # Four of each lock, of 2 KB each.
+    # Of 2 KB each.
     histograms = _HISTOGRAMS_OF_LOCK * (limits.gils if grows else min(limits.gils, 1024))
     blames_of_process = limits.threads_of_process if grows else min(limits.threads_of_process, 1024)
     rings = {"notices": NOTICE, "stacks": STACK} | ({"spans": SPAN} if spans["TIMELINE"] else {})
