@@ -2,7 +2,7 @@
 // switches its GIL on when it imports it. Made without that Python's headers.
 #include <stddef.h>
 
-#define IMMORTAL (0xffffffffUL << 32 | 1 << 7) // static: flags, and the count of references
+#define IMMORTAL (0xffffffffUL << 32 | 1 << 2) // static: flags, and the count of references
 
 struct module_def { // PyModuleDef of a free-threaded build, where an object's head is 32 bytes
     size_t head[4], base[3];
