@@ -9,8 +9,6 @@
 #define QUOTAS 8             // room for them
 #define SPAN_IS_HOLD 4       // in place of a wait's kind
 #define SPAN_SECOND_SHIFT 30 // 2^30 ns are what spans call a second
-#define STR_HASH 24          // struct PyASCIIObject
-#define BYTES_CONTENT 32     // struct PyBytesObject
 #define OWNER_WITHOUT_CODE 3 // from this value on a frame's owner is C code
 #define REFERENCE_FLAGS 7    // low bits of a _PyStackRef (3.14)
 

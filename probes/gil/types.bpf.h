@@ -113,7 +113,9 @@ struct python {
     u32 frame_root_marks; // bit k: frame_root is k in the first frame of a thread
     u32 code_pointers;    // in a code object: those from file and name to line table, in a row
     u32 code_pointers_size;
-    u32 attachment; // what an earlier one of the same number has been sent does not count
+    u32 str_hash;           // in a str
+    u32 line_table_content; // in the bytes object of a line table
+    u32 attachment;         // what an earlier one of the same number has been sent does not count
     u32 padding;
 };
 

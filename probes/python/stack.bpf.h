@@ -274,8 +274,8 @@ static __always_inline int code_identity(u32 *identity, struct blame *blame,
         hash = mixed(hash, blame->pointers[at]);
     u64 line_table = blame->pointers[(size / sizeof(u64) - 1) & (MAX_CODE_POINTERS - 1)];
 
-    if (read_user(content, sizeof(content), (void *)(line_table + BYTES_CONTENT)) ||
-        read_u64(&name_hash, blame->pointers[CODE_NAME] + STR_HASH))
+    if (read_user(content, sizeof(content), (void *)(line_table + python->line_table_content)) ||
+        read_u64(&name_hash, blame->pointers[CODE_NAME] + python->str_hash))
         return -1;
     for (u32 at = 0; at < BYTES_READ; at++)
         hash = mixed(hash, content[at]);

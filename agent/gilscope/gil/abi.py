@@ -233,8 +233,6 @@ def c_header() -> str:
                 "QUOTAS": (QUOTAS, "room for them"),
                 "SPAN_IS_HOLD": (SPAN_IS_HOLD, "in place of a wait's kind"),
                 "SPAN_SECOND_SHIFT": (SPAN_SECOND_SHIFT, "2^30 ns are what spans call a second"),
-                "STR_HASH": (layout.STR_HASH, "struct PyASCIIObject"),
-                "BYTES_CONTENT": (layout.BYTES_CONTENT, "struct PyBytesObject"),
                 "OWNER_WITHOUT_CODE": (
                     layout.FIRST_OWNER_WITHOUT_CODE,
                     "from this value on a frame's owner is C code",

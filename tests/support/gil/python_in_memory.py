@@ -6,13 +6,12 @@ from typing import cast
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import DirectReads
 from gilscope.runtimes.cpython.detect import Interpreter
-from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
 from gilscope.runtimes.cpython.instance import CPythonInstance
 from gilscope.runtimes.cpython.layout import Layout, layout_for
 from gilscope.runtimes.cpython.runtime import Runtime
 from gilscope.runtimes.cpython.sites.static_lock import StaticLock
 from support.gil.filled_memory import FilledMemory
-from support.gil.recorded_offsets import RECORDED_OFFSETS
+from support.gil.recorded_offsets import FREE_THREADED_OFFSETS, RECORDED_OFFSETS
 
 __all__ = ["LAYOUTS", "PythonInMemory", "PythonStructures"]
 
@@ -35,7 +34,7 @@ _STATIC_LOCK = StaticLock(
 def _layout(version: str) -> Layout:
     major, minor = map(int, version.split(".")[:2])
     lock = _STATIC_LOCK if (major, minor) == (3, 6) else None
-    offsets = RECORDED_OFFSETS.get(version)
+    offsets = {**RECORDED_OFFSETS, **FREE_THREADED_OFFSETS}.get(version)
     return layout_for(Interpreter((major, minor), version, 0x1000, 0x2000, offsets, lock))
 
 
@@ -50,6 +49,7 @@ LAYOUTS = {
         "3.11.7",
         "3.12.1",
         *RECORDED_OFFSETS,
+        *FREE_THREADED_OFFSETS,
     )
 }
 
@@ -72,9 +72,9 @@ class PythonStructures(FilledMemory):
         start = self.layout.str_ascii if is_ascii else self.layout.str_wide
         address = self.new(start + len(units))
         self.put_int(address + self.layout.str_length, len(text))
-        # kind in bits 2 to 4, compact in bit 5, ascii in bit 6; interned and the highest bit are
-        # somebody else's business.
-        state = 0x80000001 | kind << 2 | 1 << 5 | is_ascii << 6
+        # kind in three bits, compact and ascii in one each; interned, before them, and the highest
+        # bit are somebody else's business.
+        state = 0x80000001 | (kind | 1 << 3 | is_ascii << 4) << self.layout.str_kind
         self.put_int(address + self.layout.str_state, state, 4)
         self.put(address + start, units)
         return address
@@ -97,7 +97,7 @@ class PythonStructures(FilledMemory):
     ) -> int:
         """Return the address of a new code object with that number of instructions."""
         address = self.new(256)
-        self.put_int(address + 8, self.code_type)
+        self.put_int(address + self.layout.object_type, self.code_type)
         self.put_int(address + self.layout.code_line_table, self.bytes_object(line_table))
         if self.layout.instruction_is_pointer:
             self.put_int(address + self.layout.object_length, instructions)
@@ -144,20 +144,31 @@ class PythonStructures(FilledMemory):
             self.put_int(address + self.layout.interpreter_id, number)
         self.put_int(address + self.layout.interpreter_next, following)
         if self.layout.gil_pointer is not None and gil is not None:
-            self.put_int(address + self.layout.gil_pointer, gil)
+            self.put_int(address + self.layout.gil_pointer, gil and gil - self._before_interval)
         self.put_int(self.runtime.address + self.layout.interpreters_head, address)
         return address
 
-    def gil(self, *, locked: int = 1, interval_us: int = 5000) -> int:
-        """Return a GIL: the runtime's one where there is only that, else a new one."""
+    def gil(self, *, locked: int = 1, interval_us: int = 5000, enabled: int = 1) -> int:
+        """Return a GIL from its interval on: the runtime's one where there is only that.
+
+        Only a free-threaded build says whether it is *enabled*, before that.
+        """
+        begin, enabled_at = self.layout.gil_struct.begin, self.layout.gil_struct.enabled
         if self.layout.gil_in_runtime is not None:
-            cond = self.runtime.address + self.layout.gil_in_runtime + self.layout.gil_cond
-            address = cond + GLIBC_X86_64.begin
+            address = (
+                self.runtime.address + self.layout.gil_in_runtime + self.layout.gil_cond + begin
+            )
         else:
-            address = self.new(256)
+            address = self.new(256) + self._before_interval
+        if enabled_at is not None:
+            self.put_int(address - begin + enabled_at, enabled, 4)
         self.put_int(address, interval_us)
         self.put_int(address + 16, locked, 4)
         return address
+
+    @property
+    def _before_interval(self) -> int:
+        return 8 if self.layout.gil_struct.enabled is not None else 0
 
     def thread(
         self,

@@ -1,6 +1,11 @@
-"""The leading words of `_Py_DebugOffsets` as they stand in three released builds (Debian's)."""
+"""The leading words of `_Py_DebugOffsets` as they stand in released builds.
 
-__all__ = ["RECORDED_OFFSETS"]
+Those that always have a GIL are Debian's, the free-threaded ones cx_Freeze's.
+"""
+
+from collections.abc import Mapping
+
+__all__ = ["FREE_THREADED_OFFSETS", "RECORDED_OFFSETS"]
 
 _TEXTS = {
     "3.13.5": """
@@ -22,10 +27,37 @@ _TEXTS = {
         32 16 40 24 16 200 24 40 32 48 32 40 24 16 32 16 24 40 16 32 64 32 16 40 56 176 112
     """,
 }
+_FREE_THREADED_TEXTS = {
+    "3.13.12t": """
+        8750607829840520312 51186928 1 328384 608 632 215616 7272 7264 7344 7400 7664 7648
+        7656 16 7760 0 7784 7776 304 0 8 16 72 152 160 232 32 80 8 0 56 72 70 224 128 136
+        144 152 84 68 112 120 216 32 24 432 40 104 184 48 40 32 56 40 32 64 48 56 40 32 48
+        32 40 56 32 48 80 48 32 56 248 200
+    """,
+    "3.14.9t": """
+        8750607829840520312 51251696 1 362368 784 808 246720 7280 7272 7344 7360 7408 7712
+        7696 7704 16 7808 0 7832 7824 8024 17628 832 0 8 16 72 152 160 232 32 88 8 0 56 80
+        78 64 72 240 128 136 144 152 84 68 112 120 232 224 32 24 432 40 104 184 56 48 32 56
+        40 32 216 40 56 48 64 48 56 40 32 48 32 40 56 32 48 80 48 32 56 288 192 176 40 88 83
+        0 8
+    """,
+    "3.15.1t": """
+        8750607829840520312 51315184 1 406016 912 936 247040 7272 7264 7336 7352 7400 7592
+        7576 7584 16 7736 0 7760 7752 7952 17564 888 0 8 16 72 80 88 96 176 184 256 32 36 40
+        136 288 0 88 8 0 56 80 78 64 72 240 128 136 144 152 84 68 112 120 232 224 32 24 440
+        40 104 184 48 304 968 904 56 48 32 56 40 32 216 40 56 48 64 48 56 40 32 48 32 40 56
+        32 48 80 48 32 56 72 176 112
+    """,
+}
 _WORDS = 96
 
-RECORDED_OFFSETS = {
-    version: tuple(map(int, text.split())) + (0,) * (_WORDS - len(text.split()))
-    for version, text in _TEXTS.items()
-}
-"""By version; what comes behind the table is zero."""
+
+def _words(texts: Mapping[str, str]) -> dict[str, tuple[int, ...]]:
+    return {
+        version: tuple(map(int, text.split())) + (0,) * (_WORDS - len(text.split()))
+        for version, text in texts.items()
+    }
+
+
+RECORDED_OFFSETS = _words(_TEXTS)
+FREE_THREADED_OFFSETS = _words(_FREE_THREADED_TEXTS)

@@ -35,8 +35,6 @@ def test_the_numbers_of_c_are_those_of_python(tmp_path: Path) -> None:
         "QUOTAS": abi.QUOTAS,
         "SPAN_IS_HOLD": abi.SPAN_IS_HOLD,
         "SPAN_SECOND_SHIFT": abi.SPAN_SECOND_SHIFT,
-        "STR_HASH": layout.STR_HASH,
-        "BYTES_CONTENT": layout.BYTES_CONTENT,
         "OWNER_WITHOUT_CODE": layout.FIRST_OWNER_WITHOUT_CODE,
         "REFERENCE_FLAGS": layout.REFERENCE_FLAGS,
         **{f"AFTER_{cause.name}": cause.number for cause in Cause},

@@ -24,6 +24,7 @@ _SIZES = {
     "tstate": (19, 22, 22),
     "frame": (28, 31, 39),
     "code": (34, 39, 47),
+    "object": (44, 50, 58),
     "bytes": (64, 74, 86),
     "str": (67, 77, 89),
     "gc": (71, 81, 94),
@@ -53,6 +54,7 @@ _MEMBERS = (
     ("code_line_table", "code", 8, (38, 43, 51)),
     ("code_first_line", "code", 4, (39, 44, 52)),
     ("code_bytecode", "code", 2, (43, 48, 56)),
+    ("object_type", "object", 8, (45, 51, 59)),
     ("bytes_length", "bytes", 8, (65, 75, 87)),
     ("bytes_content", "bytes", 1, (66, 76, 88)),
     ("str_state", "str", 4, (68, 78, 90)),
@@ -60,6 +62,10 @@ _MEMBERS = (
     ("str_ascii", "str", 8, (70, 80, 92)),
     ("gc_collecting", "gc", 4, (72, 82, 95)),
 )
+_FREE_THREADED = 2
+# In v3.14: GH-123926 ("gh-115999: Implement thread-local bytecode and enable specialization for
+# `BINARY_OP`"), threads of a free-threaded build run copies of their own.
+_THREAD_BYTECODE = ("code_thread_bytecode", "code", 8, (0, 49, 57))
 
 
 def read_members(minor: tuple[int, int], words: Sequence[int]) -> Mapping[str, int]:
@@ -67,7 +73,8 @@ def read_members(minor: tuple[int, int], words: Sequence[int]) -> Mapping[str, i
 
     ``own_gil`` is the interpreter's own GIL, ``str_ascii`` where the characters of an ASCII string
     begin, ``code_name`` the qualified name, ``code_bytecode`` where the instructions that are
-    executed begin. Raises UnsupportedPython for a version whose table is
+    executed begin; ``code_thread_bytecode``, where there is that, has other threads' copies of
+    them. Raises UnsupportedPython for a version whose table is
     not known, and GilCodeNotFound when the words cannot be the offsets of such structures.
     """
     version = f"{minor[0]}.{minor[1]}"
@@ -76,19 +83,22 @@ def read_members(minor: tuple[int, int], words: Sequence[int]) -> Mapping[str, i
     column = _MINORS.index(minor)
     offsets: dict[str, int] = {}
     places: set[tuple[str, int]] = set()
-    for name, structure, width, positions in _MEMBERS:
+    is_free_threaded = bool(words[_FREE_THREADED])
+    has_copies = is_free_threaded and _THREAD_BYTECODE[-1][column]
+    members = (*_MEMBERS, _THREAD_BYTECODE) if has_copies else _MEMBERS
+    for name, structure, width, positions in members:
         size, offset = words[_SIZES[structure][column]], words[positions[column]]
         fits = offset + width <= size <= _LARGEST_STRUCTURE and offset % width == 0
         if not fits or (structure, offset) in places:
             raise _implausible(version, f"{name} at {offset} of {size} bytes")
         places.add((structure, offset))
         offsets[name] = offset
-    _check_gil(version, offsets)
+    _check_gil(version, offsets, own_gil=offsets["own_gil"] + (8 if is_free_threaded else 0))
     return offsets
 
 
-def _check_gil(version: str, offsets: Mapping[str, int]) -> None:
-    own_gil = offsets["own_gil"]
+def _check_gil(version: str, offsets: Mapping[str, int], own_gil: int) -> None:
+    # A free-threaded build says first whether the lock is used: see `GilStruct.enabled`.
     found = (offsets["own_gil_holder"] - own_gil, offsets["own_gil_locked"] - own_gil)
     struct = GLIBC_X86_64
     if found != (struct.last_holder - struct.begin, struct.locked - struct.begin):

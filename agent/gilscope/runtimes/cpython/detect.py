@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol, cast
 
 from gilscope.elf.image import ElfImage, Section
-from gilscope.errors import GilCodeNotFound, NoGil, NotPython, UnsupportedPython
+from gilscope.errors import GilCodeNotFound, NotPython, UnsupportedPython
 from gilscope.runtimes.cpython.debug_offsets import COOKIE, WORDS_NEEDED
 from gilscope.runtimes.cpython.sites.static_lock import StaticLock, find_static_lock
 
@@ -15,6 +15,8 @@ __all__ = ["Interpreter", "SymbolSource", "identify"]
 _OLDEST = (3, 6)
 _FIRST_WITH_RUNTIME = (3, 7)
 _NEWEST = (3, 15)
+_FREE_THREADED = 2
+"""Which word of `_Py_DebugOffsets` is not 0 in a build that can do without a GIL."""
 _KNOWN = "{}.{} to {}.{}".format(*_OLDEST, *_NEWEST)
 
 # Functions of the public C API by the version that added them (each page of the C API manual says
@@ -48,11 +50,12 @@ class SymbolSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """One CPython with a GIL, as its file describes it."""
+    """One CPython, as its file describes it."""
 
     minor: tuple[int, int]
     version: str
-    """As `sys.version` begins: ``3.11.2``; ``3.9`` where the file does not tell the rest."""
+    """As `sys.version` begins: ``3.11.2``; ``3.9`` where the file does not tell the rest, and
+    ``3.14.2t`` where it was built to do without a GIL."""
     runtime_vaddr: int
     """Virtual address of `_PyRuntime`, before any load bias; before CPython 3.7, which has none,
     of the pointer to the newest interpreter."""
@@ -63,14 +66,18 @@ class Interpreter:
     static_lock: StaticLock | None = None
     """Where the parts of the lock are before CPython 3.7; None from then on."""
 
+    @property
+    def is_free_threaded(self) -> bool:
+        """Whether it was built to do without a GIL; it may have one all the same."""
+        return self.debug_offsets is not None and bool(self.debug_offsets[_FREE_THREADED])
+
 
 def identify(image: SymbolSource) -> Interpreter:
     """Return the CPython that *image* defines.
 
     Raises NotPython if it defines none (also for an executable that only links to libpython),
-    UnsupportedPython for one whose lock is not known, NoGil for a free-threaded build and
-    GilCodeNotFound if the file lacks a symbol that every CPython exports. A damaged file raises
-    ElfError.
+    UnsupportedPython for one whose lock is not known, and GilCodeNotFound if the file lacks a
+    symbol that every CPython exports. A damaged file raises ElfError.
     """
     _refuse_other_implementations(image)
     minor, version = _version_of(image)
@@ -80,12 +87,13 @@ def identify(image: SymbolSource) -> Interpreter:
         lock = find_static_lock(cast("ElfImage", image))
         return Interpreter(minor, version, lock.interpreters, code_type_vaddr, None, lock)
     runtime_vaddr = _required(image, "_PyRuntime", version)
+    words = _debug_offsets(image, runtime_vaddr, version) if minor >= (3, 13) else None
     return Interpreter(
         minor=minor,
-        version=version,
+        version=f"{version}t" if words is not None and words[_FREE_THREADED] else version,
         runtime_vaddr=runtime_vaddr,
         code_type_vaddr=code_type_vaddr,
-        debug_offsets=_debug_offsets(image, runtime_vaddr, version) if minor >= (3, 13) else None,
+        debug_offsets=words,
     )
 
 
@@ -173,10 +181,5 @@ def _debug_offsets(image: SymbolSource, runtime_vaddr: int, version: str) -> tup
     if words[0] != COOKIE or _version_text(words[1]) != version:
         raise GilCodeNotFound(
             f"_PyRuntime does not begin with the debug offsets of CPython {version}"
-        )
-    if words[2]:
-        raise NoGil(
-            f"this is a free-threaded build of CPython {version}: threads do not wait for a GIL "
-            "(with PYTHON_GIL=1 they may, but gilscope traces only builds that always have one)"
         )
     return words

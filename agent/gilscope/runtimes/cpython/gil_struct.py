@@ -10,7 +10,7 @@ from typing import Final, Self
 from gilscope.arch.base import PthreadLayout
 from gilscope.arch.x86_64.architecture import X86_64
 
-__all__ = ["GLIBC_X86_64", "GilStruct"]
+__all__ = ["FREE_THREADED_ENABLED", "GLIBC_X86_64", "GilStruct"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,8 @@ class GilStruct:
     switch_number: int = -8
     is_scattered: bool = False
     """They are variables of their own, anywhere, and `mutex` is not known (CPython 3.6)."""
+    enabled: int | None = None
+    """4 bytes: 0 while threads do without the lock; None: they never do."""
 
     @classmethod
     def of(cls, pthread: PthreadLayout) -> Self:
@@ -59,4 +61,7 @@ class GilStruct:
         }
 
 
+FREE_THREADED_ENABLED: Final = -40
+"""Where `GilStruct.enabled` of a free-threaded build is: it is the first member, before all that
+other builds have."""
 GLIBC_X86_64: Final = GilStruct.of(X86_64.pthread)

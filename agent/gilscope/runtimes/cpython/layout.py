@@ -10,26 +10,25 @@ from gilscope.errors import UnsupportedPython
 from gilscope.runtimes.cpython.code.line_table import LineTableForm
 from gilscope.runtimes.cpython.debug_offsets import read_members
 from gilscope.runtimes.cpython.detect import Interpreter
-from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64, GilStruct
+from gilscope.runtimes.cpython.gil_struct import (
+    FREE_THREADED_ENABLED,
+    GLIBC_X86_64,
+    GilStruct,
+)
 from gilscope.runtimes.cpython.sites.static_lock import StaticLock
 
 __all__ = [
-    "BYTES_CONTENT",
     "CPYTHON_3_8",
     "FIRST_OWNER_WITHOUT_CODE",
     "OWNER_GENERATOR",
     "REFERENCE_FLAGS",
-    "STR_HASH",
     "Layout",
     "layout_for",
 ]
 
 
-# What the probes read of objects themselves, the same in every CPython from 3.6 on.
-STR_HASH: Final = 24
-"""In a str: its hash, -1 until somebody has asked for it (``struct PyASCIIObject``)."""
-BYTES_CONTENT: Final = 32
-"""In a bytes object: its content (``struct PyBytesObject``)."""
+_BYTES_CONTENT: Final = 32
+"""In a bytes object of every version that always has a GIL (``struct PyBytesObject``)."""
 OWNER_GENERATOR: Final = 1
 """The owner of a frame that belongs to a generator (FRAME_OWNED_BY_GENERATOR, 3.11+)."""
 FIRST_OWNER_WITHOUT_CODE: Final = 3
@@ -92,7 +91,7 @@ class Layout:
     bytes_content: int
     str_length: int
     str_state: int
-    """In a str: 32 bits, with `kind` in bits 2 to 4, `compact` in bit 5 and `ascii` in bit 6."""
+    """In a str: 32 bits, with `kind`, which has three, `compact` and `ascii` in a row."""
     str_ascii: int
     """In a str: the characters, if all of them are ASCII."""
     str_wide: int
@@ -105,6 +104,17 @@ class Layout:
     gc_counts: tuple[int, ...] = ()
     """From there to the counts of the second and the third generation, 4 bytes each; empty: not
     known."""
+    object_type: int = 8
+    """In any object: pointer to its type."""
+    str_kind: int = 2
+    """Of these bits: where `kind` begins."""
+    str_hash: int = 24
+    """In a str: its hash, -1 until somebody has asked for it."""
+    line_table_content: int = _BYTES_CONTENT
+    """In the bytes object with a line table: what the probes know it by."""
+    code_thread_bytecode: int | None = None
+    """In the code object: pointer to how many copies of its instructions there are, and then to
+    each, of which a thread runs its own; None: all threads run the same."""
     is_str_bytes: bool = False
     """A str is a bytes object, and has neither state nor kinds (CPython 2)."""
     has_tstate_previous: bool = True
@@ -149,7 +159,7 @@ CPYTHON_3_8 = Layout(
     line_table_form=LineTableForm.INCREMENTS,
     code_bytecode=48,  # PyCodeObject.co_code
     object_length=16,  # PyVarObject.ob_size
-    bytes_content=BYTES_CONTENT,
+    bytes_content=_BYTES_CONTENT,
     str_length=16,  # PyASCIIObject.length
     str_state=32,  # PyASCIIObject.state
     str_ascii=48,  # sizeof(PyASCIIObject)
@@ -272,7 +282,12 @@ def layout_for(interpreter: Interpreter) -> Layout:
     of 3.13 or later describes itself in a way that cannot be true.
     """
     if interpreter.debug_offsets is not None:
-        return _self_described(read_members(interpreter.minor, interpreter.debug_offsets))
+        described = _self_described(read_members(interpreter.minor, interpreter.debug_offsets))
+        return (
+            _free_threaded(described, interpreter.minor)
+            if interpreter.is_free_threaded
+            else described
+        )
     layout = _BY_MINOR.get(interpreter.minor)
     if layout is None:
         raise UnsupportedPython(f"the structures of CPython {interpreter.version} are not known")
@@ -300,6 +315,18 @@ def _with_variables(layout: Layout, lock: StaticLock) -> Layout:
         gc_collecting=None if collecting is None else collecting - lock.interpreters,
         gc_counts=() if collecting is None else tuple(at - collecting for at in lock.counts),
     )
+
+
+def _free_threaded(layout: Layout, minor: tuple[int, int]) -> Layout:
+    """Return *layout* of a build that says whether it uses its lock.
+
+    In v3.13: GH-116338 ("gh-116322: Enable the GIL while loading C extension modules"). How it
+    counts what its generations hold was not looked at. Since v3.14 a str's state begins with a
+    whole byte, which threads change without a lock.
+    """
+    gil_struct = replace(layout.gil_struct, enabled=FREE_THREADED_ENABLED)
+    str_kind = 8 if minor >= (3, 14) else layout.str_kind
+    return replace(layout, gil_struct=gil_struct, gc_counts=(), str_kind=str_kind)
 
 
 # In v3.13: GH-106598 ("gh-106597: Add debugging struct with offsets for out-of-process tools"),
@@ -341,6 +368,11 @@ def _self_described(member: Mapping[str, int]) -> Layout:
         # PyCompactUnicodeObject adds utf8_length and a pointer to PyASCIIObject (unicodeobject.h).
         str_wide=member["str_ascii"] + 16,
         gc_collecting=member["gc"] + member["gc_collecting"],
+        object_type=member["object_type"],
+        # PyASCIIObject: what all objects have, `length`, `hash` (unicodeobject.h).
+        str_hash=member["str_length"] + 8,
+        line_table_content=member["bytes_content"],
+        code_thread_bytecode=member.get("code_thread_bytecode"),
         # The structure of 3.13 is that of 3.8; since v3.14 generations are kept otherwise.
         gc_counts=_GENERATION_COUNTS if member["gc_collecting"] == _COLLECTING_3_13 else (),
     )

@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from gilscope.elf.image import Section
-from gilscope.errors import GilCodeNotFound, GilscopeError, NoGil, NotPython, UnsupportedPython
+from gilscope.errors import GilCodeNotFound, GilscopeError, NotPython, UnsupportedPython
 from gilscope.runtimes.cpython.detect import Interpreter, identify
 from support.gil.recorded_offsets import RECORDED_OFFSETS
 
@@ -162,9 +162,14 @@ def test_debug_offsets_of_something_else_are_refused(position: int, value: int) 
         identify(_modern(0x030D05F0, words=tuple(words)))
 
 
-def test_a_free_threaded_build_has_no_gil() -> None:
-    """The table says whether the build is free-threaded; the message knows PYTHON_GIL."""
-    words = list(RECORDED_OFFSETS["3.13.5"])
-    words[2] = 1
-    with pytest.raises(NoGil, match=r"free-threaded build of CPython 3\.13\.5.*PYTHON_GIL=1"):
-        identify(_modern(0x030D05F0, words=tuple(words)))
+@pytest.mark.parametrize("version", ["3.13.5", "3.14.10", "3.15.2"])
+def test_a_build_that_always_has_a_gil_is_told_from_a_free_threaded_one(version: str) -> None:
+    """The table says which it is; whether the latter uses its GIL, memory alone tells."""
+    words = list(RECORDED_OFFSETS[version])
+    identified = []
+    for is_free_threaded in (0, 1):
+        words[2] = is_free_threaded
+        identified.append(identify(_modern(words[1], words=tuple(words))))
+
+    assert [False, True] == [each.is_free_threaded for each in identified]
+    assert [version, f"{version}t"] == [each.version for each in identified]

@@ -23,49 +23,62 @@ _VERSIONS = [
     "3.13.5",
     "3.14.10",
     "3.15.2",
+    "3.13.12t",
+    "3.14.9t",
+    "3.15.1t",
 ]
 _TABLE = """
-    interpreters_head    0    24   32   32   32   40   40   632  808  936
-    interpreter_next     0    0    0    0    0    0    0    7264 7272 7264
-    interpreter_id       -    16   16   24   24   48   8    7272 7280 7272
-    threads_head         8    8    8    8    8    16   72   7344 7344 7336
-    gil_in_runtime       1056 1264 1152 352  352  360  -    -    -    -
-    gil_pointer          -    -    -    -    -    -    384  16   16   16
-    gil_cond             0    32   32   32   32   32   32   32   32   32
-    tstate_next          8    8    8    8    8    8    8    8    8    8
-    tstate_interpreter   16   16   16   16   16   16   16   16   16   16
-    thread_id            152  176  176  176  176  152  136  152  152  176
-    native_thread_id     -    -    -    -    -    160  144  160  160  184
-    frame_path           24   24   24   24   24   56+8 56+0 72   72   72
-    frame_previous       24   24   24   24   24   48   8    8    8    8
-    frame_code           32   32   32   32   32   32   0    0    0    0
-    frame_instruction    120  104  104  104  96   56   56   56   56   56
+    interpreters_head   0    24   32   32   32   40   40   632  808  936  632  808  936
+    interpreter_next    0    0    0    0    0    0    0    7264 7272 7264 7264 7272 7264
+    interpreter_id      -    16   16   24   24   48   8    7272 7280 7272 7272 7280 7272
+    threads_head        8    8    8    8    8    16   72   7344 7344 7336 7344 7344 7336
+    gil_in_runtime      1056 1264 1152 352  352  360  -    -    -    -    -    -    -
+    gil_pointer         -    -    -    -    -    -    384  16   16   16   16   16   16
+    gil_cond            0    32   32   32   32   32   32   32   32   32   40   40   40
+    tstate_next         8    8    8    8    8    8    8    8    8    8    8    8    8
+    tstate_interpreter  16   16   16   16   16   16   16   16   16   16   16   16   16
+    thread_id           152  176  176  176  176  152  136  152  152  176  152  152  176
+    native_thread_id    -    -    -    -    -    160  144  160  160  184  160  160  184
+    frame_path          24   24   24   24   24   56+8 56+0 72   72   72   72   72   72
+    frame_previous      24   24   24   24   24   48   8    8    8    8    8    8    8
+    frame_code          32   32   32   32   32   32   0    0    0    0    0    0    0
+    frame_instruction   120  104  104  104  96   56   56   56   56   56   56   56   56
     instruction_is_pointer\
-                         no   no   no   no   no   yes  yes  yes  yes  yes
-    frame_owner          -    -    -    -    -    69   70   70   74   74
-    frame_root           132  116  116  116  108  68   70   70   74   74
-    frame_root_marks     1    1    1    1    0+2  1    3+4  3+4  3+4  3+4
-    code_name            104  104  112  112  112  128  128  128  128  128
-    code_file            96   96   104  104  104  112  112  112  112  112
-    code_first_line      36   36   40   40   40   72   68   68   68   68
-    code_line_table      112  112  120  120  120  136  136  136  136  136
-    line_table_form      INC  INC  INC  INC  RAN  LOC  LOC  LOC  LOC  LOC
-    code_bytecode        40   40   48   48   48   184  192  200  208  208
-    object_length        16   16   16   16   16   16   16   16   16   16
-    bytes_content        32   32   32   32   32   32   32   32   32   32
-    str_length           16   16   16   16   16   16   16   16   16   16
-    str_state            32   32   32   32   32   32   32   32   32   32
-    str_ascii            48   48   48   48   48   48   40   40   40   40
-    str_wide             72   72   72   72   72   72   56   56   56   56
-    gc_collecting        512  632  544  816  816  848  312  7600 7600 7512
-    gc_in_runtime        yes  yes  yes  no   no   no   no   no   no   no
-    gc_counts            340+388 -196+-148 \
-                         -132+-108 -132+-108 -132+-108 -132+-108 -132+-108 -132+-108 . .
+                        no   no   no   no   no   yes  yes  yes  yes  yes  yes  yes  yes
+    frame_owner         -    -    -    -    -    69   70   70   74   74   70   78   78
+    frame_root          132  116  116  116  108  68   70   70   74   74   70   78   78
+    frame_root_marks    1    1    1    1    0+2  1    3+4  3+4  3+4  3+4  3+4  3+4  3+4
+    code_name           104  104  112  112  112  128  128  128  128  128  144  144  144
+    code_file           96   96   104  104  104  112  112  112  112  112  128  128  128
+    code_first_line     36   36   40   40   40   72   68   68   68   68   84   84   84
+    code_line_table     112  112  120  120  120  136  136  136  136  136  152  152  152
+    line_table_form     INC  INC  INC  INC  RAN  LOC  LOC  LOC  LOC  LOC  LOC  LOC  LOC
+    code_bytecode       40   40   48   48   48   184  192  200  208  208  216  232  232
+    object_length       16   16   16   16   16   16   16   16   16   16   32   32   32
+    bytes_content       32   32   32   32   32   32   32   32   32   32   48   48   48
+    str_length          16   16   16   16   16   16   16   16   16   16   32   32   32
+    str_state           32   32   32   32   32   32   32   32   32   32   48   48   48
+    str_ascii           48   48   48   48   48   48   40   40   40   40   56   56   56
+    str_wide            72   72   72   72   72   72   56   56   56   56   72   72   72
+    gc_collecting       512  632  544  816  816  848  312  7600 7600 7512 7600 7600 7512
+    gc_in_runtime       yes  yes  yes  no   no   no   no   no   no   no   no   no   no
+    gc_counts           340+388 -196+-148 \
+                        -132+-108 -132+-108 -132+-108 -132+-108 -132+-108 -132+-108 \
+                        . . . . .
+    object_type         8    8    8    8    8    8    8    8    8    8    24   24   24
+    str_kind            2    2    2    2    2    2    2    2    2    2    2    8    8
+    str_hash            24   24   24   24   24   24   24   24   24   24   40   40   40
+    line_table_content\
+                        32   32   32   32   32   32   32   32   32   32   48   48   48
+    code_thread_bytecode\
+                        -    -    -    -    -    -    -    -    -    -    -    224  224
 """
 # The same in all of them.
-_GIL_STRUCT = "48+88+-32+-24+-16+-8+False"
+_GIL_STRUCT = "48+88+-32+-24+-16+-8+False+None"
 # Of 3.6 only the variables' addresses tell, and its mutex is not looked for.
-_VARIABLES = "0+88+-32+-24+-16+-8+True"
+_VARIABLES = "0+88+-32+-24+-16+-8+True+None"
+# One more member, before all others.
+_FREE_THREADED = "48+88+-32+-24+-16+-8+False+-40"
 _PTHREAD = "48+40+16+720"
 
 
@@ -85,6 +98,8 @@ def test_offsets(version: str) -> None:
     rows = [line.split() for line in _TABLE.strip().splitlines()]
     expected = {row[0]: row[1 + _VERSIONS.index(version)] for row in rows}
     lock = _VARIABLES if version.startswith("3.6.") else _GIL_STRUCT
+    if version.endswith("t"):
+        lock = _FREE_THREADED
     expected |= {"gil_struct": lock, "pthread": _PTHREAD}
     # CPython 2.7 alone has them otherwise.
     expected |= {"has_tstate_previous": "yes", "is_str_bytes": "no"}

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from gilscope.model.stack import UNKNOWN_FRAME, Frame
 from gilscope.process.remote_read import TornRead, read_bytes, read_int, to_pointer
-from gilscope.runtimes.cpython.code.line_table import LineTableForm, line_at
+from gilscope.runtimes.cpython.code.instructions import offset_of
+from gilscope.runtimes.cpython.code.line_table import line_at
 from gilscope.runtimes.cpython.code.strings import read_str
-from gilscope.runtimes.cpython.layout import BYTES_CONTENT, STR_HASH, Layout
+from gilscope.runtimes.cpython.layout import Layout
 from gilscope.runtimes.cpython.runtime import Runtime
 
 __all__ = ["CodeReader", "code_pointers", "is_code"]
@@ -37,8 +38,8 @@ def is_code(runtime: Runtime, code: int, identity: int) -> bool:
         pointers = read_bytes(memory, code + offset, size)
         # From the file name on: plain name, since 3.11 qualified name, line table.
         _, name, *_, line_table = struct.unpack(f"<{size // _POINTER}Q", pointers)
-        content = read_bytes(memory, line_table + BYTES_CONTENT, _CONTENT_SIZE)
-        name_hash = read_int(memory, name + STR_HASH, 8) & _HALF
+        content = read_bytes(memory, line_table + layout.line_table_content, _CONTENT_SIZE)
+        name_hash = read_int(memory, name + layout.str_hash, 8) & _HALF
     except (TornRead, OSError):
         return False
     mixed = 0
@@ -60,7 +61,6 @@ _LONGEST_KEPT_TABLE = 1 << 16
 """Longer ones, of which there are hardly any, are read again for each new line."""
 _OBJECT_BYTES = 512
 """What an entry takes besides its texts; a little more than was measured."""
-_OBJECT_TYPE = 8
 _LONGEST_READ_TABLE = 1 << 20
 """In which a line is searched for."""
 _LONGEST_TABLE = 1 << 22
@@ -226,7 +226,7 @@ class CodeReader:
         ends_in_pointers = (layout.code_name, layout.code_line_table, layout.object_length)
         size = max(*ends_in_pointers, 0 if layout.instruction_is_pointer else layout.code_bytecode)
         content = read_bytes(self._runtime.memory, address, size + 8)
-        if to_pointer(content, _OBJECT_TYPE) != self._runtime.code_type:
+        if to_pointer(content, layout.object_type) != self._runtime.code_type:
             raise TornRead(f"no code object at {address:#x}")
         if layout.instruction_is_pointer:
             units = int(struct.unpack_from("<q", content, layout.object_length)[0])
@@ -261,9 +261,8 @@ class CodeReader:
         return read_int(self._runtime.memory, address + self._runtime.layout.object_length, 8)
 
     def _located(self, code: _Code, address: int, instruction: int) -> Frame | None:
-        offset = self._offset(instruction)
-        # A frame that has not begun stands before its first instruction.
-        if not -_UNIT <= offset < code.bytecode_size:
+        offset = offset_of(self._runtime, address, code.bytecode_size, instruction)
+        if offset is None:
             return None
         form = self._runtime.layout.line_table_form
         table = code.line_table
@@ -281,11 +280,3 @@ class CodeReader:
             return table if self._read_head(address) == code.head else None
         except (TornRead, OSError):
             return None
-
-    def _offset(self, instruction: int) -> int:
-        number = instruction - (1 << 32) if instruction >> 31 else instruction
-        layout = self._runtime.layout
-        if layout.instruction_is_pointer:
-            return number - layout.code_bytecode
-        # From 3.10 on f_lasti counts instructions instead of bytes (bpo-27129).
-        return number * _UNIT if layout.line_table_form is LineTableForm.RANGES else number

@@ -25,7 +25,6 @@ from gilscope.runtimes.cpython.runtime import Runtime
 __all__ = ["innermost_places", "outermost_frames", "places", "read_code"]
 
 _DEEPEST_STACK = 200_000
-_OBJECT_TYPE = 8
 
 
 def outermost_frames(runtime: Runtime, tstate: int, count: int) -> list[Frame]:
@@ -51,7 +50,7 @@ def read_code(runtime: Runtime, code: int) -> Frame:
 
 def _read_head(runtime: Runtime, code: int) -> tuple[int, int, int]:
     memory, layout = runtime.memory, runtime.layout
-    if read_pointer(memory, code + _OBJECT_TYPE) != runtime.code_type:
+    if read_pointer(memory, code + layout.object_type) != runtime.code_type:
         raise TornRead(f"no code object at {code:#x}")
     return (
         read_pointer(memory, code + layout.code_name),

@@ -11,7 +11,7 @@ _LONGEST_STR = 1 << 20
 _LONGEST_NAME = 4096
 """Characters that are kept of a name or path."""
 
-_KIND_SHIFT, _KIND_MASK, _COMPACT, _ASCII = 2, 7, 1 << 5, 1 << 6
+_KIND_MASK, _COMPACT, _ASCII = 7, 1 << 3, 1 << 4
 _CODECS = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}
 
 
@@ -23,12 +23,13 @@ def read_str(runtime: Runtime, address: int) -> str:
     head = read_bytes(memory, address, max(layout.str_length + 8, layout.str_state + 4))
     length = int(struct.unpack_from("<q", head, layout.str_length)[0])
     state = int(struct.unpack_from("<I", head, layout.str_state)[0])
-    kind = state >> _KIND_SHIFT & _KIND_MASK
-    if not (state & _COMPACT and kind in _CODECS and 0 <= length <= _LONGEST_STR):
+    flags = state >> layout.str_kind
+    kind = flags & _KIND_MASK
+    if not (flags & _COMPACT and kind in _CODECS and 0 <= length <= _LONGEST_STR):
         raise TornRead(f"no str at {address:#x}: state {state:#x}, length {length}")
-    start = address + (layout.str_ascii if state & _ASCII else layout.str_wide)
+    start = address + (layout.str_ascii if flags & _ASCII else layout.str_wide)
     content = read_bytes(memory, start, min(length, _LONGEST_NAME) * kind)
-    codec = "ascii" if state & _ASCII else _CODECS[kind]
+    codec = "ascii" if flags & _ASCII else _CODECS[kind]
     try:
         text = content.decode(codec, "strict" if codec == "ascii" else "surrogatepass")
     except UnicodeDecodeError as error:

@@ -59,6 +59,8 @@ def frame_walk(pid: int, runtime: Runtime) -> Record:
         "frame_root_marks": sum(1 << mark for mark in layout.frame_root_marks),
         "code_pointers": pointers,
         "code_pointers_size": pointers_size,
+        "str_hash": layout.str_hash,
+        "line_table_content": layout.line_table_content,
     }
 
 

@@ -122,7 +122,9 @@ def test_what_is_no_code_object(version: str) -> None:
     """
     process = _process(version)
     stranger = process.new_code(_WORK)
-    process.python.put_int(stranger + 8, process.python.code_type + 16)
+    process.python.put_int(
+        stranger + process.python.layout.object_type, process.python.code_type + 16
+    )
     addresses = [stranger, process.python.new(256), 0x7E00_0000_0000, 8]
     places = [(address, process.instruction(0)) for address in addresses]
 

@@ -196,7 +196,7 @@ def test_what_is_no_code_object_has_no_name(version: str) -> None:
     """The type decides: memory that was freed and reused is not given a name."""
     python = PythonInMemory(version)
     code = _code(python, _INNER)
-    python.put_int(code + 8, python.code_type + 16)
+    python.put_int(code + python.layout.object_type, python.code_type + 16)
     with pytest.raises(TornRead, match=f"no code object at {code:#x}"):
         read_code(python.runtime, code)
     tstate = _thread(python, python.first_frame(code))
