@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from gilscope.bpf import loader
-from gilscope.bpf.loader import Loading, Request
+from gilscope.bpf.loader import Loading
+from gilscope.bpf.request import Request
 from gilscope.gil.abi import c_header
 from gilscope.model.histogram import SLOTS, bound_ns, slot_of
 from gilscope.system.syscall import call
@@ -34,7 +35,14 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, int
     (folder / "abi.bpf.h").write_text(c_header())
     (folder / "common").symlink_to(ROOT / "probes" / "common")
     request = Request(
-        "slots.bpf.c", {}, {"slot": "raw_tracepoint", "bit": "raw_tracepoint"}, (), {}
+        probe="slots.bpf.c",
+        constants={},
+        parameters={},
+        entries={},
+        table_flags=0,
+        programs={"slot": "raw_tracepoint", "bit": "raw_tracepoint"},
+        tables=(),
+        rings={},
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loader, "asset", lambda _: folder)

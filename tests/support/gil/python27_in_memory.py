@@ -48,6 +48,7 @@ class Python27InMemory(PythonStructures):
     def kernel_thread(self, tid: int) -> int:
         """Return what pthread_self() is in a thread that the kernel knows by *tid*."""
         pthread = self.layout.pthread
+        assert pthread.descriptor_self is not None
         address = self.new(_DESCRIPTOR)
         self.put_int(address + pthread.descriptor_self, address)
         self.put_int(address + pthread.descriptor_tid, tid, 4)

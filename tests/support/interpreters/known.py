@@ -138,9 +138,7 @@ INTERPRETERS = _parameters(
 """The same for tests that trace: the telling ones, or all with GILSCOPE_ALL_INTERPRETERS."""
 CPYTHON_27 = _parameters(_CPYTHON_27)
 """For pytest's parametrize: builds of CPython 2.7, which has another lock."""
-FREE_THREADED = _parameters(
-    _FREE_THREADED if _ALL_ASKED_FOR else _FREE_THREADED[:1]
-)
+FREE_THREADED = _parameters(_FREE_THREADED if _ALL_ASKED_FOR else _FREE_THREADED[:1])
 """For pytest's parametrize: a free-threaded build, or each with GILSCOPE_ALL_INTERPRETERS."""
 ONE_PER_MINOR = _one_per_minor(_SUPPORTED)
 """For pytest's parametrize: one of each version, where the build makes no difference."""
