@@ -25,6 +25,7 @@ __all__ = [
     "NothingMapped",
     "UnsupportedPython",
     "exit_codes",
+    "without_gil",
 ]
 
 
@@ -100,11 +101,22 @@ class LimitReached(KernelOrBccMissing):
 
 
 class NoGil(GilscopeError):
-    """A free-threaded build: there is no GIL to wait for."""
+    """A free-threaded build whose GIL is off: there is none to wait for."""
 
     exit_code = 7
     exit_words = "free-threaded: no GIL"
-    remedy = "A free-threaded Python has no GIL; trace a build without --disable-gil instead."
+    remedy = (
+        "PYTHON_GIL=1 or -X gil=1 starts it with a GIL. If it switches its GIL on later, serve, "
+        "top and record --match trace it from then on."
+    )
+
+
+def without_gil(pid: int, version: str) -> NoGil:
+    """Return what says that *pid* runs a free-threaded build of CPython *version* without a GIL."""
+    return NoGil(
+        f"process {pid} runs without a GIL: this is the free-threaded build CPython {version}, "
+        "whose threads wait for each other's locks only"
+    )
 
 
 class UnsupportedPython(GilscopeError):

@@ -13,7 +13,7 @@ from gilscope.model.gil import GilObservation
 from gilscope.model.histogram import total
 from gilscope.model.kinds import Cause, Kind
 from gilscope.runtimes.site_cache import SiteCache
-from support.interpreters.known import INTERPRETERS, ONE_PER_MINOR, Interpreter
+from support.interpreters.known import INTERPRETERS, ONE_PER_MINOR, WITH_GIL_ON, Interpreter
 from support.tracing.trace import command_of, looked_after, missed_events, observation_of
 
 pytestmark = pytest.mark.live
@@ -25,7 +25,7 @@ _TRIES = 10
 """A machine that stalls for 2 ms in the wrong place spoils the program's own answer."""
 
 
-@pytest.mark.parametrize("interpreter", INTERPRETERS)
+@pytest.mark.parametrize("interpreter", [*INTERPRETERS, *WITH_GIL_ON[:1]])
 def test_twenty_three_waits_are_twenty_three(
     interpreter: Interpreter, tracer: GilAccount, tmp_path: Path
 ) -> None:

@@ -208,7 +208,9 @@ def _record(
     stopped.allow(_REPORT_S)
     session = watching.session()
     if not (session.recordings or session.transactions or session.refusals):
-        raise NotPython("no Python process that was chosen has been running")
+        raise tracer.gils.without_gil or NotPython(
+            "no Python process that was chosen has been running"
+        )
     return session
 
 

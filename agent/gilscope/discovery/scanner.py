@@ -13,7 +13,7 @@ from gilscope.discovery.programs import PYTHON_NAMES, Programs
 from gilscope.discovery.selection import Choice, Kinship
 from gilscope.discovery.traced_log import TracedLog
 from gilscope.doctor.explain import explained_denial
-from gilscope.errors import GilscopeError, NothingMapped, NotPermitted, NotPython
+from gilscope.errors import GilscopeError, NoGil, NothingMapped, NotPermitted, NotPython
 from gilscope.model.gil import Process, Refusal
 from gilscope.model.transactions import Library, StmProcess
 from gilscope.process import procfs
@@ -39,6 +39,9 @@ _SWEEP_S = 2.0
 
 _RESCAN_S = 60.0
 """How often old processes are checked again: a program may embed Python late in its life."""
+
+_SWITCHED_S = 5.0
+"""How often a free-threaded Python is asked again whether it has switched its GIL on since."""
 
 _UNASKED = frozenset({Library.RPYTHON})
 """Whose transactions are traced wherever they are found. Any program may use libitm: those are none
@@ -187,7 +190,7 @@ class Scanner:
         if now_s >= self._rescan_s:
             self._rescan_s = now_s + _RESCAN_S
             for pid, attempt in self._seen.items():
-                attempt.final = pid in self._refusals
+                attempt.final = attempt.final and pid in self._refusals
         return {pid for pid in alive if pid not in self._seen or not self._seen[pid].final}
 
     def _try(self, pid: int, attempt: _Attempt, now_s: float) -> None:
@@ -213,10 +216,7 @@ class Scanner:
                 programs.remember_foreign(program)
             self._later(pid, attempt, now_s, _RETRIES_S)
         except GilscopeError as error:
-            attempt.final = True
-            # What may not be looked at and does not look like a Python is nobody's loss.
-            if not isinstance(error, NotPermitted) or procfs.maps_mention(pid, PYTHON_NAMES):
-                self._refuse(pid, error)
+            self._give_up(pid, attempt, error, now_s)
         except Exception as error:  # noqa: BLE001 - see below
             # One process must not hide the others.
             _log.exception("could not trace process %d", pid)
@@ -225,6 +225,18 @@ class Scanner:
         else:
             self._following.attached(process)
             self._forget(pid)
+
+    def _give_up(self, pid: int, attempt: _Attempt, error: GilscopeError, now_s: float) -> None:
+        if isinstance(error, NoGil):
+            attempt.due_s = now_s + _SWITCHED_S
+            self._retried.add(pid)
+            if pid in self._refusals:
+                return
+        else:
+            attempt.final = True
+        # What may not be looked at and does not look like a Python is nobody's loss.
+        if not isinstance(error, NotPermitted) or procfs.maps_mention(pid, PYTHON_NAMES):
+            self._refuse(pid, error)
 
     def _libraries_of(self, pid: int) -> frozenset[Library]:
         """Return whose transactions are traced in *pid*."""

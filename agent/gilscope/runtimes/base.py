@@ -198,6 +198,12 @@ class Instance(Protocol):
         Raises TornRead for what cannot be one, LimitExceeded for too many, and OSError.
         """
 
+    def is_gil_off(self) -> bool | None:
+        """Return whether its threads do without a GIL, though it could have one.
+
+        None: it has not been initialised. Raises as `gils` does.
+        """
+
     def count_threads(self) -> int:
         """Return how many threads it knows, once for each interpreter; raises as `gils` does."""
 

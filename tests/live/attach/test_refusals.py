@@ -14,7 +14,6 @@ from accuracy.truth import exact_counts, started
 from gilscope.doctor.machine import read_machine
 from gilscope.doctor.remedies import grant
 from gilscope.elf.image import ElfImage
-from gilscope.runtimes.cpython.detect import identify
 from support.commands.gilscope import Outcome, gilscope, gilscope_started
 from support.interpreters.builds import build
 from support.interpreters.stand_ins import cpython_3_5, cpython_3_16, named
@@ -130,25 +129,6 @@ def test_a_lock_that_two_functions_do_not_name_alike_is_refused(tmp_path: Path) 
 
     words = ("this is CPython 2.7, but PyEval_AcquireLock acquires", "PyEval_ReleaseLock releases")
     _assert_refused(outcome, 4, *words)
-
-
-def test_python_without_a_gil_is_refused(tmp_path: Path) -> None:
-    """
-    A build that says of itself that it is free-threaded gives exit code 7, not zero waits.
-    """
-    # No distribution has one: a copy of an ordinary build is made to say so.
-    original = build("pyenv-3.13")
-    library = Path(shutil.copy(original.elf, tmp_path))
-    content = bytearray(library.read_bytes())
-    with_gil = identify(ElfImage(bytes(content)))
-    assert with_gil.debug_offsets is not None
-    head = struct.pack("<2Q", *with_gil.debug_offsets[:2])
-    struct.pack_into("<Q", content, content.index(head) + 16, 1)
-    library.write_bytes(content)
-    with _idle(["env", f"LD_LIBRARY_PATH={tmp_path}", *original.argv]) as pid:
-        outcome = gilscope("record", "-p", str(pid))
-
-    _assert_refused(outcome, 7, "free-threaded build of CPython 3.13.0", "--disable-gil")
 
 
 @pytest.mark.parametrize(

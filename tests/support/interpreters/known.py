@@ -11,6 +11,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ __all__ = [
     "ONE_PER_MINOR",
     "PYPYS",
     "TIMED_PYPYS",
+    "WITH_GIL_ON",
     "Interpreter",
     "Unavailable",
     "find_interpreter",
@@ -108,12 +110,17 @@ def find_interpreter(name: str) -> Interpreter:
     raise ValueError(message)
 
 
-def _parameters(sources: Iterable[Source]) -> list[object]:
-    """Return one pytest parameter a source; those not on the machine carry a skip mark."""
+def _parameters(sources: Iterable[Source], **settings: str) -> list[object]:
+    """Return one pytest parameter a source; those not on the machine carry a skip mark.
+
+    All of them run with *settings* in their environment.
+    """
     found: list[object] = []
     for source in sources:
         try:
-            found.append(pytest.param(source.find(_cache()), id=source.name))
+            interpreter = source.find(_cache())
+            interpreter = replace(interpreter, env={**interpreter.env, **settings})
+            found.append(pytest.param(interpreter, id=source.name))
         except Unavailable as reason:
             skip = pytest.mark.skip(reason=f"{source.name}: {reason}")
             found.append(pytest.param(None, id=source.name, marks=skip))
@@ -138,8 +145,11 @@ INTERPRETERS = _parameters(
 """The same for tests that trace: the telling ones, or all with GILSCOPE_ALL_INTERPRETERS."""
 CPYTHON_27 = _parameters(_CPYTHON_27)
 """For pytest's parametrize: builds of CPython 2.7, which has another lock."""
-FREE_THREADED = _parameters(_FREE_THREADED if _ALL_ASKED_FOR else _FREE_THREADED[:1])
+_CHOSEN_FREE_THREADED = _FREE_THREADED if _ALL_ASKED_FOR else _FREE_THREADED[:1]
+FREE_THREADED = _parameters(_CHOSEN_FREE_THREADED)
 """For pytest's parametrize: a free-threaded build, or each with GILSCOPE_ALL_INTERPRETERS."""
+WITH_GIL_ON = _parameters(_CHOSEN_FREE_THREADED, PYTHON_GIL="1")
+"""The same, with the GIL that they can do without."""
 ONE_PER_MINOR = _one_per_minor(_SUPPORTED)
 """For pytest's parametrize: one of each version, where the build makes no difference."""
 PYPYS = _parameters(_PYPY)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define BESIDE_SCRIPT "import sys, os; sys.path.insert(0, os.path.dirname(sys.argv[0]))"
 #define CONFIG_SIZE 4096 // more than any PyConfig
 
 typedef int program(int, char **, char **);
@@ -45,7 +46,8 @@ static int run(int argc, char **argv, char **environment)
     if (!strcmp(argv[at], "-c"))
         failed = PyRun_SimpleStringFlags(argv[at + 1], NULL);
     else
-        failed = PyRun_SimpleFileExFlags(fopen(argv[at], "r"), argv[at], 1, NULL);
+        failed = PyRun_SimpleStringFlags(BESIDE_SCRIPT, NULL) ||
+                 PyRun_SimpleFileExFlags(fopen(argv[at], "r"), argv[at], 1, NULL);
     return Py_FinalizeEx() || failed;
 }
 

@@ -9,7 +9,7 @@ import pytest
 from gilscope.discovery import scanner
 from gilscope.discovery.scanner import Scanner
 from gilscope.discovery.selection import Kinship
-from gilscope.errors import NothingMapped, NotPython
+from gilscope.errors import NoGil, NothingMapped, NotPython
 from gilscope.tracing.tracer import Tracer
 
 
@@ -19,7 +19,7 @@ class _Refusing:
     pids = ()
     gils = SimpleNamespace(untrusted_pids=())
 
-    def __init__(self, error: NotPython) -> None:
+    def __init__(self, error: NotPython | NoGil) -> None:
         self.asked = 0
         self._error = error
 
@@ -48,6 +48,29 @@ def test_a_program_is_foreign_once_it_maps_something(
     scan.scan()
 
     assert asked == tracer.asked
+
+
+@pytest.mark.parametrize(("again_s", "asked"), [(0.0, 3), (3600.0, 1)])
+def test_what_has_no_gil_may_switch_it_on_later(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    again_s: float,
+    asked: int,
+) -> None:
+    """
+    It is refused, which is logged once, and asked again when it is time.
+    """
+    caplog.set_level("INFO")
+    monkeypatch.setattr("gilscope.discovery.scanner.procfs.list_pids", lambda: [os.getppid()])
+    monkeypatch.setattr(scanner, "_SWITCHED_S", again_s)
+    tracer = _Refusing(NoGil("has none"))
+    scan = Scanner(cast("Tracer", tracer), lambda *_: True, ())
+    for _ in range(3):
+        scan.scan()
+
+    assert asked == tracer.asked
+    assert [(os.getppid(), "has none")] == [(each.pid, each.reason) for each in scan.refusals()]
+    assert 1 == caplog.text.count("has none")
 
 
 class _Held:

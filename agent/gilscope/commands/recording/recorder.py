@@ -214,4 +214,5 @@ def _what_is_traced(process: Process | StmProcess) -> str:
     who = f"{printable(process.name)}, pid {process.pid}"
     if isinstance(process, StmProcess):
         return f"the transactions of {who} ({LIBRARY_WORDS[process.library]})"
-    return f"the GIL of {who} ({python_words(process.python)})"
+    # What a free-threaded one does with its GIL is not known before it has been initialised.
+    return f"the GIL of {who} ({python_words(process.python, tells_gil=False)})"

@@ -60,7 +60,10 @@ def record_started(
             if arguments.duration is not None:
                 arguments.duration = max(0.0, arguments.duration - (time.monotonic() - began_s))
             watching.until_end(stopped, is_running=lambda: command.is_running)
-        return watching.session()
+        session = watching.session()
+        if not (session.recordings or session.transactions) and tracer.gils.without_gil:
+            raise tracer.gils.without_gil
+        return session
 
 
 def not_started(name: str, error: OSError) -> int:

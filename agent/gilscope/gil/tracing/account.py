@@ -7,6 +7,7 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 
 from gilscope.budget.trap_costs import TrapCosts
+from gilscope.errors import NoGil, without_gil
 from gilscope.gil.abi import NoticeKind
 from gilscope.gil.probes.notices import Notice
 from gilscope.gil.probes.probe import GilProbe
@@ -57,6 +58,8 @@ class GilAccount:
         which *probe* gives notice, and must not take its time.
         """
         self.probe = probe
+        self.without_gil: NoGil | None = None
+        """Says so of the last process that was attached before it was known to have no GIL."""
         self._on_long_wait = on_long_wait
         self._method = method
         self._settle_at_s = 0.0
@@ -132,8 +135,9 @@ class GilAccount:
     def tick(self) -> list[int]:
         """Look after all processes; return those that have replaced their program.
 
-        Names new threads, notices deaths and checks that the numbers can be trusted. To be called
-        a few times a second; whatever was missed in between is made up for.
+        So does one that has turned out to run without a GIL, which is dropped. Names new threads,
+        notices deaths and checks that the numbers can be trusted. To be called a few times a
+        second; whatever was missed in between is made up for.
         """
         with self._lock:
             replaced = []
@@ -155,6 +159,10 @@ class GilAccount:
             for traced in self._processes.all():
                 with self._checks.failing_alone(traced):
                     self._processes.look_after(traced)
+                    if traced.does_without_gil():
+                        self.without_gil = without_gil(traced.pid, traced.target.process.python)
+                        self._processes.drop(traced.pid)
+                        replaced.append(traced.pid)
             self._processes.end_dead()
             self._free_children()
             if time.monotonic() >= self._settle_at_s:

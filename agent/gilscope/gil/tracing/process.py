@@ -82,6 +82,8 @@ class AttachedProcess(Attachment):
     renewals: int = 0
     """How often it was attached again because its probes had gone."""
 
+    is_gil_settled: bool = False
+    """Whether it is known to have a GIL: a free-threaded build says so when it is initialised."""
     over_limit: str = ""
     """What there was too much of to be read, in words."""
     unlisted_since_s: float = 0.0
@@ -147,6 +149,17 @@ class AttachedProcess(Attachment):
         except (TornRead, OSError):
             pass  # it is being made, or has gone
         return [cond for cond in self.gils if cond not in known]
+
+    def does_without_gil(self) -> bool:
+        """Return whether it has turned out to run without its GIL since it was attached."""
+        if self.is_gil_settled or self.ended or not self.gils:
+            return False
+        try:
+            is_off = self.reads(self.runtime.is_gil_off)
+        except (TornRead, OSError):
+            return False  # it has gone, or is asked again
+        self.is_gil_settled = is_off is False
+        return bool(is_off)
 
     def learn_role(self, tid: int, record: Record) -> None:
         """Take the role of a thread from a stack that it has waited in, if there is one."""

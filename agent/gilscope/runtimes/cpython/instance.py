@@ -10,7 +10,7 @@ from gilscope.runtimes.cpython.code.code_objects import CodeReader
 from gilscope.runtimes.cpython.code.unwind_info import frame_walk
 from gilscope.runtimes.cpython.gil_state import LockMemory
 from gilscope.runtimes.cpython.held_stack import HolderReader
-from gilscope.runtimes.cpython.runtime import Runtime, read_gils, read_threads
+from gilscope.runtimes.cpython.runtime import Runtime, is_gil_off, read_gils, read_threads
 from gilscope.runtimes.cpython.standing import StandingReader
 from gilscope.runtimes.cpython.thread_roles import RoleReader
 from gilscope.runtimes.cpython.threads import ThreadFinder
@@ -45,6 +45,10 @@ class CPythonInstance:
     def gils(self) -> list[Gil]:
         """Return every GIL once, under the lowest id of the interpreters that share it."""
         return read_gils(self._runtime)
+
+    def is_gil_off(self) -> bool | None:
+        """Return whether it is a free-threaded build whose GIL is off; None: not known yet."""
+        return is_gil_off(self._runtime)
 
     def count_threads(self) -> int:
         """Return how many thread states there are."""

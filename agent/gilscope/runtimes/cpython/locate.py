@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from functools import partial
 
-from gilscope.errors import UnsupportedPython
+from gilscope.errors import UnsupportedPython, without_gil
 from gilscope.process.files.code_files import CodeFile, load_biases
 from gilscope.process.files.mapped_file import MappedFile
 from gilscope.process.files.regular_file import FileImage
+from gilscope.process.guarded_memory import GuardedMemory
+from gilscope.process.remote_read import TornRead
 from gilscope.runtimes.cpython.build import CPythonBuild
 from gilscope.runtimes.cpython.detect import identify
+from gilscope.runtimes.cpython.runtime import is_gil_off, runtime_of
 from gilscope.runtimes.cpython.usage import Usage, usage_of
 from gilscope.runtimes.interpreter_files import LikelyFiles, builds_in
 from gilscope.text.printable import printable
@@ -26,7 +29,20 @@ class CPython:
 
         Raises NotPython, NotPermitted, UnsupportedPython, NoGil or GilCodeNotFound.
         """
-        return _the_one_in_use(builds_in(files, partial(_located, files.view.pid)))
+        build = _the_one_in_use(builds_in(files, partial(_located, files.view.pid)))
+        if build.interpreter.is_free_threaded and _does_without_gil(build):
+            raise without_gil(build.pid, build.version)
+        return build
+
+
+def _does_without_gil(build: CPythonBuild) -> bool:
+    """Return whether it is known to; one that is not initialised yet may have one."""
+    try:
+        with GuardedMemory(build.pid, [build.file.mapping]) as memory:
+            runtime = runtime_of(memory, build.interpreter, build.load_bias)
+            return bool(is_gil_off(runtime))
+    except (OSError, TornRead):
+        return False  # whoever traces it has to read it again, and says what is the matter
 
 
 def _located(pid: int, file: CodeFile, opened: MappedFile, image: FileImage) -> list[CPythonBuild]:

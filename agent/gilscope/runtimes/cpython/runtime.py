@@ -18,6 +18,7 @@ from gilscope.runtimes.cpython.layout import Layout, layout_for
 __all__ = [
     "PythonThread",
     "Runtime",
+    "is_gil_off",
     "kernel_thread_id",
     "read_gils",
     "read_threads",
@@ -44,6 +45,8 @@ _MOST_THREADS = 16_384
 _LARGEST_INTERPRETER_ID = 1 << 40
 
 _NOT_CREATED = -1
+_ENABLED_FOR_GOOD = (1 << 31) - 1
+"""Otherwise it is how many imports want it."""
 
 _LARGEST_TID = 1 << 22
 
@@ -105,6 +108,22 @@ def kernel_thread_id(runtime: Runtime, thread: PythonThread) -> int | None:
     except TornRead:
         return None
     return tid if itself == descriptor and 0 < tid <= _LARGEST_TID else None
+
+
+def is_gil_off(runtime: Runtime) -> bool | None:
+    """Return whether no interpreter makes its threads wait for a GIL; raises TornRead.
+
+    Only a free-threaded build may do without one; None: it has not been initialised. While it
+    imports an extension module it has one for a moment, which makes no difference here.
+    """
+    enabled = runtime.layout.gil_struct.enabled
+    if enabled is None:
+        return False
+    gils = read_gils(runtime)
+    if not gils:
+        return None
+    counts = (read_int(runtime.memory, gil.cond + enabled, 4) for gil in gils)
+    return all(count != _ENABLED_FOR_GOOD for count in counts)
 
 
 def _gils(runtime: Runtime) -> list[Gil]:

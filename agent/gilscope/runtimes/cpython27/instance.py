@@ -67,6 +67,10 @@ class CPython27Instance:
         address = semaphore(self._memory, self._lock_pointer)
         return [] if address is None else [Gil(address, 0)]
 
+    def is_gil_off(self) -> bool:
+        """Return False: it always has one."""
+        return False
+
     def count_threads(self) -> int:
         """Return how many thread states there are."""
         return len(read_threads(self._runtime))

@@ -63,6 +63,10 @@ class PyPyInstance:
         """Return the lock, which is there from the beginning."""
         return [Gil(self._place.lock, 0)]
 
+    def is_gil_off(self) -> bool:
+        """Return False: it always has one."""
+        return False
+
     def count_threads(self) -> int:
         """Return how many threads have run Python code."""
         return len(self._threads.all())

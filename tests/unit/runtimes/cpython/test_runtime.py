@@ -9,6 +9,7 @@ from gilscope.process.remote_read import LimitExceeded, TornRead
 from gilscope.runtimes.cpython.detect import Interpreter
 from gilscope.runtimes.cpython.runtime import (
     PythonThread,
+    is_gil_off,
     kernel_thread_id,
     read_gils,
     read_threads,
@@ -29,6 +30,31 @@ def test_addresses_are_biased() -> None:
     runtime = runtime_of(memory, Interpreter((3, 9), "3.9.2", 0x1000, 0x2000, None), 0x5000_0000)
     assert (0x5000_1000, 0x5000_2000) == (runtime.address, runtime.code_type)
     assert (memory, LAYOUTS["3.9.18"]) == (runtime.memory, runtime.layout)
+
+
+_FOR_GOOD = (1 << 31) - 1
+
+
+@pytest.mark.parametrize(
+    ("enabled", "is_off"),
+    [((), None), ((0,), True), ((_FOR_GOOD,), False), ((2,), True), ((0, _FOR_GOOD), False)],
+    ids=["not initialised", "off", "on", "while two modules are imported", "of one interpreter"],
+)
+def test_a_free_threaded_build_may_have_its_gil_on(
+    enabled: tuple[int, ...], *, is_off: bool | None
+) -> None:
+    """What it says of each of its locks decides, and one that is on for good is enough."""
+    python = PythonInMemory("3.14.9t")
+    following = 0
+    for number, value in enumerate(enabled):
+        following = python.interpreter(number, following, python.gil(enabled=value))
+
+    assert is_gil_off(python.runtime) is is_off
+
+
+def test_an_ordinary_build_always_has_its_gil() -> None:
+    """Whatever is in front of its lock."""
+    assert is_gil_off(PythonInMemory("3.14.10").runtime) is False
 
 
 @every_version
