@@ -25,7 +25,7 @@ _TRIES = 10
 """A machine that stalls for 2 ms in the wrong place spoils the program's own answer."""
 
 
-@pytest.mark.parametrize("interpreter", [*INTERPRETERS, *WITH_GIL_ON[:1]])
+@pytest.mark.parametrize("interpreter", [*INTERPRETERS, *WITH_GIL_ON])
 def test_twenty_three_waits_are_twenty_three(
     interpreter: Interpreter, tracer: GilAccount, tmp_path: Path
 ) -> None:

@@ -64,19 +64,39 @@ def yield_functions(code: Code, lock: LockFunctions) -> frozenset[int]:
         candidates = frozenset({code.exports[_EXPORTED_YIELD]})
     else:
         candidates = code.yield_messages
-    return candidates if candidates <= releasing_functions(code.groups, lock) else frozenset()
+    releasing = releasing_functions(code.groups, lock, through_jumps=True)
+    return candidates if candidates <= releasing else frozenset()
 
 
-def releasing_functions(groups: FunctionGroups, lock: LockFunctions) -> frozenset[int]:
-    """Return the functions that give up the GIL themselves or through unexported functions."""
+def releasing_functions(
+    groups: FunctionGroups, lock: LockFunctions, *, through_jumps: bool = False
+) -> frozenset[int]:
+    """Return the functions that give up the GIL themselves or through unexported functions.
+
+    Of these a few at most. With *through_jumps* those do not count among them that do nothing but
+    jump to the next one in the end.
+    """
     found = _releasers(lock)
     edge = found
     takes = _entries(lock.takes)
     for _ in range(_DEEPEST_RELEASE):
         passed = (entry for entry in edge if not groups.is_exported(entry))
         edge = frozenset().union(*(groups.callers(entry) for entry in passed)) - found - takes
+        if through_jumps:
+            edge |= _jumping(groups, edge) - found - takes
         found |= edge
     return found
+
+
+def _jumping(groups: FunctionGroups, entries: frozenset[int]) -> frozenset[int]:
+    """Return the functions that do nothing with the unexported ones but jump to them in the end."""
+    return frozenset(
+        caller
+        for entry in entries
+        if not groups.is_exported(entry)
+        for caller in groups.callers(entry)
+        if not groups.return_addresses(entry, caller)
+    )
 
 
 def _ways_down(
@@ -126,9 +146,14 @@ def _is_hidden(groups: FunctionGroups, yields: frozenset[int], calls: frozenset[
     for callee in {call.callee for call in calls}:
         if any(groups.entry_of(jump.site) in yields for jump in groups.tail_calls(callee)):
             return True
+    # What ends in a jump to the next function leaves no frame to step over.
+    jumps = frozenset(
+        call for call in calls if not groups.return_addresses(call.callee, call.caller)
+    )
     level = yields
     for _ in range(_LONGEST_WAY):
-        level = frozenset(call.callee for call in calls if call.caller in level)
+        level = frozenset(call.callee for call in calls - jumps if call.caller in level)
+        level |= frozenset(call.callee for call in _below(level, jumps))
     return any(call.caller in level for call in calls)
 
 
