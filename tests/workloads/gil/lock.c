@@ -126,12 +126,14 @@ SEPARATE void detach(void *thread)
     --attached;
     release_lock(thread);
 }
-#ifdef YIELD_THROUGH_FOUR
+#if defined YIELD_THROUGH_FOUR || defined YIELD_THROUGH_JUMP
 SEPARATE void acquire_more(void *thread)
 {
     work += 2;
     acquire_lock(thread);
+#ifdef YIELD_THROUGH_FOUR
     ++work;
+#endif
 }
 #else
 #define acquire_more acquire_lock

@@ -140,6 +140,17 @@ def test_an_uncertain_yield_gives_no_rules(tmp_path: Path, shape: str) -> None:
     assert () == _callers(build_program(build, tmp_path))
 
 
+def test_a_jump_is_no_step(tmp_path: Path) -> None:
+    """
+    A function that ends in a jump to the next one has no frame then, however many there are.
+    """
+    build = Build("through_jump", (*_EXPORTED.flags, "-DYIELD_THROUGH_JUMP"))
+    plain, jumping = (_callers(build_program(each, tmp_path)) for each in (_EXPORTED, build))
+
+    assert [rule.made_to_yield for rule in plain] == [rule.made_to_yield for rule in jumping]
+    assert any(rule.made_to_yield for rule in jumping)
+
+
 def test_both_copies_of_take_gil_lead_to_their_callers(tmp_path: Path) -> None:
     """
     With a copy of take_gil for the C API, the wait in either copy has its rule.
