@@ -55,6 +55,7 @@ class _Runtime:
     def __init__(self, python: PythonInMemory) -> None:
         self.threads = _Roles()
         self.gils = python.instance.gils
+        self.is_gil_off = python.instance.is_gil_off
         self.has_own_gils = python.instance.has_own_gils
         self.lock_parts = python.instance.lock_parts
         self.probe_records = python.instance.probe_records
@@ -113,6 +114,29 @@ def _traced(python: PythonInMemory | None = None, window: _Window | None = None)
 
 def _observed(traced: AttachedProcess, raw: RawProcess) -> GilObservation:
     return traced.observation(raw, _NOW_NS, TracingCost(5, 0.01, 2))
+
+
+# Free-threaded builds.
+
+
+@pytest.mark.parametrize(("enabled", "is_off"), [(0, True), ((1 << 31) - 1, False)])
+def test_attached_before_it_says_whether_it_has_a_gil(enabled: int, *, is_off: bool) -> None:
+    """
+    Nothing is known before there is a lock; that it has one is asked once.
+    """
+    python = PythonInMemory("3.14.9t")
+    traced = _traced(python)
+    traced.reads = DirectReads()
+    traced.gils.clear()
+    before = (traced.does_without_gil(), traced.is_gil_settled)
+    gil = python.gil(enabled=enabled)
+    python.interpreter(0, 0, gil)
+    traced.refresh_gils()
+
+    assert (False, False) == before
+    assert (is_off, not is_off) == (traced.does_without_gil(), traced.is_gil_settled)
+    python.put_int(gil - 8, 0, 4)
+    assert is_off == traced.does_without_gil()
 
 
 # Plans.
