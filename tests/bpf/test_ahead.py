@@ -1,17 +1,25 @@
 """Programs that were compiled once are loaded for every machine and every request."""
 
+import struct
+import venv
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from gilscope.assets.files import asset
 from gilscope.bpf import loader
+from gilscope.bpf.compile.ahead import find_ahead, write_ahead
+from gilscope.bpf.compile.object import Compiled
+from gilscope.bpf.compile.source import flatten
 from gilscope.bpf.features import Features
 from gilscope.bpf.info import map_definition
 from gilscope.bpf.loader import ENVIRONMENT, Loading, compile_ahead
 from gilscope.bpf.map import Table
 from gilscope.bpf.request import Request
 from gilscope.bpf.ringbuf import Ring
+from gilscope.errors import KernelOrBccMissing
 from gilscope.gil.probes import program as gil
 from gilscope.transactions import program as transactions
 
@@ -19,6 +27,10 @@ pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _OLD = Features(uprobe_links=False, tables_may_grow=False)
 _PAGE_BYTES = 4096
+_EXIT = struct.pack("<BBhi", 0x95, 0, 0, 0)
+# A call of bpf_get_attach_cookie, and of nothing.
+_GET_COOKIE = struct.pack("<BBhi", 0x85, 0, 0, 174)
+_NO_HELPER = struct.pack("<BBhi", 0x85, 0, 0, 0x7FFF)
 # As in test_verifier.py.
 _MOST_LOOKED_AT = 100_000
 
@@ -34,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _no_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert 2 == len(list(folder.iterdir()))
+    assert 2 == len(list(folder.glob("*.json")))
     monkeypatch.setattr(loader, "_PYTHONS", ("/bin/false",))
     monkeypatch.delenv(ENVIRONMENT, raising=False)
 
@@ -106,3 +118,58 @@ def test_bcc_compiles_where_it_is_asked_for(folder: Path, monkeypatch: pytest.Mo
     loading.cancel()
 
     assert not loading.is_ahead
+
+
+def test_what_an_old_kernel_does_not_have_is_not_looked_at(folder: Path) -> None:
+    """
+    A helper that does not exist may stand where a parameter says that it is not called.
+
+    Here the one that tells the number of a link is another one, which no kernel has.
+    """
+    request = gil.whole_request()
+    text, found = _found(request, folder)
+    calls = sum(code.count(_GET_COOKIE) for code in found.programs.values())
+    unknown = {name: _with_unknown_helper(code) for name, code in found.programs.items()}
+    path = write_ahead(replace(found, programs=unknown), request, text, folder / "unknown")
+    without = {**request.parameters, "HAS_COOKIES": 0}
+
+    Loading(replace(request, parameters=without), None, path.parent).finish().close()
+
+    assert calls > 0
+    with pytest.raises(KernelOrBccMissing):
+        Loading(request, None, path.parent).finish()
+
+
+def test_a_refusal_is_told_where_nothing_can_compile(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    That BCC is missing is not the whole story then.
+    """
+    request = gil.whole_request()
+    text, found = _found(request, folder)
+    refused = replace(found, programs={**found.programs, "on_exec": _EXIT})
+    write_ahead(refused, request, text, tmp_path)
+    monkeypatch.setattr(loader, "_PYTHONS", (str(_python_without_bcc(tmp_path)),))
+    before = len(list(Path("/proc/self/fd").iterdir()))
+
+    with pytest.raises(KernelOrBccMissing, match="did not take the programs that came with"):
+        Loading(request, None, tmp_path).finish()
+    assert before == len(list(Path("/proc/self/fd").iterdir()))
+
+
+def _found(request: Request, folder: Path) -> tuple[str, Compiled]:
+    probes = asset("probes")
+    text = flatten(request.probe, lambda name: (probes / name).read_text("utf-8"))
+    found = find_ahead(request, text, folder)
+    assert found is not None
+    return text, found
+
+
+def _with_unknown_helper(instructions: bytes) -> bytes:
+    return instructions.replace(_GET_COOKIE, _NO_HELPER)
+
+
+def _python_without_bcc(folder: Path) -> Path:
+    venv.create(folder / "venv")
+    return folder / "venv" / "bin" / "python"
