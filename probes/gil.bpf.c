@@ -12,6 +12,8 @@
 
 #include "common/kernel.bpf.h"
 
+#include "common/registers.bpf.h"
+
 #include "common/arithmetic.bpf.h"
 #include "common/histogram.bpf.h"
 

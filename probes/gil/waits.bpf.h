@@ -53,6 +53,7 @@ static __always_inline u32 cause_at(const struct target *target, u64 pc, u64 sp,
 
         if (read_user(&pc, sizeof(pc), (void *)(cfa + (s64)rule->return_at)))
             return AFTER_UNKNOWN;
+        pc = without_signature(pc);
         if (rule->saved_fp_offset &&
             read_user(&fp, sizeof(fp), (void *)(cfa + (s64)rule->saved_fp_offset)))
             return AFTER_UNKNOWN;
@@ -177,7 +178,7 @@ static __always_inline int returns_to_probe(struct pt_regs *ctx, u32 tgid, u32 t
     struct return_site_key key = {.tgid = tgid};
     struct return_site fresh = {.is_yield = is_yield};
 
-    if (read_user(&key.address, sizeof(key.address), (void *)PT_REGS_SP(ctx))) {
+    if (return_address_at_entry(ctx, &key.address)) {
         lose(tgid, LOST_READ_FAULT);
         return 0;
     }

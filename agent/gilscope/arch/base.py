@@ -144,6 +144,8 @@ class Architecture:
     """``e_machine`` of its ELF files."""
     elf_name: str
     """What people call those."""
+    is_traced: bool
+    """Processes have been traced on it. Where not, its code is known from files alone."""
     system_calls: Mapping[str, int]
     """The kernel's number of each system call that Python has no function for, by its name."""
     call_names: Mapping[int, str]

@@ -2,12 +2,13 @@
 
 from typing import Final
 
+from gilscope.arch.aarch64.architecture import AARCH64
 from gilscope.arch.base import Architecture
 from gilscope.arch.x86_64.architecture import X86_64
 
 __all__ = ["ARCHITECTURES", "architecture_named", "architecture_of_elf"]
 
-ARCHITECTURES: Final = (X86_64,)
+ARCHITECTURES: Final = (X86_64, AARCH64)
 
 _BY_NAME: Final = {each.name: each for each in ARCHITECTURES}
 _BY_ELF_MACHINE: Final = {each.elf_machine: each for each in ARCHITECTURES}

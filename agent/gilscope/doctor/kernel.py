@@ -40,8 +40,16 @@ def judge_release(machine: Machine) -> Check:
 
 def judge_architecture(machine: Machine) -> Check:
     """Return whether gilscope knows the instructions of this processor."""
-    if architecture_named(machine.architecture) is not None:
+    architecture = architecture_named(machine.architecture)
+    if architecture is not None and architecture.is_traced:
         return Check("architecture", Status.OK, machine.architecture)
+    if architecture is not None:
+        return Check(
+            "architecture",
+            Status.WARNING,
+            f"{machine.architecture}: its code is known from files, and nothing was traced on it",
+            "Compare what it reports with what you know of the program",
+        )
     known = " and ".join(each.name for each in ARCHITECTURES)
     return Check(
         "architecture",

@@ -15,7 +15,7 @@ _CLASS_64: Final = 2
 _LITTLE_ENDIAN: Final = 1
 _ET_EXEC: Final = 2
 _ET_DYN: Final = 3
-_OTHER_MACHINES: Final = {3: "x86", 40: "arm", 183: "aarch64", 243: "riscv"}
+_OTHER_MACHINES: Final = {3: "x86", 40: "arm", 243: "riscv"}
 
 # A linked file has a dozen of one and some forty of the other.
 _MOST_PROGRAM_HEADERS: Final = 256

@@ -41,13 +41,16 @@ def test_the_oldest_kernel(machine: Machine, release: str, status: Status) -> No
     )
 
 
-def test_only_one_architecture_is_known(machine: Machine) -> None:
+def test_two_architectures_are_known(machine: Machine) -> None:
     """
-    Anything but x86_64 fails with the code for a kernel that will not do.
+    Another one fails with the code for a kernel that will not do; one was never tried.
     """
-    check = judge_architecture(replace(machine, architecture="aarch64"))
+    check = judge_architecture(replace(machine, architecture="riscv64"))
+    untried = judge_architecture(replace(machine, architecture="aarch64"))
 
     assert (Status.MISSING, 6) == (check.status, check.exit_code)
+    assert "x86_64 and aarch64 only" in check.found
+    assert (Status.WARNING, True) == (untried.status, "nothing was traced" in untried.found)
     assert Status.OK is judge_architecture(machine).status
 
 

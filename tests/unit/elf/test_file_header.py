@@ -7,7 +7,7 @@ import pytest
 from gilscope.elf.file_header import FileHeader, read_file_header
 from gilscope.elf.structs import ElfError
 
-_X86_64, _ARM_64, _UNHEARD_OF = 62, 183, 4711
+_X86_64, _AARCH64, _RISCV, _UNHEARD_OF = 62, 183, 243, 4711
 _FIXED, _MOVABLE = 2, 3
 
 
@@ -35,7 +35,7 @@ def test_fixed_and_movable_files_are_told_apart() -> None:
         _read(kind=1)
 
 
-@pytest.mark.parametrize(("machine", "name"), [(_ARM_64, "aarch64"), (_UNHEARD_OF, "machine 4711")])
+@pytest.mark.parametrize(("machine", "name"), [(_RISCV, "riscv"), (_UNHEARD_OF, "machine 4711")])
 def test_another_processor_has_a_name_and_no_code_that_is_understood(
     machine: int, name: str
 ) -> None:
@@ -45,8 +45,17 @@ def test_another_processor_has_a_name_and_no_code_that_is_understood(
     header = _read(machine=machine)
 
     assert name == header.machine
-    with pytest.raises(ElfError, match=f"built for {name}; only x86-64"):
+    with pytest.raises(ElfError, match=f"built for {name}; only x86-64 and aarch64"):
         _ = header.architecture
+
+
+def test_processors_that_are_known_have_their_code() -> None:
+    """
+    By the number in the header.
+    """
+    assert ["x86_64", "aarch64"] == [
+        _read(machine=machine).architecture.name for machine in (_X86_64, _AARCH64)
+    ]
 
 
 def test_a_file_with_too_many_tables_is_refused() -> None:

@@ -16,6 +16,7 @@ AARCH64: Final = Architecture(
     name="aarch64",
     elf_machine=183,  # EM_AARCH64
     elf_name="aarch64",
+    is_traced=False,
     system_calls=SYSTEM_CALLS,
     call_names=CALL_NAMES,
     # sysdeps/aarch64/nptl/bits/pthreadtypes-arch.h; struct pthread (nptl/descr.h) lies below the

@@ -19,6 +19,7 @@ X86_64: Final = Architecture(
     name="x86_64",
     elf_machine=62,  # EM_X86_64
     elf_name="x86-64",
+    is_traced=True,
     system_calls=SYSTEM_CALLS,
     call_names=CALL_NAMES,
     # sysdeps/x86/nptl/bits/pthreadtypes-arch.h; struct pthread (nptl/descr.h) is a thread control

@@ -5,6 +5,8 @@ import struct
 from dataclasses import dataclass
 from typing import Protocol, cast
 
+from gilscope.arch.base import Architecture, PthreadLayout
+from gilscope.arch.x86_64.architecture import X86_64
 from gilscope.elf.image import ElfImage, Section
 from gilscope.errors import GilCodeNotFound, NotPython, UnsupportedPython
 from gilscope.runtimes.cpython.debug_offsets import COOKIE, WORDS_NEEDED
@@ -34,6 +36,10 @@ _RELEASE_LEVELS = {0xA: "a", 0xB: "b", 0xC: "rc"}
 
 class SymbolSource(Protocol):
     """What has to be known of an ELF file; `gilscope.elf.image.ElfImage` provides it."""
+
+    @property
+    def architecture(self) -> Architecture:
+        """The processor that its code is for; raises ElfError where that is not known."""
 
     def default_version_symbol(self, name: str) -> int | None:
         """Return the virtual address of a dynamic symbol that the file defines, or None."""
@@ -65,6 +71,8 @@ class Interpreter:
     """Leading 64-bit words of `_Py_DebugOffsets`; None before CPython 3.13."""
     static_lock: StaticLock | None = None
     """Where the parts of the lock are before CPython 3.7; None from then on."""
+    pthread: PthreadLayout = X86_64.pthread
+    """The types of threads of its processor."""
 
     @property
     def is_free_threaded(self) -> bool:
@@ -94,6 +102,7 @@ def identify(image: SymbolSource) -> Interpreter:
         runtime_vaddr=runtime_vaddr,
         code_type_vaddr=code_type_vaddr,
         debug_offsets=words,
+        pthread=image.architecture.pthread,
     )
 
 

@@ -128,7 +128,8 @@ class Layout:
 # against the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7 and 3.12.1, or comes from the debug
 # information of 3.6.15 and 3.7.16; the structures do not change after a version's first release
 # candidate. tests/live/attach/test_runtime.py walks live processes of each version with them.
-# x86-64 only.
+# On aarch64 they are the same but for glibc's types of threads, by the debug information of 3.9.2
+# and 3.11.2.
 #
 # What made the difference is named by the pull request of python/cpython, which is one commit.
 _GENERATION_COUNTS = (-132, -108)  # struct _gc_runtime_state: generations[1..2].count - collecting
@@ -282,18 +283,20 @@ def layout_for(interpreter: Interpreter) -> Layout:
     of 3.13 or later describes itself in a way that cannot be true.
     """
     if interpreter.debug_offsets is not None:
-        described = _self_described(read_members(interpreter.minor, interpreter.debug_offsets))
-        return (
-            _free_threaded(described, interpreter.minor)
-            if interpreter.is_free_threaded
-            else described
-        )
-    layout = _BY_MINOR.get(interpreter.minor)
-    if layout is None:
+        layout = _self_described(read_members(interpreter.minor, interpreter.debug_offsets))
+        if interpreter.is_free_threaded:
+            layout = _free_threaded(layout, interpreter.minor)
+    elif interpreter.minor in _BY_MINOR:
+        layout = _BY_MINOR[interpreter.minor]
+    else:
         raise UnsupportedPython(f"the structures of CPython {interpreter.version} are not known")
     if interpreter.static_lock is not None:
         return _with_variables(layout, interpreter.static_lock)
-    return layout
+    if interpreter.pthread == layout.pthread:
+        return layout
+    # Nothing that is read lies behind the lock in the structure that holds it.
+    pthread = interpreter.pthread
+    return replace(layout, gil_struct=GilStruct.of(pthread), pthread=pthread)
 
 
 def _with_variables(layout: Layout, lock: StaticLock) -> Layout:

@@ -6,13 +6,11 @@ public C API do nothing but acquire and release it, and both begin by loading it
 
 import re
 from dataclasses import dataclass
-from typing import Protocol
 
-from gilscope.arch.base import Architecture
 from gilscope.errors import GilCodeNotFound, NotPython, UnsupportedPython
 from gilscope.runtimes.cpython.detect import SymbolSource
 
-__all__ = ["CodeSource", "Interpreter27", "identify"]
+__all__ = ["Interpreter27", "identify"]
 
 _MARKER = "PyString_FromString"
 """Of the C API of CPython 2 alone; PyPy's functions have other names."""
@@ -21,14 +19,6 @@ _DEBUG_BUILD = "_Py_RefTotal"
 """A build with this has larger objects."""
 _READ = 32
 """Bytes of a function in which it loads what it is about."""
-
-
-class CodeSource(SymbolSource, Protocol):
-    """What has to be known of an ELF file; `gilscope.elf.image.ElfImage` provides it."""
-
-    @property
-    def architecture(self) -> Architecture:
-        """The processor that its code is for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +39,7 @@ class Interpreter27:
     """Of `PyCode_Type`."""
 
 
-def identify(image: CodeSource) -> Interpreter27:
+def identify(image: SymbolSource) -> Interpreter27:
     """Return the CPython 2.7 that *image* defines.
 
     Raises NotPython if it defines none, UnsupportedPython for another CPython 2 and a debug build,
@@ -78,14 +68,14 @@ def identify(image: CodeSource) -> Interpreter27:
     )
 
 
-def _exported(image: CodeSource, name: str) -> int:
+def _exported(image: SymbolSource, name: str) -> int:
     address = image.default_version_symbol(name)
     if address is None:
         raise GilCodeNotFound(f"this is CPython 2.7, but the file does not export {name}")
     return address
 
 
-def _loaded_by(image: CodeSource, function: str) -> int:
+def _loaded_by(image: SymbolSource, function: str) -> int:
     """Return the address of the static pointer that an exported function begins by loading."""
     address = _exported(image, function)
     loaded = image.architecture.static_load(image.read(address, _READ), address)
@@ -96,7 +86,7 @@ def _loaded_by(image: CodeSource, function: str) -> int:
     return loaded
 
 
-def _version(image: CodeSource) -> str:
+def _version(image: SymbolSource) -> str:
     section = image.section(".rodata")
     strings = image.section_bytes(section) if section else b""
     # A linker may store it as the tail of a longer string, such as the installation prefix.

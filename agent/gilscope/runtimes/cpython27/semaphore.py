@@ -11,6 +11,7 @@ from gilscope.elf.eh_frame import FrameTable, Function, read_frame_table
 from gilscope.elf.image import ElfError, ElfImage
 from gilscope.elf.instruction_starts import InstructionStarts
 from gilscope.errors import GilCodeNotFound
+from gilscope.runtimes.processors import require_x86_64
 from gilscope.runtimes.sites import PausePoint, Site, Sites
 
 __all__ = ["resolve_sites"]
@@ -33,6 +34,7 @@ def resolve_sites(image: ElfImage) -> Sites:
     Raises GilCodeNotFound with the reason where that is not certain, ElfError where the file is
     damaged.
     """
+    require_x86_64(image, f"how {_WAIT} of the C library waits")
     wait = image.default_version_symbol(_WAIT)
     if wait is None:
         raise GilCodeNotFound(f"the C library does not define {_WAIT}")

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gilscope.arch.x86_64.architecture import X86_64
 from gilscope.elf.eh_frame import read_frame_table
 from gilscope.elf.image import ElfError, ElfImage
 from gilscope.elf.instruction_starts import InstructionStarts
@@ -84,11 +85,13 @@ def find_sites(image: ElfImage, read_pointer: ReadPointer) -> StmSites | None:
     """
     symbols = _Symbols(image)
     begin = symbols.begin()
-    if begin is not None and symbols.function(_ABORT) is not None:
+    is_rpython = begin is not None and symbols.function(_ABORT) is not None
+    is_libitm = symbols.function(_BEGIN) is not None and symbols.function(_COMMIT) is not None
+    if (is_rpython or is_libitm) and image.architecture != X86_64:
+        raise ElfError(f"it runs transactions, which are not known on {image.machine}")
+    if begin is not None and is_rpython:
         return _rpython(image, symbols, begin, read_pointer)
-    if symbols.function(_BEGIN) is not None and symbols.function(_COMMIT) is not None:
-        return _libitm(image, symbols)
-    return None
+    return _libitm(image, symbols) if is_libitm else None
 
 
 class _Symbols:

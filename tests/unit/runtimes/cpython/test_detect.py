@@ -5,6 +5,9 @@ import struct
 
 import pytest
 
+from gilscope.arch.aarch64.architecture import AARCH64
+from gilscope.arch.base import Architecture
+from gilscope.arch.x86_64.architecture import X86_64
 from gilscope.elf.image import Section
 from gilscope.errors import GilCodeNotFound, GilscopeError, NotPython, UnsupportedPython
 from gilscope.runtimes.cpython.detect import Interpreter, identify
@@ -22,6 +25,8 @@ _PY_310 = (*_PY_39, "Py_NewRef")
 
 class _Image:
     """An ELF file with these dynamic symbols and this content."""
+
+    architecture: Architecture = X86_64
 
     def __init__(
         self,
@@ -173,3 +178,13 @@ def test_a_build_that_always_has_a_gil_is_told_from_a_free_threaded_one(version:
 
     assert [False, True] == [each.is_free_threaded for each in identified]
     assert [version, f"{version}t"] == [each.version for each in identified]
+
+
+def test_types_of_threads_are_those_of_the_processor() -> None:
+    """
+    Glibc's mutex is larger on aarch64.
+    """
+    image = _Image(*_PY_39, strings=b"\x003.9.2\0")
+    image.architecture = AARCH64
+
+    assert [48, 40] == [identify(each).pthread.mutex_size for each in (image, _Image(*_PY_39))]

@@ -1,10 +1,11 @@
 """Holds the offsets of every version against numbers that were taken from headers and builds."""
 
 import re
-from dataclasses import astuple, fields
+from dataclasses import astuple, fields, replace
 
 import pytest
 
+from gilscope.arch.aarch64.architecture import AARCH64
 from gilscope.errors import UnsupportedPython
 from gilscope.runtimes.cpython.code.line_table import LineTableForm
 from gilscope.runtimes.cpython.detect import Interpreter
@@ -113,3 +114,15 @@ def test_an_unknown_version_has_no_layout(minor: tuple[int, int]) -> None:
     version = f"{minor[0]}.{minor[1]}.0"
     with pytest.raises(UnsupportedPython, match=re.escape(f"CPython {version}")):
         layout_for(Interpreter(minor, version, 0x1000, 0x2000, None))
+
+
+@pytest.mark.parametrize("minor", [(3, 7), (3, 8), (3, 9), (3, 10), (3, 11), (3, 12)])
+def test_on_aarch64_only_what_lies_behind_the_mutex_is_elsewhere(minor: tuple[int, int]) -> None:
+    """By the debug information of 3.9.2 and 3.11.2 for arm64: a mutex has 48 bytes there."""
+    version = f"{minor[0]}.{minor[1]}.0"
+    here = layout_for(Interpreter(minor, version, 0x1000, 0x2000, None))
+    there = layout_for(Interpreter(minor, version, 0x1000, 0x2000, None, pthread=AARCH64.pthread))
+
+    assert [88, 96] == [layout.gil_struct.switch_cond for layout in (here, there)]
+    assert here == replace(there, gil_struct=here.gil_struct, pthread=here.pthread)
+    assert replace(here.gil_struct, switch_cond=96) == there.gil_struct

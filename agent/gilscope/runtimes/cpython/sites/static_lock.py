@@ -16,6 +16,7 @@ from gilscope.elf.eh_frame import FrameTable, read_frame_table
 from gilscope.elf.image import ElfImage
 from gilscope.elf.plt import Linkage, read_linkage
 from gilscope.errors import GilCodeNotFound
+from gilscope.runtimes.processors import require_x86_64
 from gilscope.runtimes.sites import Sites
 
 __all__ = ["StaticLock", "find_static_lock"]
@@ -74,6 +75,7 @@ def find_static_lock(image: ElfImage) -> StaticLock:
 
     Raises GilCodeNotFound where they are not certain, and ElfError where the file is damaged.
     """
+    require_x86_64(image, "the lock of CPython 3.6")
     search = _Search(image)
     locked = search.read_by("PyEval_ThreadsInitialized", is_wide=False)
     interval = search.read_by("_PyEval_GetSwitchInterval", is_wide=True)

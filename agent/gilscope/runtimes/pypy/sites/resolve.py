@@ -5,6 +5,7 @@ from typing import Final
 from gilscope.elf.image import ElfError, ElfImage
 from gilscope.elf.instruction_starts import InstructionStarts
 from gilscope.errors import GilCodeNotFound
+from gilscope.runtimes.processors import require_x86_64
 from gilscope.runtimes.pypy.sites.frame_facts import frame_facts, version_facts
 from gilscope.runtimes.pypy.sites.lock_functions import LockFunctions, find_lock_functions
 from gilscope.runtimes.sites import CallerRule, PausePoint, Site, Sites
@@ -23,7 +24,7 @@ def resolve_sites(image: ElfImage) -> Sites:
     damaged.
     """
     try:
-        image.architecture  # noqa: B018 - raises for a processor that is not known
+        require_x86_64(image, "the GIL of PyPy")
     except ElfError as error:
         raise GilCodeNotFound(str(error)) from error
     if not image.sections:

@@ -17,7 +17,7 @@ from support.gil.lock_program import BUILDS, Build, build_program, call_sites, s
 
 _PLAIN = BUILDS[0]
 _FIXED = next(build for build in BUILDS if build.name.startswith("fixed"))
-_AARCH64 = b"\xb7\x00"
+_RISCV = b"\xf3\x00"
 
 
 @pytest.fixture(scope="module", params=BUILDS, ids=[build.name for build in BUILDS])
@@ -196,11 +196,11 @@ def test_what_is_missing_is_named(
 
 def test_other_processors_are_refused(image: bytes) -> None:
     """
-    An aarch64 file is refused by name.
+    A RISC-V file is refused by name.
     """
-    changed = image[:18] + _AARCH64 + image[20:]
+    changed = image[:18] + _RISCV + image[20:]
 
-    with pytest.raises(GilCodeNotFound, match="built for aarch64; only x86-64"):
+    with pytest.raises(GilCodeNotFound, match="built for riscv; only x86-64 and aarch64"):
         resolve_sites(ElfImage(changed))
 
 

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+//
+// What processors do differently with the address that a function returns to. BCC defines
+// bpf_target_* and the other registers.
+
+#if defined(bpf_target_arm64)
+
+// A call leaves it in a register.
+static __always_inline int return_address_at_entry(struct pt_regs *ctx, u64 *address)
+{
+    *address = PT_REGS_RET(ctx);
+    return 0;
+}
+
+// On the stack it may be signed, above what addresses of processes have.
+static __always_inline u64 without_signature(u64 address)
+{
+    return address & ((1ULL << 48) - 1);
+}
+
+#else
+
+// A call leaves it on the stack.
+static __always_inline int return_address_at_entry(struct pt_regs *ctx, u64 *address)
+{
+    return read_user(address, sizeof(*address), (void *)PT_REGS_SP(ctx));
+}
+
+static __always_inline u64 without_signature(u64 address)
+{
+    return address;
+}
+
+#endif
