@@ -10,9 +10,14 @@ __all__ = ["machine_archive", "unpack"]
 _SYSTEM_KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 
-def unpack(cache: Path, suite: str, names: tuple[str, ...], folder: Path) -> None:
-    """Download the packages *names* of *suite* and unpack them into the empty *folder*."""
-    options = _private_apt(cache, suite)
+def unpack(
+    cache: Path, suite: str, names: tuple[str, ...], folder: Path, architecture: str = ""
+) -> None:
+    """Download the packages *names* of *suite* and unpack them into the empty *folder*.
+
+    They are this machine's, unless Debian's name of another *architecture* is given.
+    """
+    options = _private_apt(cache, suite, architecture)
     shutil.rmtree(folder, ignore_errors=True)
     downloads = folder / "downloads"
     downloads.mkdir(parents=True)
@@ -22,9 +27,9 @@ def unpack(cache: Path, suite: str, names: tuple[str, ...], folder: Path) -> Non
     shutil.rmtree(downloads)
 
 
-def _private_apt(cache: Path, suite: str) -> list[str]:
+def _private_apt(cache: Path, suite: str, architecture: str = "") -> list[str]:
     """Return the options that make apt see *suite* alone, with its signed package lists fetched."""
-    state = cache / "apt" / suite
+    state = cache / "apt" / "-".join(filter(None, (suite, architecture)))
     for folder in ("sources", "lists/partial", "archives/partial"):
         (state / folder).mkdir(parents=True, exist_ok=True)
     options = [
@@ -38,6 +43,11 @@ def _private_apt(cache: Path, suite: str) -> list[str]:
         "--option=Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false",
         "--option=APT::Sandbox::User=root",
     ]
+    if architecture:
+        options += [
+            f"--option=APT::Architecture={architecture}",
+            f"--option=APT::Architectures={architecture}",
+        ]
     if not (state / "updated").exists():
         mirror, own_suite = machine_archive()
         keyring = _SYSTEM_KEYRING if suite == own_suite else _newest_keyring(cache, own_suite)

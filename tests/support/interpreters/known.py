@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from support.interpreters.debian import DebianPypy, DebianShared, DebianStatic
+from support.interpreters.foreign import ForeignDebian, ForeignFile
 from support.interpreters.freeze_core import FreeThreaded
 from support.interpreters.interpreter import Interpreter, Source, Unavailable
 from support.interpreters.local import Pyenv, StrippedPyenv, SystemPython
@@ -27,12 +28,14 @@ from support.paths import ROOT
 __all__ = [
     "ALL_INTERPRETERS",
     "CPYTHON_27",
+    "FOREIGN",
     "FREE_THREADED",
     "INTERPRETERS",
     "ONE_PER_MINOR",
     "PYPYS",
     "TIMED_PYPYS",
     "WITH_GIL_ON",
+    "ForeignFile",
     "Interpreter",
     "Unavailable",
     "find_interpreter",
@@ -92,7 +95,9 @@ _FREE_THREADED: tuple[Source, ...] = (
     FreeThreaded("3.13", "0.6.1", "trixie"),
     FreeThreaded("3.15", "0.8.1", "sid"),
 )
+_FOREIGN = (ForeignDebian("3.11", "bookworm", "arm64"), ForeignDebian("3.13", "trixie", "arm64"))
 _ALL: tuple[Source, ...] = (*_SUPPORTED, *_CPYTHON_27, *_PYPY, *_FREE_THREADED)
+_TO_FETCH: tuple[Source | ForeignDebian, ...] = (*_ALL, *_FOREIGN)
 
 
 def _cache() -> Path:
@@ -110,7 +115,7 @@ def find_interpreter(name: str) -> Interpreter:
     raise ValueError(message)
 
 
-def _parameters(sources: Iterable[Source], **settings: str) -> list[object]:
+def _parameters(sources: Iterable[Source | ForeignDebian], **settings: str) -> list[object]:
     """Return one pytest parameter a source; those not on the machine carry a skip mark.
 
     All of them run with *settings* in their environment.
@@ -152,6 +157,8 @@ WITH_GIL_ON = _parameters(_CHOSEN_FREE_THREADED, PYTHON_GIL="1")
 """The same, with the GIL that they can do without."""
 ONE_PER_MINOR = _one_per_minor(_SUPPORTED)
 """For pytest's parametrize: one of each version, where the build makes no difference."""
+FOREIGN = _parameters(_FOREIGN)
+"""For pytest's parametrize: builds for aarch64, each a `ForeignFile`."""
 PYPYS = _parameters(_PYPY)
 """For pytest's parametrize: every PyPy whose GIL gilscope knows."""
 TIMED_PYPYS = _parameters(
@@ -163,7 +170,7 @@ TIMED_PYPYS = _parameters(
 def _fetch(*, again: bool) -> None:
     cache = _cache()
     cache.mkdir(parents=True, exist_ok=True)
-    for source in _ALL:
+    for source in _TO_FETCH:
         folder = cache / source.name
         if _is_there(source, cache) or (recent_failure(folder) and not again):
             continue
@@ -176,7 +183,7 @@ def _fetch(*, again: bool) -> None:
             sys.stderr.write(f"  not available: {reason}\n")
 
 
-def _is_there(source: Source, cache: Path) -> bool:
+def _is_there(source: Source | ForeignDebian, cache: Path) -> bool:
     try:
         return source.find(cache).elf.exists()
     except Unavailable:
