@@ -50,6 +50,8 @@ _STEPS_OF_NOTE: Final = 2
 _LONGEST_BUILD_ID: Final = 64
 # A digest is quicker than a search.
 _DIGESTED_A_STEP: Final = 512
+_FOUND_A_STEP: Final = 1024
+"""Bytes that are searched for one name in the time of a step."""
 _EVERY_NAME: Final = re.compile(r"(?s:.*)")
 
 
@@ -193,6 +195,10 @@ class ElfImage:
         A library may keep older versions of a function alive under the same name; these are not
         what a program that was linked today calls.
         """
+        table = self.dynamic_symbol_table
+        self.budget.spend(table.string_bytes // _FOUND_A_STEP)
+        if not table.may_name(name):
+            return None
         symbol = self._default_symbols.get(name)
         return None if symbol is None else symbol.vaddr
 

@@ -172,6 +172,18 @@ class SymbolTable:
                 found.setdefault(vaddr, symbol)
         return found
 
+    def may_name(self, name: str) -> bool:
+        """Return whether an entry may have that name: whether a string of the table ends in it.
+
+        No entry is decoded: large programs that are asked for a few names have none of them.
+        """
+        return bytes(self._strings).find(name.encode() + b"\0") >= 0
+
+    @property
+    def string_bytes(self) -> int:
+        """How much `may_name` searches."""
+        return len(self._strings)
+
     def name(self, index: int) -> str:
         """Return the name of one entry; raises ElfError."""
         return self._string(_SYMBOL.unpack_from(self._table, index * _SYMBOL.size)[0])

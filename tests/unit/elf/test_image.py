@@ -174,6 +174,25 @@ def test_an_undefined_symbol_has_no_default_version(library: Path) -> None:
     assert _image(library).default_version_symbol("pthread_cond_wait") is None
 
 
+def test_a_name_that_no_symbol_has_costs_no_symbol(tmp_path: Path) -> None:
+    """
+    A large program that is no Python is asked for a handful of names, and has none of them.
+    """
+    require_tools()
+    number, source, library = 2000, tmp_path / "many.c", tmp_path / "many.so"
+    source.write_text("".join(f"int symbol_{at};\n" for at in range(number)))
+    _run("gcc", "-shared", "-o", library, source)
+    image = _image(library)
+    begin = image.budget.steps
+
+    # The end of a name is in the table of strings, but is none.
+    assert image.default_version_symbol("PyEval_RestoreThread") is None
+    assert image.budget.steps - begin < number / 10
+    assert image.default_version_symbol("bol_7") is None
+    assert image.budget.steps - begin > number
+    assert image.default_version_symbol("symbol_7") is not None
+
+
 def test_bytes_are_read_where_they_are_loaded(executable: Path) -> None:
     """
     What is read at a function's address is what objcopy extracts from there.
