@@ -1,17 +1,17 @@
 """What reports call the kinds of waits, and what was not counted in full."""
 
-from gilscope.model.gil import Process, Recording
+from gilscope.model.gil import GilObservation, Process, Recording
 from gilscope.model.kinds import Kind
 from gilscope.text.printable import printable
-from gilscope.text.units import counted, percent
+from gilscope.text.units import counted, percent, short_duration
 from gilscope.verdict.base_rate import BaseRate
 from gilscope.verdict.estimates import about
 
 __all__ = [
     "KIND_NAMES",
-    "KIND_WORDS",
     "LOST_WORDS",
     "base_words",
+    "kind_words",
     "lost_words",
     "process_words",
     "unknown_base",
@@ -25,13 +25,12 @@ KIND_NAMES = {
 }
 """Short names, in the order in which they are told."""
 
-KIND_WORDS = {
-    Kind.CONVOY: "came back from a blocking call and queued for a switch interval or longer",
+_KIND_WORDS = {
+    Kind.CONVOY: "came back from a blocking call and queued for %s or longer",
     Kind.BLOCKING_CALL: "came back from a blocking call and waited for less than that",
     Kind.PREEMPTION: "was preempted by another thread",
     Kind.UNKNOWN: "waited for an unknown cause",
 }
-"""What the waiter did."""
 
 LOST_WORDS = {
     "read_fault": ("event", "lost because memory could not be read"),
@@ -61,6 +60,21 @@ LOST_WORDS = {
 
 
 _MANY = {"yield or hold": "yields or holds", "wait or hold": "waits or holds"}
+
+
+def kind_words(observation: GilObservation) -> dict[Kind, str]:
+    """Return what a waiter of each kind did, in the order in which they are told.
+
+    Nobody asks for some locks: what stands for the switch interval there has no name, only a time.
+    """
+    interval = "a switch interval"
+    if not observation.process.asks_holder:
+        longest_ns = max((gil.interval_ns for gil in observation.totals.gils), default=0)
+        interval = short_duration(longest_ns)
+    return {
+        kind: words % interval if kind is Kind.CONVOY else words
+        for kind, words in _KIND_WORDS.items()
+    }
 
 
 def lost_words(reason: str, count: int) -> str:

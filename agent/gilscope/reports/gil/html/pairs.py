@@ -1,6 +1,6 @@
 """Waits by the two places at their ends, and the table of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -9,7 +9,7 @@ from gilscope.model.gil import Edge, ProcessTotals, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import StackState
 from gilscope.naming.places import ENTERS_PYTHON, IN_WORDS, SiteNames
-from gilscope.reports.gil.words import KIND_NAMES, KIND_WORDS
+from gilscope.reports.gil.words import KIND_NAMES
 from gilscope.reports.html.markup import EMPTY, figure, share, tag, text, time_lost
 from gilscope.text.units import counted
 
@@ -73,10 +73,12 @@ def lost_ns(totals: ProcessTotals) -> int:
     return max(noted_ns, totals.wait_ns)
 
 
-def pairs_section(pairs: Sequence[Pair], whole_ns: int, mark: str) -> Iterator[Markup]:
+def pairs_section(
+    pairs: Sequence[Pair], whole_ns: int, mark: str, kinds: Mapping[Kind, str]
+) -> Iterator[Markup]:
     """Yield the table of *pairs*, at most `MOST_ROWS` of them, with their shares of *whole_ns*.
 
-    *mark* stands before what is an estimate.
+    *mark* stands before what is an estimate; *kinds* says what waiters of each kind did.
     """
     yield Markup('<section id="pairs"><h2>Pairs of places</h2>')
     yield Markup(
@@ -103,7 +105,7 @@ def pairs_section(pairs: Sequence[Pair], whole_ns: int, mark: str) -> Iterator[M
     yield Markup("</tbody></table>")
     yield Markup('<p class="more" hidden><button type="button"></button></p>')
     yield from _left_out(pairs[MOST_ROWS:])
-    yield from _legend(pairs)
+    yield from _legend(pairs, kinds)
     yield Markup("</section>")
 
 
@@ -132,10 +134,10 @@ def _left_out(rest: Sequence[Pair]) -> Iterator[Markup]:
         )
 
 
-def _legend(pairs: Sequence[Pair]) -> Iterator[Markup]:
+def _legend(pairs: Sequence[Pair], kinds: Mapping[Kind, str]) -> Iterator[Markup]:
     seen = {pair.kind for pair in pairs}
     yield Markup('<dl class="legend">')
-    for kind, words in KIND_WORDS.items():
+    for kind, words in kinds.items():
         if kind in seen:
             yield tag("div", tag("dt", KIND_NAMES[kind]), tag("dd", f"the waiter {words}"))
     nowhere = IN_WORDS[StackState.NO_PYTHON]

@@ -23,6 +23,7 @@ from gilscope.reports.gil.html.threads import (
     threads_section,
 )
 from gilscope.reports.gil.html.whose_code import whose_code_section
+from gilscope.reports.gil.words import kind_words
 from gilscope.reports.html.document import END, head
 from gilscope.reports.html.durations import durations_section
 from gilscope.reports.html.markup import (
@@ -96,7 +97,7 @@ def _part(recording: Recording) -> Iterator[Markup]:
     yield from held_by_section(recording, names)
     if pairs:
         yield from matrix_section(totals.edges, names)
-        yield from pairs_section(pairs, lost_ns(totals), mark)
+        yield from pairs_section(pairs, lost_ns(totals), mark, kind_words(observation))
     yield from slow_drops_section(totals.slow_drops, recording.sources, names)
     yield from durations_section(totals.gils)
     yield from threads_section(recording)

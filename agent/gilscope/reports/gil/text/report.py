@@ -1,6 +1,6 @@
 """The report of a recording that a person reads."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gilscope.model.gil import (
     ENDED_INTERPRETER,
@@ -9,6 +9,7 @@ from gilscope.model.gil import (
     Recording,
 )
 from gilscope.model.histogram import Histogram, total
+from gilscope.model.kinds import Kind
 from gilscope.naming.python import python_words
 from gilscope.reports.gil.changes import change_words
 from gilscope.reports.gil.releases import (
@@ -32,7 +33,7 @@ from gilscope.reports.gil.text.holds import (
 from gilscope.reports.gil.text.slow_drops import slow_drop_lines
 from gilscope.reports.gil.text.ticks import failed_wakeup_lines, no_lock_lines, tick_advice
 from gilscope.reports.gil.text.whose_code import whose_code_lines
-from gilscope.reports.gil.words import KIND_WORDS, base_words, lost_words, unknown_base
+from gilscope.reports.gil.words import base_words, kind_words, lost_words, unknown_base
 from gilscope.text.ansi import Paint
 from gilscope.text.histogram import bars
 from gilscope.text.printable import printable
@@ -79,7 +80,7 @@ def _lines(recording: Recording, paint: Paint) -> Iterator[str]:
         yield from _after_blank(edge_lines(recording, paint))
         yield from _after_blank(slow_drop_lines(recording, paint))
         yield ""
-        yield from _loss_lines(losses, paint)
+        yield from _loss_lines(losses, kind_words(observation), paint)
         yield from _after_blank(held_by_lines(recording, paint))
     else:
         yield "No thread had to wait for the GIL."
@@ -170,7 +171,9 @@ def _release_lines(recording: Recording, paint: Paint) -> Iterator[str]:
         yield from (f"  {words}." for words in keeping)
 
 
-def _loss_lines(losses: Sequence[RoleLoss], paint: Paint) -> Iterator[str]:
+def _loss_lines(
+    losses: Sequence[RoleLoss], words: Mapping[Kind, str], paint: Paint
+) -> Iterator[str]:
     yield paint.bold("Time lost, by thread role and kind")
     rows = [(loss, kind, tally) for loss in losses for kind, tally in loss.lost.items()]
     for loss, kind, tally in sorted(rows, key=lambda row: (-row[2].ns, row[0].role, row[1].value)):
@@ -181,7 +184,7 @@ def _loss_lines(losses: Sequence[RoleLoss], paint: Paint) -> Iterator[str]:
             f"{percent(share)} of its time"
         )
         yield f"           {paint.bold(printable(loss.role))}{threads}"
-        yield paint.dim(f"           {KIND_WORDS[kind]}")
+        yield paint.dim(f"           {words[kind]}")
 
 
 def _histograms(gils: Iterable[GilTotals], paint: Paint) -> Iterator[str]:
