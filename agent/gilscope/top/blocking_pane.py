@@ -16,6 +16,7 @@ from gilscope.text.printable import printable
 from gilscope.top.blocking_table import (
     Ends,
     Sources,
+    changes,
     details,
     frames,
     heading,
@@ -37,6 +38,8 @@ ReadSources = Callable[[int, Iterable[Frame]], Sources]
 
 _MOST = 100
 """Pairs that are listed."""
+_LEAST_HEIGHT = 10
+"""Below which each line is needed for them."""
 
 
 class PairsPane(Vertical):
@@ -62,6 +65,7 @@ class PairsPane(Vertical):
         self._title = Static(id="title")
         self._kept_by = Static(id="kept-by")
         self._held_by = Static(id="held-by")
+        self._changes = Static(id="changes")
         self._head = Static()
         self._rows = Rows(id="pairs", is_marked=False)
         self._why = Static(id="why")
@@ -71,6 +75,7 @@ class PairsPane(Vertical):
         yield self._title
         yield self._kept_by
         yield self._held_by
+        yield self._changes
         yield self._head
         yield self._rows
         yield self._why
@@ -89,6 +94,9 @@ class PairsPane(Vertical):
         holders = held_by(process.holder_samples, application, names) if process else ""
         _show_line(self._kept_by, "kept by", keepers, width)
         _show_line(self._held_by, "held by", holders, width)
+        gains = changes(process, application) if process else ""
+        has_room = self.size.height >= _LEAST_HEIGHT
+        _show_line(self._changes, "to change", gains if has_room else "", width)
         self._head.update(text_of(heading(width)), layout=False)
         self._why.update(_why(selected), layout=False)
         self._head.display = self._rows.display = bool(self._ends)

@@ -16,12 +16,14 @@ from gilscope.text.units import counted, percent
 from gilscope.top.figures import a_second, seconds, share
 from gilscope.top.layout import BLANK, Line, Row, Span, Tone, fit, fit_site, left, right
 from gilscope.top.rates import PairRates, ProcessRates
+from gilscope.verdict.change_words import changes_so_far
 from gilscope.verdict.estimates import about
 from gilscope.verdict.no_contention import no_contention
 
 __all__ = [
     "Ends",
     "Sources",
+    "changes",
     "details",
     "frames",
     "heading",
@@ -107,6 +109,15 @@ def held_by(samples: HolderSamples | None, application: Application, names: Site
         if each.share > _LEAST_SHARE
     )
     return "; ".join(places)
+
+
+def changes(process: ProcessRates, application: Application) -> str:
+    """Return what changes of the program would bring, by all that was seen of it; or nothing."""
+    if process.seen is None or process.ended:
+        return ""
+    return "; ".join(
+        f"{each.what}: {each.gain}" for each in changes_so_far(process.seen, application)
+    )
 
 
 def _why(states: Iterable[TellingState]) -> str:

@@ -35,6 +35,8 @@ Lower part: who keeps whom waiting in the selected process
   kept by     whose code had the GIL while others waited, of the time lost
   held by     whose code had it at all since the process is traced, by samples
               of the holder's stack, give or take so many points
+  to change   what a change of the program would bring, estimated from all
+              that was seen of it; the page of serve says what that assumes
   ≈           an estimate: by samples, or by the stacks of some of the waits
   lost        in the time between two snapshots; total: since it is traced
   kind        GIL_CONVOY, GIL_BLOCKING_CALL (came back from a blocking call,

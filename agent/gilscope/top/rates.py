@@ -86,6 +86,8 @@ class ProcessRates:
     """Since the attachment; None: holders are not sampled."""
     held_up: tuple[HeldUp, ...] = ()
     """What was lost, by why the holder kept the GIL; since the attachment."""
+    seen: GilObservation | None = None
+    """What it comes from; None: there are no figures."""
     invalid: str = ""
     """Why there are no figures; empty: there are."""
     ended: bool = False
@@ -147,6 +149,7 @@ def _process_rates(before: ProcessTotals | None, seen: GilObservation) -> Proces
         is_estimate=are_shared_out(now),
         holder_samples=now.holder_samples,
         held_up=now.held_up,
+        seen=seen,
         ended=seen.ended,
     )
 

@@ -252,5 +252,6 @@ class _View:
             ),
             watched.curves(observations),
             self.captures() or (),
+            self.book.application,
         )
         return page.main_part(figures)

@@ -6,6 +6,7 @@ from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.gil import HeldBy, HolderSamples, Tally
 from gilscope.naming.places import SiteNames
 from gilscope.top.blocking_table import (
+    changes,
     details,
     frames,
     heading,
@@ -151,3 +152,16 @@ def test_pane_says_why_it_is_empty() -> None:
         "Python code has the GIL for most of the time: what costs that time is above, at held by.",
     ]
     assert when_empty(blind).startswith("Threads wait, but who keeps them waiting is not known")
+
+
+def test_changes_are_told_while_they_are_worth_it() -> None:
+    """
+    By all that was seen, in one line; nothing of a process that has ended, or loses nothing.
+    """
+    (process,) = rates([], [with_edges().observation])
+    line = changes(process, EVERYBODYS)
+
+    assert line.startswith("crunch (app.py:4) in another process: at most ")
+    assert "; sys.setswitchinterval(0.0005) instead of 0.005: ≈ 1.73 ms for each convoy" in line
+    assert "" == changes(replace(process, ended=True), EVERYBODYS)
+    assert "" == changes(rates([], [IDLE])[0], EVERYBODYS)

@@ -40,8 +40,9 @@ def test_first_screen() -> None:
     ] == [line[:30].rstrip() for line in lines[4:10]]
     assert "Who keeps whom waiting in app.py (4711), ≈ by the stacks of some of the waits" in lines
     assert lines[14].startswith("kept by ≈ 76 % crunch (app.py:4); ")
-    assert "GIL_CONVOY         handle (app.py:13)" in lines[16]
-    assert "held by            crunch (app.py:4)" in lines[17]
+    assert lines[15].startswith("to change crunch (app.py:4) in another process: at most ")
+    assert "GIL_CONVOY         handle (app.py:13)" in lines[17]
+    assert "held by            crunch (app.py:4)" in lines[18]
     assert "enter open tab pairs s sort S reverse r roles / filter p pause ? help q quit" == (
         lines[23].strip()
     )

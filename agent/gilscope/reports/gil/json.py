@@ -19,10 +19,10 @@ from gilscope.model.gil import (
     ThreadTotals,
 )
 from gilscope.model.histogram import Histogram, total
-from gilscope.reports.gil.changes import assumption
 from gilscope.reports.gil.stack_table import StackTable
 from gilscope.text.units import NS_PER_S
 from gilscope.verdict.base_rate import base_rate
+from gilscope.verdict.change_words import assumption
 from gilscope.verdict.changes import changes_of
 
 __all__ = ["buckets", "report"]

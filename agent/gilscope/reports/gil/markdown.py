@@ -8,7 +8,6 @@ from gilscope.model.gil import Recording
 from gilscope.model.session import Session
 from gilscope.naming.places import SiteNames
 from gilscope.naming.python import python_words
-from gilscope.reports.gil.changes import change_words
 from gilscope.reports.gil.releases import brief_words, keeping_words
 from gilscope.reports.gil.text.holds import cost_line
 from gilscope.reports.gil.text.screen import badness, verdict_lines
@@ -18,6 +17,7 @@ from gilscope.series.holders import losses_by_holder
 from gilscope.text.ansi import Paint
 from gilscope.text.units import counted, percent, seconds
 from gilscope.verdict.base_rate import base_rate
+from gilscope.verdict.change_words import change_words
 from gilscope.verdict.role_losses import role_losses
 from gilscope.verdict.verdict import verdict_of
 

@@ -4,11 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from markupsafe import Markup
 
+from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.gil import GilObservation, Process
 from gilscope.naming.hold_states import why_words
 from gilscope.reports.html.markup import tag, text
 from gilscope.series.lately import Lately
 from gilscope.text.units import NS_PER_S, percent, short_duration
+from gilscope.verdict.change_words import changes_so_far
 from gilscope.verdict.estimates import about, are_shared_out
 from gilscope.web.page.table import table
 
@@ -52,12 +54,14 @@ _HOLDER_COLUMNS = (
 
 
 def blame_section(
-    observations: Iterable[GilObservation], lately: Mapping[int, Lately]
+    observations: Iterable[GilObservation],
+    lately: Mapping[int, Lately],
+    application: Application = EVERYBODYS,
 ) -> Iterator[Markup]:
     """Yield the section as lines of HTML, the process that has lost most lately first."""
     known = [
         (
-            seen.process,
+            seen,
             lately[seen.process.pid],
             about(is_estimate=are_shared_out(seen.totals)),
         )
@@ -69,8 +73,9 @@ def blame_section(
     if not told:
         return
     yield Markup("<h2>Whose code keeps the GIL</h2>")
-    for process, lost, mark in told[:_MOST_PROCESSES]:
-        yield from _process(process, lost, mark)
+    for seen, lost, mark in told[:_MOST_PROCESSES]:
+        yield from _process(seen.process, lost, mark)
+        yield from _changes(seen, application)
     left = len(told) - _MOST_PROCESSES
     if left > 0:
         yield tag("p", f"{left} more that have lost less are left out here.", class_="quiet")
@@ -107,6 +112,17 @@ def _process(process: Process, lost: Lately, mark: str) -> Iterator[Markup]:
         )
         caption = "Slow to drop the GIL: over 10 ms when asked, since the process is traced:"
         yield from table("pairs", _HOLDER_COLUMNS, holders, caption, is_named=False)
+
+
+def _changes(seen: GilObservation, application: Application) -> Iterator[Markup]:
+    changes = list(changes_so_far(seen, application))
+    if not changes:
+        return
+    yield Markup("<p>What a change would bring, by all that was seen since it is traced:</p><ul>")
+    for change in changes:
+        gain = f"{change.what}: {change.gain}, ".replace(" us ", " µs ")
+        yield tag("li", text(gain), tag("span", change.assumption, ".", class_="quiet"))
+    yield Markup("</ul>")
 
 
 def _holders(lost: Lately, mark: str) -> Iterator[tuple[str, ...]]:

@@ -8,6 +8,7 @@ from typing import Final
 from markupsafe import Markup
 
 import gilscope
+from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.gil import GilObservation, Refusal
 from gilscope.model.moment.capture import Capture
 from gilscope.model.transactions import StmObservation
@@ -68,6 +69,8 @@ class Figures:
     """The last minutes of the processes in *observations*, by pid."""
     captures: Sequence[Capture] = ()
     """The last ones, the latest first."""
+    application: Application = EVERYBODYS
+    """Whose code is to be told apart from libraries'."""
 
 
 def main_part(figures: Figures) -> Markup:
@@ -108,7 +111,7 @@ def _main_lines(figures: Figures) -> Iterator[Markup]:
     transactions = figures.transactions
     yield from targets_section(figures.observations, figures.curves)
     yield from captures_section(figures.captures)
-    yield from blame_section(figures.observations, figures.lately)
+    yield from blame_section(figures.observations, figures.lately, figures.application)
     yield from transactions_section(transactions.live, transactions.live_curves)
     yield from _refused(figures.refusals)
     if transactions.logs is not None:

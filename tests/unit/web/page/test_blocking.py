@@ -3,11 +3,13 @@
 import re
 from dataclasses import replace
 
+from gilscope.model.application import EVERYBODYS
 from gilscope.model.gil import Tally
 from gilscope.model.moment.hold_state import State
 from gilscope.series.lately import Held, Lately, RecentHolder, RecentPair, SlowHolder
+from gilscope.verdict.change_words import changes_so_far
 from gilscope.web.page import page
-from support.recordings.gil import MS, PROCESS, convoy, observation
+from support.recordings.gil import MS, PROCESS, convoy, observation, with_edges
 
 _S = 1000 * MS
 _PAIR = RecentPair("handle (app.py:13)", "crunch (app.py:4)", "GIL_CONVOY", 30 * _S)
@@ -177,3 +179,20 @@ def test_names_from_the_program_are_escaped() -> None:
 
     assert "<script>" not in html
     assert 9 == html.count("&lt;script&gt;&#34;&amp;")
+
+
+def test_page_says_what_a_change_would_bring() -> None:
+    """
+    Of all the time for which the process is traced, and if what; nothing where there is nothing.
+    """
+    seen = with_edges().observation
+    html = page.render(page.Figures([seen], [], lately={PROCESS.pid: _LATELY}))
+    changes = html.partition("What a change would bring")[2].partition("</ul>")[0]
+
+    assert [change.what for change in changes_so_far(seen, EVERYBODYS)] == re.findall(
+        "<li>(.*?): ", changes
+    )
+    assert "sys.setswitchinterval(0.0005) instead of 0.005" in changes
+    assert '<span class="quiet">if threads wait for as many turns of others as now' in changes
+    quiet = page.render(page.Figures([observation()], [], lately={PROCESS.pid: _LATELY}))
+    assert "What a change would bring" not in quiet

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from markupsafe import Markup
 
 from gilscope.model.gil import Recording
-from gilscope.reports.gil.changes import change_words
 from gilscope.reports.gil.releases import (
     BRIEF_ADVICE,
     BRIEF_HEADING,
@@ -14,6 +13,7 @@ from gilscope.reports.gil.releases import (
     keeping_words,
 )
 from gilscope.reports.html.markup import tag, text
+from gilscope.verdict.change_words import change_words
 
 __all__ = ["changes_section"]
 

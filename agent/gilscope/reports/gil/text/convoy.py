@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from gilscope.model.gil import Recording
 from gilscope.naming.places import SiteNames
-from gilscope.reports.gil.changes import advice_lines
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent, short_duration, short_number
+from gilscope.verdict.change_words import advice_lines
 from gilscope.verdict.convoys import Convoy, convoys_of
 from gilscope.verdict.degree import Degree
 

@@ -11,7 +11,6 @@ from gilscope.model.gil import (
 from gilscope.model.histogram import Histogram, total
 from gilscope.model.kinds import Kind
 from gilscope.naming.python import python_words
-from gilscope.reports.gil.changes import change_words
 from gilscope.reports.gil.releases import (
     BRIEF_ADVICE,
     BRIEF_HEADING,
@@ -39,6 +38,7 @@ from gilscope.text.histogram import bars
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent, seconds, short_duration
 from gilscope.verdict.base_rate import base_rate
+from gilscope.verdict.change_words import change_words
 from gilscope.verdict.degree import Degree
 from gilscope.verdict.no_contention import no_contention
 from gilscope.verdict.role_losses import RoleLoss, role_losses

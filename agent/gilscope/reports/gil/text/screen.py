@@ -9,7 +9,6 @@ from gilscope.model.session import Session
 from gilscope.naming.hold_states import why_in_short
 from gilscope.naming.places import SiteNames
 from gilscope.naming.python import python_words
-from gilscope.reports.gil.changes import advice_lines
 from gilscope.reports.gil.text.convoy import behind_words, convoy_advice, queueing_lines
 from gilscope.reports.gil.text.held_by import computing_line, held_by_lines
 from gilscope.reports.gil.text.hog import hog_lines
@@ -22,6 +21,7 @@ from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent, seconds
 from gilscope.verdict.base_rate import base_rate
+from gilscope.verdict.change_words import advice_lines
 from gilscope.verdict.degree import Degree
 from gilscope.verdict.estimates import about, are_shared_out
 from gilscope.verdict.no_contention import no_contention

@@ -1,9 +1,10 @@
-"""What reports say that a change of the program would bring, each with what it assumes."""
+"""Says what a change of the program would bring, each with what it takes for granted."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gilscope.model.gil import Recording
+from gilscope.model.application import Application
+from gilscope.model.gil import GilObservation, Recording
 from gilscope.naming.hold_states import TellingState, advice
 from gilscope.naming.places import SiteNames
 from gilscope.text.printable import printable
@@ -11,7 +12,7 @@ from gilscope.text.units import NS_PER_S, counted, percent, seconds, short_durat
 from gilscope.verdict.changes import FewerThreads, OtherProcess, ShorterInterval, changes_of
 from gilscope.verdict.estimates import about, are_shared_out
 
-__all__ = ["ChangeWords", "advice_lines", "assumption", "change_words"]
+__all__ = ["ChangeWords", "advice_lines", "assumption", "change_words", "changes_so_far"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,12 @@ def change_words(recording: Recording) -> Iterator[ChangeWords]:
         what = f"{counted(fewer.enough, 'thread')} of {printable(fewer.role)}, not {fewer.threads}"
         gain = f"as much gets done, for {fewer.waiting:.2f} of them wait for their turn now"
         yield ChangeWords(what, gain, assumption(fewer))
+
+
+def changes_so_far(seen: GilObservation, application: Application) -> Iterator[ChangeWords]:
+    """Yield the same of all the time for which a process is traced; *seen* is valid."""
+    duration_ns = max(0, seen.totals.at_ns - seen.since_ns)
+    return change_words(Recording(seen, "", duration_ns, application))
 
 
 def assumption(change: ShorterInterval | OtherProcess | FewerThreads) -> str:
