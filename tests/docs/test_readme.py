@@ -8,7 +8,7 @@ import pytest
 
 from gilscope.cli import build_parser
 from support.docs.pages import DOCS, MAN_PAGES, ROOT, code_blocks, section, table_rows
-from support.interpreters.known import ALL_INTERPRETERS, CPYTHON_27
+from support.interpreters.known import ALL_CPYTHON_27, ALL_INTERPRETERS
 
 _README = (ROOT / "README.md").read_text()
 _LINES = [line for block in code_blocks(_README, "(?:sh|console)") for line in block.splitlines()]
@@ -83,7 +83,7 @@ def test_supported_interpreters_are_those_that_are_tested() -> None:
         "bytedeco": "Byte",
     }
     tested: dict[str, set[str]] = {}
-    for parameter in (*ALL_INTERPRETERS, *CPYTHON_27):
+    for parameter in (*ALL_INTERPRETERS, *ALL_CPYTHON_27):
         build, minor, *rest = str(getattr(parameter, "id", "")).split("-")
         kind = kinds[f"{build}-shared" if "shared" in rest else build]
         tested.setdefault(kind, set()).add(minor)

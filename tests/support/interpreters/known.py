@@ -26,6 +26,7 @@ from support.interpreters.record import forget, recent_failure, remember_failure
 from support.paths import ROOT
 
 __all__ = [
+    "ALL_CPYTHON_27",
     "ALL_INTERPRETERS",
     "CPYTHON_27",
     "FOREIGN",
@@ -73,6 +74,8 @@ _CORNERS = frozenset(
         "debian-3.14",
         "debian-3.14-shared",
         "debian-3.15",
+        "pyenv-2.7",
+        "debian-2.7",
     }
 )
 """Each version and each way to build: what is traced where nobody asks for all."""
@@ -118,14 +121,15 @@ def find_interpreter(name: str) -> Interpreter:
 def _parameters(sources: Iterable[Source | ForeignDebian], **settings: str) -> list[object]:
     """Return one pytest parameter a source; those not on the machine carry a skip mark.
 
-    All of them run with *settings* in their environment.
+    Those that run do so with *settings* in their environment.
     """
     found: list[object] = []
     for source in sources:
         try:
-            interpreter = source.find(_cache())
-            interpreter = replace(interpreter, env={**interpreter.env, **settings})
-            found.append(pytest.param(interpreter, id=source.name))
+            there = source.find(_cache())
+            if isinstance(there, Interpreter):
+                there = replace(there, env={**there.env, **settings})
+            found.append(pytest.param(there, id=source.name))
         except Unavailable as reason:
             skip = pytest.mark.skip(reason=f"{source.name}: {reason}")
             found.append(pytest.param(None, id=source.name, marks=skip))
@@ -148,8 +152,12 @@ INTERPRETERS = _parameters(
     source for source in _SUPPORTED if _ALL_ASKED_FOR or source.name in _CORNERS
 )
 """The same for tests that trace: the telling ones, or all with GILSCOPE_ALL_INTERPRETERS."""
-CPYTHON_27 = _parameters(_CPYTHON_27)
+ALL_CPYTHON_27 = _parameters(_CPYTHON_27)
 """For pytest's parametrize: builds of CPython 2.7, which has another lock."""
+CPYTHON_27 = _parameters(
+    source for source in _CPYTHON_27 if _ALL_ASKED_FOR or source.name in _CORNERS
+)
+"""The same for tests that trace."""
 _CHOSEN_FREE_THREADED = _FREE_THREADED if _ALL_ASKED_FOR else _FREE_THREADED[:1]
 FREE_THREADED = _parameters(_CHOSEN_FREE_THREADED)
 """For pytest's parametrize: a free-threaded build, or each with GILSCOPE_ALL_INTERPRETERS."""
