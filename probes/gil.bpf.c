@@ -25,6 +25,8 @@
 
 #include "gil/steps.bpf.h"
 
+#include "gil/regions.bpf.h"
+
 #include "gil/timeline.bpf.h"
 
 #include "python/stack.bpf.h"

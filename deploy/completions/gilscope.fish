@@ -51,7 +51,7 @@ function _shtab_gilscope_using
 end
 
 set -g _shtab_gilscope_commands record top serve snapshot dump diff stm 'stm report' 'stm follow' doctor export
-set -g _shtab_gilscope_opts_with_value --app --cacert --capture-above --capture-dir --capture-files --cert --color --count --duration --events --every --fail-if --format --interval --key --last --listen --log.format --log.level --match --maxcount --merge --method --mode --otlp --otlp-every --output --overhead-budget --pairs --password-file --pid --places --runbooks --semantics --sources --stm-log --user --web.config.file -d -n -o -p
+set -g _shtab_gilscope_opts_with_value --app --cacert --capture-above --capture-dir --capture-files --cert --color --count --duration --events --every --fail-if --format --interval --key --last --listen --log.format --log.level --match --maxcount --merge --method --mode --otlp --otlp-every --output --overhead-budget --pairs --password-file --pid --places --regions --runbooks --semantics --sources --stm-log --user --web.config.file -d -n -o -p
 
 complete -c gilscope -e
 complete -c gilscope -f
@@ -104,6 +104,7 @@ complete -c gilscope -n '_shtab_gilscope_using serve' -l app -x -d 'whose code i
 complete -c gilscope -n '_shtab_gilscope_using serve' -l capture-above -x -d 'while a thread has waited for the GIL for longer than TIME, such as 500ms, write to stderr what all threads of the process do, at most once a minute for each process (default: never)'
 complete -c gilscope -n '_shtab_gilscope_using serve' -l capture-dir -xka "(__fish_complete_directories)" -d 'write these captures to files in DIR, which only their owner may read'
 complete -c gilscope -n '_shtab_gilscope_using serve' -l capture-files -x -d 'keep the last N of these files (default: 50)'
+complete -c gilscope -n '_shtab_gilscope_using serve' -l regions -x -d 'let traced processes read their own waits, with gilscope-client, which asks for them at a Unix socket that is made at PATH; each gets its own threads'"'"' and nobody else'"'"'s'
 complete -c gilscope -n '_shtab_gilscope_using serve' -l otlp -x -d 'send the metrics to this receiver of OTLP over HTTP as well, such as http://127.0.0.1:4318; with headers of OTEL_EXPORTER_OTLP_HEADERS'
 complete -c gilscope -n '_shtab_gilscope_using serve' -l otlp-every -x -d 'time between two of these (default: 15s)'
 complete -c gilscope -n '_shtab_gilscope_using serve' -l log.level -xka "debug info warning error" -d 'write what is as important as this, or more, to stderr (default: info)'

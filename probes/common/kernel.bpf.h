@@ -20,6 +20,19 @@ static __always_inline u64 now_ns(void)
     return bpf_ktime_get_ns() + PARAMETER(CLOCK_OFFSET_NS);
 }
 
+// The number that the thread which runs this has in a pid namespace, whose inode is 0 if that is
+// the agent's own, where it is *tid*. 0: it has none there.
+static __always_inline u32 tid_in_namespace(u64 device, u64 inode, u32 tid)
+{
+    struct bpf_pidns_info ids = {};
+
+    if (!inode)
+        return tid;
+    if (bpf_get_ns_current_pid_tgid(device, inode, &ids, sizeof(ids)))
+        return 0;
+    return ids.pid;
+}
+
 // Process and thread id as the agent sees them: tgid in the upper half, tid in the lower.
 static __always_inline u64 current_ids(void)
 {

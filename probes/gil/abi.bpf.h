@@ -9,6 +9,9 @@
 #define QUOTAS 8             // room for them
 #define SPAN_IS_HOLD 4       // in place of a wait's kind
 #define SPAN_SECOND_SHIFT 30 // 2^30 ns are what spans call a second
+#define REGION_PLACES 1024   // of a process' threads, and the head
+#define REGION_TRIES 8       // in a row, one of which a thread may have
+#define REGION_HOMES 1016    // where these rows begin
 #define OWNER_WITHOUT_CODE 3 // from this value on a frame's owner is C code
 #define REFERENCE_FLAGS 7    // low bits of a _PyStackRef (3.14)
 
@@ -141,4 +144,23 @@ struct span {
     u32 tid;
     u32 kind;
     u32 away_ns; // from the release before a wait; 0: not known
+};
+
+// What comes first among the places of a process' threads.
+struct region_head {
+    u64 namespace_device; // of the pid namespace that it knows them in;
+    u64 namespace_inode;  // 0 and 0: the agent's own
+    u64 unplaced;         // waits of threads for which there was no place
+    u64 spare[5];
+};
+
+// What a thread has waited, as its own process reads it; the numbers tell a torn copy.
+struct region_place {
+    u64 version_end;
+    u32 tid;     // as its process knows it; 0: nobody's
+    u32 owner;   // the same as the agent knows it
+    u64 wait_ns; // finished waits
+    u64 waits;
+    u64 version_begin;
+    u64 spare[3];
 };

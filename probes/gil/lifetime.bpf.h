@@ -41,6 +41,7 @@ int on_thread_exit(void *ctx)
         lose(tgid, LOST_ABANDONED);
         finish_wait(thread, tid, started_ns, now, cause);
     }
+    leave_place(thread, tid);
     thread->exited_ns = now;
     drop_blame(tgid, tid);
     return 0;

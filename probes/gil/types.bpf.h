@@ -272,9 +272,9 @@ struct thread {
     u32 ending_cause;
     u32 is_told; // user space knows that the wait in flight is a long one
     u32 tgid;
-    u32 cause;   // of the wait in flight
-    u32 away_ns; // from the release before that to its beginning; 0: not known
-    u32 padding;
+    u32 cause;        // of the wait in flight
+    u32 away_ns;      // from the release before that to its beginning; 0: not known
+    u32 region_place; // where its process reads what it has waited; 0: nowhere
     u64 version_begin;
 };
 

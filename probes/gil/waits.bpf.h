@@ -99,6 +99,7 @@ static __always_inline void finish_wait(struct thread *thread, u32 tid, u64 star
     thread->yield_started_ns = 0;
     thread->wait_started_ns = 0;
     END_CHANGE(thread);
+    count_for_region(thread, tid, ns);
     if (kind == CONVOY)
         __sync_fetch_and_add(&gil->convoy_waits, 1);
     if (kind == AFTER_PREEMPTION)

@@ -12,14 +12,7 @@
 // The thread's id in the pid namespace of its process, which is how its Python knows it.
 static __always_inline u32 own_tid(const struct python *python, u32 tid)
 {
-    struct bpf_pidns_info ids = {};
-
-    if (!python->namespace_inode)
-        return tid;
-    if (bpf_get_ns_current_pid_tgid(python->namespace_device, python->namespace_inode, &ids,
-                                    sizeof(ids)))
-        return 0;
-    return ids.pid;
+    return tid_in_namespace(python->namespace_device, python->namespace_inode, tid);
 }
 
 static __always_inline int is_of_thread(const struct python *python, u64 tstate, u32 tid)

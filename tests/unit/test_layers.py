@@ -14,7 +14,7 @@ _FLOORS = (
     ("process", "series"),
     ("bpf", "budget", "exporter", "runtimes", "verdict"),
     ("gil", "reports", "top", "transactions"),
-    ("doctor", "tracing", "web"),
+    ("doctor", "regions", "tracing", "web"),
     ("discovery", "dump"),
     ("commands",),
     ("cli", "pytest_plugin"),

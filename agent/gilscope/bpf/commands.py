@@ -16,6 +16,7 @@ class Command(IntEnum):
     PROG_LOAD = 5
     OBJ_GET_INFO_BY_FD = 15
     RAW_TRACEPOINT_OPEN = 17
+    MAP_FREEZE = 22
     MAP_LOOKUP_BATCH = 24
     LINK_CREATE = 28
     ENABLE_STATS = 32

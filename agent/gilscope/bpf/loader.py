@@ -166,7 +166,9 @@ class Loading:
     def _remember(self, answer: Mapping[str, Any], descriptors: Sequence[int]) -> None:
         try:
             if self._cache is not None and answer["compiled"] is not None:
-                self._cache.store(self._key, compiled_from_answer(answer, descriptors))
+                self._cache.store(
+                    self._key, compiled_from_answer(answer, descriptors, self.request.inner_of)
+                )
         except (OSError, ValueError) as error:
             _log.debug("the programs cannot be remembered: %s", error)
         finally:
@@ -195,7 +197,7 @@ def compile_ahead(request: Request, folder: Path = AHEAD) -> Path:
         if answer["compiled"] is None:
             raise ValueError("BCC does not say what it has made")
         count = len(request.tables) + len(request.rings)
-        compiled = compiled_from_answer(answer, descriptors[count:])
+        compiled = compiled_from_answer(answer, descriptors[count:], request.inner_of)
     finally:
         for fd in descriptors:
             os.close(fd)

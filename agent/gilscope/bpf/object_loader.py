@@ -7,6 +7,8 @@ import resource
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from gilscope.bpf import syscalls
@@ -25,11 +27,15 @@ _KINDS = {
 _LOADING_AT_ONCE = 4
 
 
-def compiled_from_answer(answer: Mapping[str, Any], descriptors: Sequence[int]) -> Compiled:
+def compiled_from_answer(
+    answer: Mapping[str, Any],
+    descriptors: Sequence[int],
+    inner_of: Mapping[str, str] = MappingProxyType({}),
+) -> Compiled:
     """Return what *answer*, of ``bcc_child``, says under ``compiled``, which is not null.
 
-    *descriptors* are those that belong to it. Raises OSError, and ValueError where the programs
-    cannot be loaded again.
+    *descriptors* are those that belong to it, *inner_of* is as in `Request`. Raises OSError, and
+    ValueError where the programs cannot be loaded again.
     """
     found = answer["compiled"]
     *maps, memory = descriptors
@@ -38,11 +44,15 @@ def compiled_from_answer(answer: Mapping[str, Any], descriptors: Sequence[int]) 
     for name, size in zip(answer["programs"], found["sizes"], strict=True):
         programs[name] = renumbered(os.pread(memory, size, position), places)
         position += size
+    map_of = {name: places[number] for name, number in found["map_of"].items()}
+    inner = {map_of[outer]: map_of[name] for outer, name in inner_of.items()}
     return Compiled(
-        maps=tuple(map_definition(fd) for fd in maps),
+        maps=tuple(
+            replace(map_definition(fd), inner=inner.get(place)) for place, fd in enumerate(maps)
+        ),
         programs=programs,
         tables=tuple(answer["tables"]),
-        map_of={name: places[number] for name, number in found["map_of"].items()},
+        map_of=map_of,
         licence=found["licence"],
         bcc_version=answer["bcc"],
     )
@@ -68,11 +78,16 @@ def load_compiled(
 
 def _load(compiled: Compiled, kinds: Mapping[str, str]) -> tuple[dict[str, int], dict[str, int]]:
     with ExitStack() as undo:
-        maps = []
-        for definition in compiled.maps:
-            maps.append(syscalls.create_map(definition))
-            undo.callback(os.close, maps[-1])
-        places = dict(enumerate(maps))
+        places: dict[int, int] = {}
+        # What is like the maps in a map of maps is there before that.
+        for place in sorted(
+            range(len(compiled.maps)), key=lambda place: compiled.maps[place].inner is not None
+        ):
+            definition = compiled.maps[place]
+            inner_fd = 0 if definition.inner is None else places[definition.inner]
+            places[place] = syscalls.create_map(definition, inner_fd)
+            undo.callback(os.close, places[place])
+        maps = [places[place] for place in range(len(places))]
         instructions = {name: renumbered(compiled.programs[name], places) for name in kinds}
         # The kernel's check of all that a program may do takes most of the time of a start.
         with ThreadPoolExecutor(_LOADING_AT_ONCE) as pool:

@@ -1,7 +1,7 @@
 """What is asked of the loader: which programs and tables, and with which configuration."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gilscope.bpf.map import RecordLayout
 
@@ -27,6 +27,9 @@ class Request:
     tables: tuple[str, ...]
     rings: Mapping[str, RecordLayout]
     """Name to what its records hold, which BCC does not tell."""
+
+    inner_of: Mapping[str, str] = field(default_factory=dict)
+    """Name of a map of maps to that of a table which is like the maps in it."""
 
     def defines(self) -> dict[str, int]:
         """Return the macros with which the programs are compiled for this request alone."""

@@ -17,6 +17,7 @@ from gilscope.system.syscall import attempt, call
 __all__ = [
     "create_array_map",
     "create_map",
+    "freeze_map",
     "load_program",
     "map_delete",
     "map_lookup",
@@ -152,8 +153,11 @@ def open_raw_tracepoint(name: str, program_fd: int) -> int:
     )
 
 
-def create_map(definition: MapDefinition) -> int:
-    """Create a map and return its descriptor; raises OSError."""
+def create_map(definition: MapDefinition, inner_fd: int = 0) -> int:
+    """Create a map and return its descriptor; raises OSError.
+
+    *inner_fd*: of a map of maps, one that is like those in it.
+    """
     # union bpf_attr, map creation: map_type, key_size, value_size, max_entries, map_flags,
     # inner_map_fd, numa_node, map_name.
     attributes = struct.pack(
@@ -163,11 +167,16 @@ def create_map(definition: MapDefinition) -> int:
         definition.value_size,
         definition.max_entries,
         definition.flags,
-        0,
+        inner_fd,
         0,
         _object_name(definition.name),
     )
     return _bpf(Command.MAP_CREATE, attributes)
+
+
+def freeze_map(fd: int) -> None:
+    """Let nobody but BPF programs change the map from now on, not even root; raises OSError."""
+    _bpf(Command.MAP_FREEZE, struct.pack("=I", fd))
 
 
 def load_program(name: str, kind: int, attach_type: int, instructions: bytes, licence: str) -> int:

@@ -27,6 +27,7 @@ from gilscope.commands.serving.capturing import (
 )
 from gilscope.commands.serving.logs import followed, serve_logs
 from gilscope.commands.serving.otlp import HEADERS, add_otlp_options, otlp_headers, pushed
+from gilscope.commands.serving.regions import add_regions_option, given_regions
 from gilscope.commands.serving.service import Service, add_log_options, begin_log
 from gilscope.commands.session import attach_tree, new_tracer, tracing_session
 from gilscope.discovery.agent_stats import AgentReader
@@ -147,6 +148,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_method_option(parser)
     add_application_option(parser)
     add_capture_options(parser)
+    add_regions_option(parser)
     add_otlp_options(parser)
     add_log_options(parser)
     parser.set_defaults(complain=parser.error)
@@ -182,7 +184,9 @@ def _run(arguments: argparse.Namespace, server: Server, service: Service) -> Non
         if not arguments.stm_log:
             require_processes(named=bool(arguments.pid))
         capturing = Capturing(arguments)
-        loading = begin_loading(discover=True, moments=True, limits=_LIMITS)
+        loading = begin_loading(
+            discover=True, moments=True, regions=arguments.regions is not None, limits=_LIMITS
+        )
         probe = GilProbe(loading, long_wait_ns=capturing.limit_ns)
         # Until its end the probes are taken out in order, whatever signal comes.
         with ending.told(service.stop) as told, probe:
@@ -250,6 +254,7 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
             tracer, scanner, _TICK_S, ticked=ticked, scanned=scanning.beat
         ) as has_scanned,
         capturing.running(tracer.gils, past),
+        given_regions(arguments.regions, parts.probe, tracer.gils.attached),
     ):
         show_at_s = time.monotonic() + _FIRST_SEARCH_S
         while not (

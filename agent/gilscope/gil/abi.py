@@ -14,6 +14,10 @@ from gilscope.runtimes.cpython import layout
 __all__ = [
     "NOTICE",
     "QUOTAS",
+    "REGION_HEAD",
+    "REGION_PLACE",
+    "REGION_PLACES",
+    "REGION_TRIES",
     "SPAN",
     "SPAN_IS_HOLD",
     "SPAN_SECOND_SHIFT",
@@ -34,6 +38,10 @@ STACK_DEPTH: Final = 32
 """Frames of a stack that are noted; a power of two."""
 QUOTAS: Final = 8
 """Room for them in the probes' records."""
+REGION_PLACES: Final = 1024
+"""What a process that reads its own waits has of them; the first is the head."""
+REGION_TRIES: Final = 8
+"""In how many places in a row a thread may be."""
 SPAN_IS_HOLD: Final = len(Kind)
 SPAN_SECOND_SHIFT: Final = 30
 """In place of a wait's kind."""
@@ -200,6 +208,31 @@ SPAN: Final = CStruct(
     ),
 )
 
+REGION_HEAD: Final = CStruct(
+    "region_head",
+    "What comes first among the places of a process' threads.",
+    (
+        Member("u64", "namespace_device", comment="of the pid namespace that it knows them in;"),
+        Member("u64", "namespace_inode", comment="0 and 0: the agent's own"),
+        Member("u64", "unplaced", comment="waits of threads for which there was no place"),
+        Member("u64", "spare", 5),
+    ),
+)
+
+REGION_PLACE: Final = CStruct(
+    "region_place",
+    "What a thread has waited, as its own process reads it; the numbers tell a torn copy.",
+    (
+        Member("u64", "version_end"),
+        Member("u32", "tid", comment="as its process knows it; 0: nobody's"),
+        Member("u32", "owner", comment="the same as the agent knows it"),
+        Member("u64", "wait_ns", comment="finished waits"),
+        Member("u64", "waits"),
+        Member("u64", "version_begin"),
+        Member("u64", "spare", 3),
+    ),
+)
+
 _CAUSE_COMMENTS = {
     Cause.BLOCKING_CALL: "the thread came back from a call that had released the GIL",
     Cause.PREEMPTION: "the evaluation loop made the thread yield",
@@ -233,6 +266,9 @@ def c_header() -> str:
                 "QUOTAS": (QUOTAS, "room for them"),
                 "SPAN_IS_HOLD": (SPAN_IS_HOLD, "in place of a wait's kind"),
                 "SPAN_SECOND_SHIFT": (SPAN_SECOND_SHIFT, "2^30 ns are what spans call a second"),
+                "REGION_PLACES": (REGION_PLACES, "of a process' threads, and the head"),
+                "REGION_TRIES": (REGION_TRIES, "in a row, one of which a thread may have"),
+                "REGION_HOMES": (REGION_PLACES - REGION_TRIES, "where these rows begin"),
                 "OWNER_WITHOUT_CODE": (
                     layout.FIRST_OWNER_WITHOUT_CODE,
                     "from this value on a frame's owner is C code",
@@ -259,4 +295,6 @@ def c_header() -> str:
         NOTICE.declaration(),
         STACK.declaration(),
         SPAN.declaration(),
+        REGION_HEAD.declaration(),
+        REGION_PLACE.declaration(),
     )

@@ -35,6 +35,9 @@ def test_the_numbers_of_c_are_those_of_python(tmp_path: Path) -> None:
         "QUOTAS": abi.QUOTAS,
         "SPAN_IS_HOLD": abi.SPAN_IS_HOLD,
         "SPAN_SECOND_SHIFT": abi.SPAN_SECOND_SHIFT,
+        "REGION_PLACES": abi.REGION_PLACES,
+        "REGION_TRIES": abi.REGION_TRIES,
+        "REGION_HOMES": abi.REGION_PLACES - abi.REGION_TRIES,
         "OWNER_WITHOUT_CODE": layout.FIRST_OWNER_WITHOUT_CODE,
         "REFERENCE_FLAGS": layout.REFERENCE_FLAGS,
         **{f"AFTER_{cause.name}": cause.number for cause in Cause},
@@ -57,7 +60,11 @@ def test_the_numbers_of_c_are_those_of_python(tmp_path: Path) -> None:
     assert expected == compiled_numbers(_HEADER, tmp_path)
 
 
-@pytest.mark.parametrize("struct", [abi.NOTICE, abi.STACK, abi.SPAN], ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "struct",
+    [abi.NOTICE, abi.STACK, abi.SPAN, abi.REGION_HEAD, abi.REGION_PLACE],
+    ids=lambda each: each.name,
+)
 def test_records_lie_in_memory_as_python_reads_them(struct: CStruct, tmp_path: Path) -> None:
     """
     Size of the whole, and place and size of each member.

@@ -45,6 +45,8 @@ class MapDefinition:
     value_size: int
     max_entries: int
     flags: int
+    inner: int | None = None
+    """Of a map of maps: the place, among all of them, of one that is like those in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,9 @@ def from_json(text: str) -> Compiled:
     document = json.loads(text)
     try:
         maps = tuple(MapDefinition(**definition) for definition in document["maps"])
+        for definition in maps:
+            if definition.inner is not None:
+                _place(definition.inner, maps)
         return Compiled(
             maps=maps,
             programs={

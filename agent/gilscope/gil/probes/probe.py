@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -88,6 +88,8 @@ class GilProbe(Probe):
         self._other_slots: dict[int, list[int]] = defaultdict(list)
         self._switch_conds: dict[int, int] = {}
         """Where the condition variable of switches is in each process, from `cond`."""
+        self.before_detach: Callable[[int], None] = lambda _pid: None
+        """Called with each process before its probes are taken out, or when they have gone."""
         self._attachments = 0
         self._entries: dict[tuple[int, str], Entry] = {}
         """Where the traps of a process are read, which is done often."""
@@ -190,6 +192,11 @@ class GilProbe(Probe):
         """Read the stacks of so large a *share* of the waits of *pid*, which is attached."""
         drawn = min(_LOTS, max(1, round(share * _LOTS)))
         self._table("stack_shares").put({"value": self._slot_of[pid]}, {"value": drawn - 1})
+
+    def detach(self, pid: int) -> None:
+        """Take the probes out of *pid*; what was counted stays readable until it is forgotten."""
+        self.before_detach(pid)
+        super().detach(pid)
 
     def forget(self, pid: int) -> None:
         """Remove whatever the maps hold of *pid*."""

@@ -67,6 +67,9 @@ class Limits:
     least_hold_ns: int = 100_000
     """Shorter ones are not sent then: the picture has no room for them."""
 
+    region_processes: int = 1024
+    """That read their own waits; each takes 64 KiB."""
+
     # What one process may have of the tables that all share; then it loses as ``quota``.
     threads_of_process: int = 16384
     gils_of_process: int = 256
@@ -77,30 +80,32 @@ class Limits:
     """In the ring at a time; what does not fit is sent the next time that it is seen."""
 
 
-def begin_loading(
+def begin_loading(  # noqa: PLR0913 - all have defaults
     *,
     discover: bool = False,
     timeline: bool = False,
     moments: bool = False,
+    regions: bool = False,
     limits: Limits | None = None,
     features: Features | None = None,
 ) -> Loading:
     """Begin to compile the programs.
 
     *discover* asks for a notice of every exec on the host, *timeline* for each wait and each hold
-    by itself, *moments* for so many of them that the worst moment can be shown.
+    by itself, *moments* for so many of them that the worst moment can be shown,
+    *regions* for what processes read of their own waits.
     """
     limits = limits or Limits()
     spans = _span_parameters(limits, timeline=timeline, moments=moments)
     features = features or kernel_features()
-    return Loading(_request(limits, features, spans, discover=discover))
+    return Loading(_request(limits, features, spans, discover=discover, regions=regions))
 
 
 def whole_request() -> Request:
     """Return a request with all programs, tables and rings that any other may ask for."""
     features = Features(uprobe_links=True)
     spans = _span_parameters(Limits(), timeline=False, moments=True)
-    return _request(Limits(), features, spans, discover=True)
+    return _request(Limits(), features, spans, discover=True, regions=True)
 
 
 def _span_parameters(limits: Limits, *, timeline: bool, moments: bool) -> Mapping[str, int]:
@@ -116,7 +121,7 @@ def _span_parameters(limits: Limits, *, timeline: bool, moments: bool) -> Mappin
 
 
 def _request(
-    limits: Limits, features: Features, spans: Mapping[str, int], *, discover: bool
+    limits: Limits, features: Features, spans: Mapping[str, int], *, discover: bool, regions: bool
 ) -> Request:
     grows = features.tables_may_grow
     blames = limits.threads if grows else min(limits.threads, 4096)
@@ -136,6 +141,7 @@ def _request(
             "MAX_STACKS_OF_PROCESS": limits.stacks_of_process,
             "DISCOVER": int(discover),
             "HAS_COOKIES": int(features.uprobe_links),
+            "REGIONS": int(regions),
             **spans,
             **namespace_parameters(),
         },
@@ -154,6 +160,8 @@ def _request(
             "stacks": limits.stack_pages,
             "notices": limits.notice_pages,
             "spans": limits.span_pages if spans["TIMELINE"] else 1,
+            "region_maps": limits.region_processes if regions else 1,
+            "region_owners": limits.threads if regions else 1,
         },
         table_flags=features.table_flags,
         programs=program_kinds((*_UPROBES, *NEXT_PROGRAMS), features),
@@ -182,6 +190,8 @@ def _request(
             "settings",
             "next_program",
             *(("span_budget",) if spans["SPANS_A_SECOND"] else ()),
+            *(("region_prototype", "region_maps", "region_owners") if regions else ()),
         ),
         rings={name: record.layout() for name, record in rings.items()},
+        inner_of={"region_maps": "region_prototype"} if regions else {},
     )

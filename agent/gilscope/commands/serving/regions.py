@@ -1,0 +1,44 @@
+"""Lets processes read their own waits, for ``gilscope serve``."""
+
+import argparse
+import contextlib
+from collections.abc import Callable, Iterator
+
+from gilscope.gil.probes.probe import GilProbe
+from gilscope.regions.listener import RegionListener, listening_socket
+from gilscope.regions.places import Places
+from gilscope.regions.words import Words
+
+__all__ = ["add_regions_option", "given_regions"]
+
+
+def add_regions_option(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--regions``."""
+    parser.add_argument(
+        "--regions",
+        metavar="PATH",
+        help="let traced processes read their own waits, with gilscope-client, which asks for them "
+        "at a Unix socket that is made at PATH; each gets its own threads' and nobody else's",
+    )
+
+
+@contextlib.contextmanager
+def given_regions(
+    path: str | None, probe: GilProbe, attached: Callable[[int], object | None]
+) -> Iterator[None]:
+    """Answer processes that ask at *path*, None: nobody, until the block has ended.
+
+    *probe* is loaded for it; *attached* returns what stands for a traced process. To be entered in
+    the main thread, which lives as long as the agent. Raises CannotListen.
+    """
+    if path is None:
+        yield
+        return
+    places = Places(probe.tables)
+    with (
+        Words(places.room) as words,
+        contextlib.closing(RegionListener(places, words, attached)) as listener,
+        listening_socket(path, listener.answer),
+    ):
+        probe.before_detach = listener.end
+        yield

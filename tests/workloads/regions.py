@@ -1,0 +1,100 @@
+"""A thread that waits for the GIL once a round, and reads with gilscope_client what it has waited.
+
+Known answer: the thread `worker` waits exactly ROUNDS times, and `rounds` has one wait in each of
+as many regions, `all` the sum of them, `none` nothing. It waits nowhere else.
+
+The main thread writes to a pipe that the worker reads, without letting go of the GIL, and keeps it
+until the kernel says that the worker sleeps for the GIL's sake. Nobody is made to drop it: the
+switch interval is far longer than a run.
+"""
+
+import ctypes
+import os
+import sys
+import threading
+import time
+
+from handshake import await_begin, next_command, ready, say
+
+from gilscope_client import connect, region
+
+ROUNDS = 7
+FUTEX = b"202 "
+PATIENCE_S = 30.0
+
+# It keeps the GIL.
+LIBC = ctypes.PyDLL(None)
+
+
+def figures(one):
+    """Return what a region has counted."""
+    return [one.waits, one.wait_ns, one.held_ns]
+
+
+def worker(go, result):
+    """Wait for the GIL once a round, in a region inside of a region."""
+    result["tid"] = threading.get_native_id()
+    rounds = []
+    with region("all") as everything:
+        for _ in range(ROUNDS):
+            with region("round") as one:
+                os.read(go, 1)
+            rounds.append(figures(one))
+            result["done"] += 1
+    with region("none") as nothing:
+        sum(range(1000))
+    result.update(rounds=rounds, all=figures(everything), none=figures(nothing))
+    os.read(go, 1)
+
+
+def hold_until_it_waits(go, syscall):
+    """Let the worker come back from its read, and keep the GIL until it sleeps for it."""
+    text = ctypes.create_string_buffer(64)
+    LIBC.write(go, b"x", 1)
+    while True:
+        LIBC.pread(syscall, text, 64, ctypes.c_long(0))
+        if text.raw.startswith(FUTEX):
+            return
+        LIBC.usleep(100)
+
+
+def play():
+    """Play all rounds and return the result."""
+    result = {"done": 0, "tid": 0}
+    theirs, ours = os.pipe()
+    threading.Thread(target=worker, args=(theirs, result), daemon=True).start()
+    while not result["tid"]:
+        time.sleep(0.001)
+    syscall = os.open("/proc/self/task/%d/syscall" % result["tid"], os.O_RDONLY)
+    for number in range(ROUNDS):
+        await_read(syscall)
+        hold_until_it_waits(ours, syscall)
+        while result["done"] <= number:
+            time.sleep(0.001)
+    while "none" not in result:
+        time.sleep(0.001)
+    os.close(syscall)
+    return result
+
+
+def await_read(syscall):
+    """Return when the worker sleeps in its read."""
+    while not os.pread(syscall, 64, 0).startswith(b"0 "):
+        time.sleep(0.001)
+
+
+def main():
+    """Connect, and play at each command."""
+    sys.setswitchinterval(9)
+    ready()
+    await_begin()
+    say({"connected": connect(PATIENCE_S)})
+    while True:
+        command = next_command()
+        if command is None:
+            os._exit(0)
+        say(play())
+
+
+if __name__ == "__main__":
+    main()
