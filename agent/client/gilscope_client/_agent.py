@@ -94,7 +94,7 @@ class Place(object):
         return True
 
 
-class _Agent(object):
+class Agent(object):
     """What is known of the agent: nothing, or a Reading."""
 
     def __init__(self):
@@ -183,7 +183,7 @@ def reading_of(answer, descriptors):
     return Reading(places, words, (agent_at, agent), (state_at, state))
 
 
-class _NoAgent(object):
+class NoAgent(object):
     """On a Python that lacks what it takes."""
 
     reading = None
@@ -198,7 +198,7 @@ class _NoAgent(object):
         pass
 
 
-class _Threads(threading.local):
+class Threads(threading.local):
     """What this thread reads."""
 
     place = None
@@ -211,8 +211,8 @@ CAN_ASK = (
     and hasattr(threading, "get_native_id")
 )
 
-agent = _Agent() if CAN_ASK else _NoAgent()
-threads = _Threads()
+agent = Agent() if CAN_ASK else NoAgent()
+threads = Threads()
 
 
 def place_of_this_thread():
@@ -244,8 +244,8 @@ def connect(timeout_s=1.0):
 def _forget_in_child():
     # A child has its parent's memory mapped, which says nothing of the child; it asks for its own.
     global agent, threads  # noqa: PLW0603 - they are the process'
-    agent = _Agent()
-    threads = _Threads()
+    agent = Agent()
+    threads = Threads()
 
 
 if CAN_ASK:

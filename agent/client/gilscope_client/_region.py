@@ -1,58 +1,128 @@
 """A region of a program, and what it has waited."""
 
-from gilscope_client import _agent
+import functools
+import inspect
+import sys
+
+from gilscope_client._steps import Steps
+from gilscope_client._sums import begin, waited
 
 __all__ = ["region"]
 
+# inspect.CO_COROUTINE, CO_ITERABLE_COROUTINE and CO_ASYNC_GENERATOR.
+_MAY_AWAIT = 0x80 | 0x100 | 0x200
+
 
 class region(object):
-    """What the calling thread waits inside of a block.
+    """What a block, a function or a coroutine waits for the GIL.
 
-    ``wait_ns``: nanoseconds for which it waited for the GIL, ``waits``: how often, ``held_ns``:
+    ``wait_ns``: nanoseconds for which its thread has waited, ``waits``: how often, ``held_ns``:
     nanoseconds for which it held the GIL. None: not known, before the end of the block and where no
     agent tells. Regions may lie inside of each other, and each counts all of its own.
+
+    As a block: ``with region("render") as r:``. Around an ``await`` at which other tasks have run
+    it has no figures, because the thread's waits were theirs too.
+
+    As a decorator, ``@region("render", then=note)``, of functions and of coroutine functions: each
+    call is a region of its own, which *then* is called with at its end.
+
+    Around a coroutine: ``await region("render", then=note).run(coroutine)``. It is charged with
+    what its own steps have waited, and with nothing of other tasks; so is a decorated one.
     """
 
-    __slots__ = ("_place", "_start", "held_ns", "name", "wait_ns", "waits")
+    __slots__ = ("_began", "_pause", "held_ns", "name", "then", "wait_ns", "waits")
 
-    def __init__(self, name=""):
-        """Name it as you like."""
+    def __init__(self, name="", then=None):
+        """Name it as you like. *then*, if any, is called with it at its end."""
         self.name = name
+        self.then = then
         self.wait_ns = self.waits = self.held_ns = None
-        self._place = self._start = None
+        self._began = self._pause = None
 
     def __repr__(self):
         return "region(%r, wait_ns=%r, waits=%r)" % (self.name, self.wait_ns, self.waits)
 
     def __enter__(self):
         self.wait_ns = self.waits = None
-        try:
-            self._place = place = _agent.place_of_this_thread()
-            self._start = None if place is None else (place.read(), place.at)
-        except Exception:  # nothing that goes wrong here is the program's
-            self._start = None
+        self._pause = _pause(sys._getframe(1))  # noqa: SLF001 - the only way to the caller
+        self._began = begin()
         return self
 
     def __exit__(self, kind, error, traceback):
-        start, self._start = self._start, None
-        if start is not None:
-            try:
-                self._end(*start)
-            except Exception:
-                self.wait_ns = self.waits = None
+        figures = waited(self._began)
+        pause, self._began, self._pause = self._pause, None, None
+        if pause is not None and pause.is_over():
+            figures = None
+        self._end(figures)
         return False
 
-    def _end(self, sums, at):
-        place = self._place
-        if sums is None or place is not _agent.threads.place:
-            return
-        now = place.read()
-        reading = place.reading
-        # After the figures: what is true now was true then.
-        if not reading.is_true():
-            _agent.agent.give_up(reading)
-            return
-        if now is None or (not at and reading.unplaced()):
-            return
-        self.wait_ns = now[0] - sums[0]
-        self.waits = now[1] - sums[1]
+    def __call__(self, function):
+        """Return *function* with a region around each call; raises TypeError of a generator."""
+        name = self.name or getattr(function, "__qualname__", function.__name__)
+        new = functools.partial(region, name, self.then)
+        if getattr(inspect, "iscoroutinefunction", _no)(function):
+            # Its syntax is unknown to 2.7.
+            from gilscope_client._coroutines import wrapped  # noqa: PLC0415
+
+            return wrapped(function, new)
+        is_async_generator = getattr(inspect, "isasyncgenfunction", _no)(function)
+        if is_async_generator or inspect.isgeneratorfunction(function):
+            raise TypeError("a generator is left and entered again: use regions inside of it")
+
+        @functools.wraps(function)
+        def wrapper(*arguments, **named):
+            one, began = new(), begin()
+            try:
+                return function(*arguments, **named)
+            finally:
+                one._end(waited(began))  # noqa: SLF001 - its own
+
+        return wrapper
+
+    def run(self, coroutine):
+        """Return what to await in place of *coroutine*, or of anything else that is awaited."""
+        return Steps(coroutine, self._end_of_steps)
+
+    def _end_of_steps(self, sums):
+        self._end((sums.wait_ns, sums.waits) if sums.is_known else None)
+
+    def _end(self, figures):
+        self.wait_ns, self.waits = (None, None) if figures is None else figures
+        if self.then is not None:
+            self.then(self)
+
+
+class _Pause(object):
+    """Whether the running task has let others run since this was made."""
+
+    __slots__ = ("_handle", "_has_run")
+
+    def __init__(self, loop):
+        self._has_run = loop is None
+        # What is ready runs in order, and this is before whatever lets the task go on.
+        self._handle = None if loop is None else loop.call_soon(self._run)
+
+    def is_over(self):
+        """Return whether it has, or may have."""
+        if self._handle is not None:
+            self._handle.cancel()
+        return self._has_run
+
+    def _run(self):
+        self._has_run = True
+
+
+def _pause(frame):
+    """Return what knows whether the caller in *frame* was suspended; None: it cannot be."""
+    asyncio = sys.modules.get("asyncio")
+    try:
+        loop = None if asyncio is None else asyncio._get_running_loop()  # noqa: SLF001 - it raises nothing
+        if loop is None and not frame.f_code.co_flags & _MAY_AWAIT:
+            return None
+        return _Pause(loop)
+    except Exception:  # nothing that goes wrong here is the program's
+        return _Pause(None)
+
+
+def _no(_function):
+    return False
