@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from accuracy.truth import started
+from accuracy.truth import Workload, started
 from gilscope.gil.tracing.account import GilAccount
-from support.tracing.observations import thread_of
+from gilscope.process import procfs
 from support.tracing.regions import regions_given, with_client
 from support.tracing.trace import missed_events, observation_of
 
@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _PYTHON = "/usr/bin/python3"
 _ROUNDS = 7
+_OWN_PIDS = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 
 def test_regions_have_the_waits_of_their_thread(region_tracer: GilAccount, tmp_path: Path) -> None:
@@ -25,14 +26,43 @@ def test_regions_have_the_waits_of_their_thread(region_tracer: GilAccount, tmp_p
         started(with_client([_PYTHON], path), "regions.py") as workload,
         regions_given(region_tracer, path),
     ):
-        region_tracer.attach(workload.pid)
-        workload.command()
-        assert {"connected": True} == workload.answer()
-        workload.command("play")
-        result = workload.answer()
-        observation = observation_of(region_tracer, workload.pid)
+        _assert_exact(region_tracer, workload, workload.pid)
 
-    seen = thread_of(observation, result["tid"])
+
+def test_regions_of_a_process_in_a_pid_namespace(region_tracer: GilAccount, tmp_path: Path) -> None:
+    """
+    It knows its threads by other numbers than the agent.
+    """
+    path = tmp_path / "regions.sock"
+    mark = f"mark={path}"
+    python = with_client([_PYTHON, "-X", mark], path)
+    with (
+        started([*_OWN_PIDS, *python], "regions.py") as workload,
+        regions_given(region_tracer, path),
+    ):
+        assert 1 == workload.pid
+        (pid,) = (pid for pid in procfs.list_pids() if _is_first_of_its_own(pid, mark))
+        _assert_exact(region_tracer, workload, pid)
+
+
+def _is_first_of_its_own(pid: int, mark: str) -> bool:
+    try:
+        status = procfs.read_status(pid)
+        return mark in procfs.read_command_line(pid) and status.namespace_pids[1:] == (1,)
+    except OSError:
+        return False
+
+
+def _assert_exact(tracer: GilAccount, workload: Workload, pid: int) -> None:
+    tracer.attach(pid)
+    workload.command()
+    assert {"connected": True} == workload.answer()
+    workload.command("play")
+    result = workload.answer()
+    observation = observation_of(tracer, pid)
+
+    threads = observation.totals.threads
+    (seen,) = [thread for thread in threads if (thread.role or "").startswith("worker (")]
     assert {} == missed_events(observation)
     assert _ROUNDS == seen.waits
     assert [_ROUNDS, seen.wait_ns, None] == result["all"]
