@@ -44,6 +44,10 @@ class Steps(object):
             if then is not None:
                 then(self._sums)
 
+    def so_far(self):
+        """Return the Sums until now."""
+        return self._sums.so_far()
+
     def _step(self, function, *arguments):
         try:
             return self._sums.call(function, *arguments)

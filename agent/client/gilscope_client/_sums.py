@@ -40,11 +40,12 @@ def _waited(place, at, before):
 class Sums(object):
     """Waits of several stretches, not known as a whole where one of them is not."""
 
-    __slots__ = ("is_known", "wait_ns", "waits")
+    __slots__ = ("_began", "is_known", "wait_ns", "waits")
 
     def __init__(self):
         self.is_known = True
         self.wait_ns = self.waits = 0
+        self._began = None
 
     def add(self, figures):
         """Add what `waited` has returned."""
@@ -56,8 +57,17 @@ class Sums(object):
 
     def call(self, function, *arguments):
         """Return what *function* does, with what it has waited added."""
-        began = begin()
+        self._began = began = begin()
         try:
             return function(*arguments)
         finally:
+            self._began = None
             self.add(waited(began))
+
+    def so_far(self):
+        """Return them, with those of the call that goes on."""
+        sums = Sums()
+        sums.is_known = self.is_known
+        sums.add((self.wait_ns, self.waits))
+        sums.add(waited(self._began))
+        return sums
