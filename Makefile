@@ -64,7 +64,7 @@ soak: interpreters ## Run one agent under load for two hours, or for SECONDS, an
 	@nice $(python) tests/faults/soak.py $(if $(SECONDS),--seconds $(SECONDS))
 
 unit: setup ## Run the tests that need no root and no network
-	@$(python) -m pytest tests/unit tests/benchmarks tests/deploy/dashboards tests/fuzz tests/packaging $(side_by_side)
+	@$(python) -m pytest tests/unit tests/client tests/benchmarks tests/deploy/dashboards tests/fuzz tests/packaging $(side_by_side)
 
 check: setup ## Run the linters, the formatters and the type checker
 	@$(python) -m ruff check

@@ -1,7 +1,9 @@
 """What regions say, where the figures are known."""
 
 import asyncio
+import ctypes
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -20,6 +22,7 @@ def _figures(one: Any) -> tuple[int | None, int | None, int | None]:
 
 
 _UNKNOWN = (None, None, None)
+_PR_SET_SECCOMP, _SECCOMP_MODE_STRICT = 22, 1
 
 
 def test_block_has_what_its_thread_waits_inside(fake_agent: "FakeAgent") -> None:
@@ -169,6 +172,37 @@ def test_child_does_not_read_what_its_parent_reads(fake_agent: "FakeAgent") -> N
 
     assert 0 == os.waitstatus_to_exitcode(status)
     assert (1, 1, None) == _figures(ours)
+
+
+def test_region_takes_no_system_call(fake_agent: "FakeAgent") -> None:
+    """
+    The kernel kills the child at the first one but read and write, so also where it ends.
+    """
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if child == 0:
+        fake_agent.begin()
+        _enter_regions()
+        ctypes.CDLL(None).prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_STRICT)
+        known = _enter_regions()
+        os.write(theirs, b"%d" % known)
+        os.getppid()
+    os.close(theirs)
+    _, status = os.waitpid(child, 0)
+
+    assert b"100" == os.read(ours, 8)
+    assert -signal.SIGKILL == os.waitstatus_to_exitcode(status)
+    os.close(ours)
+
+
+def _enter_regions() -> int:
+    """Return how many of them had figures."""
+    known = 0
+    for _ in range(100):
+        with region() as one:
+            pass
+        known += one.waits == 0
+    return known
 
 
 def test_each_call_of_a_decorated_function_is_a_region(fake_agent: "FakeAgent") -> None:

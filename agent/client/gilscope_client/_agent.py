@@ -27,33 +27,30 @@ PLACES = 1024
 TRIES = 8
 PLACE_SIZE = 64
 PLACE = struct.Struct("=QI4xQQQ")
+NO_WAITS = (0, 0, 0, 0, 0)
 TIDS = struct.Struct("=" + "8xI52x" * TRIES)
 UNPLACED = struct.Struct("=16xQ")
 
 AGAIN_S = 1.0
 """Between two times of asking: it takes some system calls."""
-TORN_TRIES = 3
 
 
 class Reading(object):
     """The memory, once it is there. It is given up as a whole, never changed."""
 
-    __slots__ = ("_alive", "_expected", "alive_at", "places", "words")
+    __slots__ = ("expected", "places", "read_words", "words", "words_at")
 
     def __init__(self, places, words, agent, state):
         """Map the two descriptors. *agent* and *state* are place and value of the two words."""
         self.places = mmap.mmap(places, PLACES * PLACE_SIZE, mmap.MAP_SHARED, mmap.PROT_READ)
         size = os.fstat(words).st_size
         self.words = mmap.mmap(words, size, mmap.MAP_SHARED, mmap.PROT_READ)
-        # One call reads both.
+        # One call reads both. What read_words(words, words_at) returns is `expected` as long as
+        # nothing that this process waits is missing in its places.
         gap = state[0] - agent[0] - 4
-        self._alive = struct.Struct("=I%dxQ" % gap)
-        self.alive_at = agent[0]
-        self._expected = (agent[1], state[1])
-
-    def is_true(self):
-        """Return whether nothing that this process has waited so far is missing there."""
-        return self._alive.unpack_from(self.words, self.alive_at) == self._expected
+        self.read_words = struct.Struct("=I%dxQ" % gap).unpack_from
+        self.words_at = agent[0]
+        self.expected = (agent[1], state[1])
 
     def unplaced(self):
         """Return how many waits were of threads for which there was no place."""
@@ -63,35 +60,25 @@ class Reading(object):
 class Place(object):
     """Where one thread reads what it has waited."""
 
-    __slots__ = ("_home", "at", "reading", "tid")
+    __slots__ = ("_home", "_tid", "at", "memory", "reading")
 
     def __init__(self, reading, tid):
         """Begin to read as thread *tid*, the calling one."""
         self.reading = reading
-        self.tid = tid
+        self.memory = reading.places
         self.at = 0
         """0: the agent has not seen it wait."""
+        self._tid = tid
         self._home = (1 + tid % (PLACES - TRIES)) * PLACE_SIZE
 
-    def read(self):
-        """Return the nanoseconds and the number of the waits of this thread until now, or None."""
-        if not self.at and not self._find():
-            # It may have waited without a place.
-            return None if self.reading.unplaced() else (0, 0)
-        for _ in range(TORN_TRIES):
-            end, tid, wait_ns, waits, begin = PLACE.unpack_from(self.reading.places, self.at)
-            if tid != self.tid:
-                return None  # never while it lives
-            if end == begin:
-                return wait_ns, waits
-        return None
-
-    def _find(self):
-        tids = TIDS.unpack_from(self.reading.places, self._home)
-        if self.tid not in tids:
-            return False
-        self.at = self._home + tids.index(self.tid) * PLACE_SIZE
-        return True
+    def first_record(self):
+        """Return what PLACE.unpack_from(memory, at) will, before `at` is known; None: unknown."""
+        tids = TIDS.unpack_from(self.memory, self._home)
+        if self._tid in tids:
+            self.at = self._home + tids.index(self._tid) * PLACE_SIZE
+            return PLACE.unpack_from(self.memory, self.at)
+        # It may have waited without a place.
+        return None if self.reading.unplaced() else NO_WAITS
 
 
 class Agent(object):

@@ -44,7 +44,7 @@ class region(object):
 
     def __enter__(self):
         self.wait_ns = self.waits = None
-        self._pause = _pause(sys._getframe(1))  # noqa: SLF001 - the only way to the caller
+        self._pause = _pause()
         self._began = begin()
         return self
 
@@ -112,14 +112,16 @@ class _Pause(object):
         self._has_run = True
 
 
-def _pause(frame):
-    """Return what knows whether the caller in *frame* was suspended; None: it cannot be."""
-    asyncio = sys.modules.get("asyncio")
+def _pause():
+    """Return what knows whether the caller's caller was suspended; None: it cannot be."""
     try:
-        loop = None if asyncio is None else asyncio._get_running_loop()  # noqa: SLF001 - it raises nothing
-        if loop is None and not frame.f_code.co_flags & _MAY_AWAIT:
-            return None
-        return _Pause(loop)
+        asyncio = sys.modules.get("asyncio")
+        # It raises nothing, and is written in C.
+        loop = None if asyncio is None else asyncio._get_running_loop()  # noqa: SLF001
+        if loop is not None:
+            return _Pause(loop)
+        flags = sys._getframe(2).f_code.co_flags  # noqa: SLF001 - the only way to the caller
+        return _Pause(None) if flags & _MAY_AWAIT else None
     except Exception:  # nothing that goes wrong here is the program's
         return _Pause(None)
 

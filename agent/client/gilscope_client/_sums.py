@@ -5,36 +5,52 @@ from gilscope_client import _agent
 __all__ = ["Sums", "begin", "waited"]
 
 
+_record = _agent.PLACE.unpack_from
+
+
 def begin():
     """Return what `waited` is to be given later, by the same thread, or None."""
     try:
-        place = _agent.place_of_this_thread()
-        sums = None if place is None else place.read()
+        place = _agent.threads.place
+        if place is None or place.reading is not _agent.agent.reading:
+            place = _agent.place_of_this_thread()
+            if place is None:
+                return None
+        if place.at:
+            return place, _record(place.memory, place.at)
+        record = place.first_record()
     except Exception:  # nothing that goes wrong here is the program's
         return None
-    return None if sums is None else (place, place.at, sums)
+    return None if record is None else (place, record)
 
 
 def waited(began):
     """Return nanoseconds and number of the waits since *began*, or None where not known."""
+    if began is None:
+        return None
     try:
-        return None if began is None else _waited(*began)
+        place, before = began
+        if place is not _agent.threads.place:
+            return None  # another thread, or this one reads elsewhere by now
+        now = _record(place.memory, place.at) if place.at else place.first_record()
+        reading = place.reading
+        # After the figures: what is whole now was whole then.
+        if reading.read_words(reading.words, reading.words_at) != reading.expected:
+            _agent.agent.give_up(reading)
+            return None
+        return None if now is None else _difference(reading, before, now)
     except Exception:
         return None
 
 
-def _waited(place, at, before):
-    if place is not _agent.threads.place:
-        return None  # another thread, or this one reads elsewhere by now
-    now = place.read()
-    reading = place.reading
-    # After the figures: what is whole now was whole then.
-    if not reading.is_true():
-        _agent.agent.give_up(reading)
+def _difference(reading, before, now):
+    end, _, wait_ns, waits, begin = now
+    # A thread writes its record and reads it; only without a GIL could that be torn.
+    if end != begin or before[0] != before[4]:
         return None
-    if now is None or (not at and reading.unplaced()):
-        return None
-    return now[0] - before[0], now[1] - before[1]
+    if not before[1] and reading.unplaced():
+        return None  # a wait may have had no place, before there was one
+    return wait_ns - before[2], waits - before[3]
 
 
 class Sums(object):
