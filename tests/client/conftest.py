@@ -71,8 +71,8 @@ class FakeAgent:
 def fake_agent(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeAgent]:
     """An agent that the client reads from; it is not to be asked for when it has died."""
     monkeypatch.setenv("GILSCOPE_REGIONS", "/nowhere")
-    monkeypatch.setattr(_agent, "agent", _agent.Agent())
-    monkeypatch.setattr(_agent, "threads", _agent.Threads())
+    _agent.forget()
     made = FakeAgent()
     yield made
     made.close()
+    _agent.forget()

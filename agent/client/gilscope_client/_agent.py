@@ -5,6 +5,7 @@ reads of itself is never older than its last wait. Reading takes no system call.
 """
 
 import array
+import functools
 import mmap
 import os
 import socket
@@ -38,18 +39,16 @@ AGAIN_S = 1.0
 class Reading(object):
     """The memory, once it is there. It is given up as a whole, never changed."""
 
-    __slots__ = ("expected", "places", "read_words", "words", "words_at")
+    __slots__ = ("expected", "places", "words")
 
     def __init__(self, places, words, agent, state):
         """Map the two descriptors. *agent* and *state* are place and value of the two words."""
         self.places = mmap.mmap(places, PLACES * PLACE_SIZE, mmap.MAP_SHARED, mmap.PROT_READ)
-        size = os.fstat(words).st_size
-        self.words = mmap.mmap(words, size, mmap.MAP_SHARED, mmap.PROT_READ)
-        # One call reads both. What read_words(words, words_at) returns is `expected` as long as
-        # nothing that this process waits is missing in its places.
-        gap = state[0] - agent[0] - 4
-        self.read_words = struct.Struct("=I%dxQ" % gap).unpack_from
-        self.words_at = agent[0]
+        memory = mmap.mmap(words, os.fstat(words).st_size, mmap.MAP_SHARED, mmap.PROT_READ)
+        # One call reads both. It returns `expected` as long as nothing that this process waits is
+        # missing in its places, and never again after that.
+        both = struct.Struct("=I%dxQ" % (state[0] - agent[0] - 4))
+        self.words = functools.partial(both.unpack_from, memory, agent[0])
         self.expected = (agent[1], state[1])
 
     def unplaced(self):
@@ -60,23 +59,24 @@ class Reading(object):
 class Place(object):
     """Where one thread reads what it has waited."""
 
-    __slots__ = ("_home", "_tid", "at", "memory", "reading")
+    __slots__ = ("_home", "_tid", "reading", "record")
 
     def __init__(self, reading, tid):
         """Begin to read as thread *tid*, the calling one."""
         self.reading = reading
-        self.memory = reading.places
-        self.at = 0
-        """0: the agent has not seen it wait."""
+        self.record = None
+        """Returns the members of PLACE; None: the agent has not seen the thread wait."""
         self._tid = tid
         self._home = (1 + tid % (PLACES - TRIES)) * PLACE_SIZE
 
     def first_record(self):
-        """Return what PLACE.unpack_from(memory, at) will, before `at` is known; None: unknown."""
-        tids = TIDS.unpack_from(self.memory, self._home)
+        """Return what *record* will, before there is one; None: unknown."""
+        memory = self.reading.places
+        tids = TIDS.unpack_from(memory, self._home)
         if self._tid in tids:
-            self.at = self._home + tids.index(self._tid) * PLACE_SIZE
-            return PLACE.unpack_from(self.memory, self.at)
+            at = self._home + tids.index(self._tid) * PLACE_SIZE
+            self.record = functools.partial(PLACE.unpack_from, memory, at)
+            return self.record()
         # It may have waited without a place.
         return None if self.reading.unplaced() else NO_WAITS
 
@@ -125,6 +125,7 @@ class Agent(object):
 
     def give_up(self, reading):
         """Read *reading* no more: the agent has died, or does not trace this process any more."""
+        threads.place = None
         with self._lock:
             if self.reading is reading:
                 self.reading = None
@@ -205,13 +206,10 @@ threads = Threads()
 def place_of_this_thread():
     """Return where the calling thread reads its waits, or None; see Place."""
     place = threads.place
-    reading = agent.reading
-    if place is not None and place.reading is reading:
+    if place is not None:
         return place
+    reading = agent.current()
     if reading is None:
-        reading = agent.current()
-    if reading is None:
-        threads.place = None
         return None
     if not threads.tid:
         threads.tid = threading.get_native_id()
@@ -228,12 +226,15 @@ def connect(timeout_s=1.0):
     return agent.connect(timeout_s)
 
 
-def _forget_in_child():
-    # A child has its parent's memory mapped, which says nothing of the child; it asks for its own.
-    global agent, threads  # noqa: PLW0603 - they are the process'
-    agent = Agent()
-    threads = Threads()
+def forget():
+    """Know nothing of the agent.
+
+    A child has its parent's memory mapped, which says nothing of the child: it asks for its own.
+    """
+    agent.__init__()
+    threads.place = None
+    threads.tid = 0
 
 
 if CAN_ASK:
-    os.register_at_fork(after_in_child=_forget_in_child)
+    os.register_at_fork(after_in_child=forget)

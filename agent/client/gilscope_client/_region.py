@@ -11,6 +11,7 @@ __all__ = ["region"]
 
 # inspect.CO_COROUTINE, CO_ITERABLE_COROUTINE and CO_ASYNC_GENERATOR.
 _MAY_AWAIT = 0x80 | 0x100 | 0x200
+_modules = sys.modules
 
 
 class region(object):
@@ -44,7 +45,9 @@ class region(object):
 
     def __enter__(self):
         self.wait_ns = self.waits = None
-        self._pause = _pause()
+        self._pause = None
+        if "asyncio" in _modules or "trio" in _modules:
+            self._pause = _pause()
         self._began = begin()
         return self
 
@@ -115,11 +118,13 @@ class _Pause(object):
 def _pause():
     """Return what knows whether the caller's caller was suspended; None: it cannot be."""
     try:
-        asyncio = sys.modules.get("asyncio")
-        # It raises nothing, and is written in C.
-        loop = None if asyncio is None else asyncio._get_running_loop()  # noqa: SLF001
-        if loop is not None:
-            return _Pause(loop)
+        if "asyncio" in _modules:
+            # It raises nothing, and is written in C.
+            loop = _modules["asyncio"]._get_running_loop()  # noqa: SLF001
+            if loop is not None:
+                return _Pause(loop)
+        if "trio" not in _modules:
+            return None
         flags = sys._getframe(2).f_code.co_flags  # noqa: SLF001 - the only way to the caller
         return _Pause(None) if flags & _MAY_AWAIT else None
     except Exception:  # nothing that goes wrong here is the program's

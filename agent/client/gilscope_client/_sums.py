@@ -1,23 +1,20 @@
 """What a thread waits from one moment to another, and the sum of several such stretches."""
 
-from gilscope_client import _agent
+from gilscope_client._agent import agent, place_of_this_thread, threads
 
 __all__ = ["Sums", "begin", "waited"]
-
-
-_record = _agent.PLACE.unpack_from
 
 
 def begin():
     """Return what `waited` is to be given later, by the same thread, or None."""
     try:
-        place = _agent.threads.place
-        if place is None or place.reading is not _agent.agent.reading:
-            place = _agent.place_of_this_thread()
+        place = threads.place
+        if place is None:
+            place = place_of_this_thread()
             if place is None:
                 return None
-        if place.at:
-            return place, _record(place.memory, place.at)
+        if place.record is not None:
+            return place, place.record()
         record = place.first_record()
     except Exception:  # nothing that goes wrong here is the program's
         return None
@@ -29,28 +26,23 @@ def waited(began):
     if began is None:
         return None
     try:
-        place, before = began
-        if place is not _agent.threads.place:
+        place, (begun, tid, wait_ns, waits, ended) = began
+        if place is not threads.place:
             return None  # another thread, or this one reads elsewhere by now
-        now = _record(place.memory, place.at) if place.at else place.first_record()
+        now = place.first_record() if place.record is None else place.record()
         reading = place.reading
         # After the figures: what is whole now was whole then.
-        if reading.read_words(reading.words, reading.words_at) != reading.expected:
-            _agent.agent.give_up(reading)
+        if reading.words() != reading.expected:
+            agent.give_up(reading)
             return None
-        return None if now is None else _difference(reading, before, now)
+        # A thread writes its record and reads it; only without a GIL could that be torn.
+        is_torn = now is None or begun != ended or now[0] != now[4]
+        # A wait may have had no place, before there was one.
+        if is_torn or (not tid and reading.unplaced()):
+            return None
+        return now[2] - wait_ns, now[3] - waits
     except Exception:
         return None
-
-
-def _difference(reading, before, now):
-    end, _, wait_ns, waits, begin = now
-    # A thread writes its record and reads it; only without a GIL could that be torn.
-    if end != begin or before[0] != before[4]:
-        return None
-    if not before[1] and reading.unplaced():
-        return None  # a wait may have had no place, before there was one
-    return wait_ns - before[2], waits - before[3]
 
 
 class Sums(object):
