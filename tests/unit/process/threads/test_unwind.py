@@ -50,6 +50,17 @@ def test_it_ends_where_nothing_leads_further() -> None:
     assert (0x100, 4) == unwound(_sample(0x100, 0, 5), {0x100: in_place}.get)
 
 
+def test_a_return_address_is_where_the_rule_says() -> None:
+    """
+    Beside the saved frame pointer, or nowhere on the stack: there the way ends.
+    """
+    sample = _sample(0x100, 0xDEAD, 0, 0x201, 2, 3, 4)
+    in_register = UnwindRule(False, 0x10, None, return_address_offset=None)
+    rules = {0x100: UnwindRule(False, 0x20, 0, return_address_offset=-0x18), 0x200: in_register}
+
+    assert (0x100, 0x200) == unwound(sample, rules.get)
+
+
 def test_no_more_calls_than_asked_for() -> None:
     """
     However deep the recursion is.
