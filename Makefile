@@ -23,7 +23,7 @@ version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init_
 c_files = $(shell find agent/native probes tests -name '*.[ch]')
 
 .PHONY: help setup setup-run interpreters demo stack test test-interpreters test-faults test-real soak unit check check-manifests format \
-    abi programs image fuzz bench bench-stm bench-captures experiments docs clean
+    abi programs wheel image fuzz bench bench-stm bench-captures experiments docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -80,6 +80,9 @@ check-manifests: setup ## Hold manifests and chart against Helm and a real kube-
 format: setup ## Let the formatters have their way
 	@$(python) -m ruff format
 	@$(if $(c_files),.venv/bin/clang-format -i $(c_files))
+
+wheel: programs ## Build a wheel that brings the probes compiled, into dist (as root)
+	@$(python) -m build --no-isolation --wheel
 
 image: ## Build the container image gilscope:VERSION with BUILDER (default: docker)
 	@$(BUILDER) build --tag gilscope:$(version) .
