@@ -23,7 +23,7 @@ version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init_
 c_files = $(shell find agent/native probes tests -name '*.[ch]')
 
 .PHONY: help setup setup-run interpreters demo stack test test-interpreters test-faults test-real soak unit check check-manifests format \
-    abi programs wheel image fuzz bench bench-stm bench-captures experiments docs clean
+    abi programs wheel image image-without-bcc fuzz bench bench-stm bench-captures experiments docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -86,6 +86,9 @@ wheel: programs ## Build a wheel that brings the probes compiled, into dist (as 
 
 image: ## Build the container image gilscope:VERSION with BUILDER (default: docker)
 	@$(BUILDER) build --tag gilscope:$(version) .
+
+image-without-bcc: programs ## Build gilscope:VERSION-without-bcc, with probes that are compiled now (as root)
+	@$(BUILDER) build --build-arg COMPILER= --tag gilscope:$(version)-without-bcc .
 
 fuzz: setup ## Search for input that breaks the readers, for SECONDS each (default: 60)
 	@for program in tests/fuzz/[!t]*.py; do \

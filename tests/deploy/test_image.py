@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from accuracy.truth import Workload, exact_counts, started
+from gilscope.bpf.loader import ENVIRONMENT
 from support.commands.doctor import found, missing, running
 from support.commands.gilscope import Outcome, eventually, line_started
 from support.commands.serve import Service, service_of
@@ -26,6 +27,8 @@ from support.tracing.trace import command_of
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
+# Also where the checkout has compiled programs, which the image then has too.
+_BCC = f"--env={ENVIRONMENT}=bcc"
 _SERVE = ("serve", "--all", "--listen", "127.0.0.1:0")
 _WITHOUT_PROFILE = tuple(option for option in SIDECAR if not option.startswith("--security"))
 
@@ -83,7 +86,7 @@ def target() -> Iterator[_Target]:
 def _run(*arguments: str, options: Sequence[str], entrypoint: str = "gilscope") -> Outcome:
     """Run the image to its end."""
     with (
-        container(built_image(), f"--entrypoint={entrypoint}", *options) as (_, words),
+        container(built_image(), _BCC, f"--entrypoint={entrypoint}", *options) as (_, words),
         line_started([*words, *arguments]) as command,
     ):
         return command.outcome()
@@ -98,7 +101,7 @@ def _doctor(*arguments: str, options: Sequence[str]) -> dict[str, Any]:
 @contextmanager
 def _serving(*options: str) -> Iterator[tuple[str, Service]]:
     with (
-        container(built_image(), *options) as (name, words),
+        container(built_image(), _BCC, *options) as (name, words),
         line_started([*words, *_SERVE]) as command,
     ):
         yield name, service_of(command)
