@@ -221,10 +221,10 @@ def test_locked_memory_of_an_old_kernel(
     little = (1 << 16, before[1])
     create = syscalls.create_map
 
-    def create_as_in_5_10(definition: MapDefinition) -> int:
+    def create_as_in_5_10(definition: MapDefinition, inner_fd: int) -> int:
         if resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] == little[0]:
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
-        return create(definition)
+        return create(definition, inner_fd)
 
     monkeypatch.setattr(syscalls, "create_map", create_as_in_5_10)
     monkeypatch.setattr(loader, "_PYTHONS", _NO_COMPILER)

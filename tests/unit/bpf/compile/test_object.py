@@ -26,6 +26,7 @@ _COMPILED = Compiled(
     maps=(
         MapDefinition("targets", 1, 4, 40, 4096, 1),
         MapDefinition("notices", 27, 0, 0, 4096, 0),
+        MapDefinition("maps", 13, 4, 4, 4096, 0, inner=0),
     ),
     programs={"on_wait": _load_64(1, 1) + _EXIT, "on_exec": _EXIT},
     tables=({"name": "targets", "key": {"size": 4, "fields": []}},),
@@ -124,7 +125,8 @@ def test_text_gives_the_programs_back() -> None:
         "{}",
         "null",
         to_json(_COMPILED).replace('"flags":1', '"flag":1'),
-        to_json(_COMPILED).replace('"notices":1}', '"notices":2}'),
+        to_json(_COMPILED).replace('"notices":1}', '"notices":3}'),
+        to_json(_COMPILED).replace('"inner":0', '"inner":3'),
         to_json(replace(_COMPILED, programs={})).replace('"programs":{}', '"programs":[]'),
         to_json(_COMPILED).replace('"on_exec":"', '"on_exec":"!'),
     ],
