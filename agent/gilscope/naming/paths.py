@@ -10,7 +10,7 @@ __all__ = ["is_installed", "is_standard_library", "short_path"]
 _PACKAGES = re.compile(r".*/(?:site|dist)-packages/")
 _STANDARD_LIBRARY = re.compile(
     r".*/lib(?:64)?/(?:python(?:2\.7|3\.\d+t?)/|python(?:27|3\d+)\.zip/|pypy3\.\d+/)|"
-    r".*/lib/(?:pypy3?|pypy)/lib-python/[23][^/]*/"
+    r".*/lib-python/(?:2\.7|3)/"
 )
 
 # PyInstaller freezes modules under their names below the import path alone. Since CPython 3.9 the

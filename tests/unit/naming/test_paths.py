@@ -11,6 +11,13 @@ from gilscope.naming.paths import is_standard_library, short_path
         ("/usr/lib/python3.11/threading.py", "threading.py"),
         ("/usr/lib/python3.11/concurrent/futures/thread.py", "concurrent/futures/thread.py"),
         ("/opt/py/lib64/python3.13/json/decoder.py", "json/decoder.py"),
+        ("/usr/lib/pypy3.9/threading.py", "threading.py"),
+        ("/usr/lib/pypy/lib-python/2.7/threading.py", "threading.py"),
+        ("/usr/lib/pypy3/lib-python/3/json/decoder.py", "json/decoder.py"),
+        # As PyPy's own archives and images have it.
+        ("/opt/pypy/lib-python/2.7/json/decoder.py", "json/decoder.py"),
+        ("/opt/pypy3.7-v7.3.9-linux64/lib-python/3/threading.py", "threading.py"),
+        ("/opt/pypy3.10-v7.3.15-linux64/lib/pypy3.10/threading.py", "threading.py"),
         ("/opt/py/lib/python3.13t/json/decoder.py", "json/decoder.py"),
         ("/usr/lib/python311.zip/json/decoder.py", "json/decoder.py"),
         ("/home/me/.pyenv/versions/3.8.18/lib/python3.8/ssl.py", "ssl.py"),
@@ -46,6 +53,8 @@ def test_short_path(path: str, expected: str) -> None:
     ("path", "expected"),
     [
         ("/usr/lib/python3.11/threading.py", True),
+        ("/opt/pypy/lib-python/2.7/threading.py", True),
+        ("/opt/pypy/site-packages/threading.py", False),
         ("/usr/lib/python3.11/site-packages/threading.py", False),
         ("/srv/app/threading.py", False),
         ("concurrent/futures/thread.py", True),
