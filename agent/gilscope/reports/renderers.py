@@ -60,8 +60,10 @@ def _markdown(session: Session) -> str:
 
 def _collapsed(session: Session) -> str:
     from gilscope.reports.gil import collapsed  # noqa: PLC0415 - imported when it is asked for
+    from gilscope.reports.transactions import collapsed as of_transactions  # noqa: PLC0415 - likewise
 
-    return collapsed.render(*session.recordings)
+    lost = of_transactions.render(*session.transactions, names_process=not session.is_one_process)
+    return lost + collapsed.render(*session.recordings)
 
 
 def _speedscope(session: Session) -> str:
