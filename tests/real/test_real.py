@@ -57,6 +57,7 @@ def test_report_names_the_line_to_change(program: Program, tmp_path: Path) -> No
     assert lost_s >= _LEAST_SHARE * all_s
     # Functions with less than 1 % are not shown, and seconds are rounded.
     assert lost_s - 0.02 * all_s <= sum(rows.values()) <= lost_s + 0.01
+    _assert_native(worst, files["text"].read_text(), program)
     place = next(iter(rows))
     assert html.escape(place.strip("()")) in files["html"].read_text()
     assert place in outcome.output
@@ -82,6 +83,18 @@ def _assert_held(report: Mapping[str, Any], screen: str, program: Program) -> No
     assert held_s >= _LEAST_SHARE * process["totals"]["sampled_s"]
     assert program.says_uncontended in screen
     assert any(f"{function} ({program.file}:" in screen for function in program.functions)
+
+
+def _assert_native(process: Mapping[str, Any], text: str, program: Program) -> None:
+    """Assert that the C function that kept the GIL is named, and no other one."""
+    if not program.native:
+        return
+    file, function = program.native
+    details = {held["detail"] for held in process["held_up"] if held["state"] == "native"}
+
+    assert details
+    assert all(each.startswith(file) and function in each for each in details), details
+    assert all(f"C code ({each})" in text for each in details)
 
 
 def _lost_s(process: Mapping[str, Any], program: Program) -> float:

@@ -29,6 +29,8 @@ class Program:
     """How the interpreter names the file of its functions, where not by where it is."""
     shown_as: str = ""
     """What reports call that file, where not by its own name."""
+    native: tuple[str, ...] = ()
+    """What the name of the C function that keeps the GIL has in it: its file's, and its own."""
     says_ready: str = "ready"
     """When it works, unless it `is_server`."""
     says_uncontended: str = ""

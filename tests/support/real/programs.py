@@ -163,6 +163,16 @@ MORE = (
         _of("weigh"),
         _MORE,
         made_by="cythonize --inplace slow_sums.pyx",
+        native=("slow_sums.", "summed"),
+    ),
+    Program(
+        "pybind11",
+        "python pybind_sums.py",
+        "pybind_sums.py",
+        _of("weigh"),
+        _MORE,
+        made_by="python native_sums_setup.py build_ext --inplace",
+        native=("native_sums.", "summed"),
     ),
     Program(
         "notebook",
