@@ -1,5 +1,7 @@
 """Measures what tracing costs a target, in one interleaved run, and writes docs/overhead.md.
 
+Prints the last table of it: each figure beside its bar.
+
 Takes minutes and wants a machine that does nothing else. The raw measurements go to .cache/bench.
 """
 
@@ -17,6 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "tests"))
 
+from bench.agent_tables import bar_table
 from bench.attach import measure_attach
 from bench.conditions import BASELINE, CONDITIONS, CONTENTION, DEFAULT, Condition
 from bench.machine import StolenTime, read_machine
@@ -60,7 +63,7 @@ def main() -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     _write_page(results, options.output)
-    print(f"{options.output} ({raw})")
+    print(f"{bar_table(results)}\n{options.output} ({raw})")
     return 0
 
 

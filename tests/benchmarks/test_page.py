@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from bench import overhead
+from bench.agent_tables import bar_table
 from bench.conditions import BASELINE, CONDITIONS, FULL, PY_SPY
 from bench.measurement import Failure, Results
 from bench.page import page
@@ -88,3 +90,20 @@ def test_raw_figures_of_another_form_are_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match="measure again"):
         read_results(tmp_path / "raw.json")
+
+
+def test_bars_are_printed_as_they_stand_on_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    So that whoever runs it need not look for them; then comes where everything is.
+    """
+    measured, output = results(), tmp_path / "overhead.md"
+    monkeypatch.setattr(overhead, "_RAW", tmp_path)
+    monkeypatch.setattr("sys.argv", ["overhead.py", "--again", "--output", str(output)])
+    write_results(measured, tmp_path / "overhead.json")
+
+    assert 0 == overhead.main()
+    printed = capsys.readouterr().out
+    assert f"{bar_table(measured)}\n{output} ({tmp_path / 'overhead.json'})\n" == printed
+    assert bar_table(measured) in output.read_text()
