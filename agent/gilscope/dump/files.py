@@ -36,7 +36,12 @@ class CaptureFiles:
         """Write *line*, the JSON of *dump*, and remove what is too old; raises OSError."""
         # Nobody can know the name beforehand and put a link there.
         path = self._folder / name_of(dump, secrets.token_hex(4))
-        write_atomically(path, methodcaller("write", f"{line}\n".encode()), mode=_OWNER_ONLY)
+        try:
+            write_atomically(path, methodcaller("write", f"{line}\n".encode()), mode=_OWNER_ONLY)
+        except OSError as error:
+            # Where the disk is full, the kernel knows a descriptor alone.
+            error.filename = error.filename or str(path)
+            raise
         for old in self._own()[: -self._most]:
             old.unlink(missing_ok=True)
         return path

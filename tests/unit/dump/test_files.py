@@ -1,5 +1,6 @@
 """Captures in a folder."""
 
+import errno
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -51,3 +52,22 @@ def test_a_folder_that_has_gone(tmp_path: Path) -> None:
     """
     with pytest.raises(FileNotFoundError):
         CaptureFiles(tmp_path / "gone", 2).write(held(), "{}")
+
+
+def test_a_full_disk_is_told_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    What fails on a descriptor has no name of its own; one that has keeps it.
+    """
+    errors = [OSError(errno.ENOSPC, "full"), FileNotFoundError(errno.ENOENT, "gone", "/captures")]
+
+    def fail(*_: object, **__: object) -> None:
+        raise errors.pop(0)
+
+    monkeypatch.setattr("gilscope.dump.files.write_atomically", fail)
+    with pytest.raises(OSError, match="full") as full:
+        CaptureFiles(tmp_path, 1).write(held(), "{}")
+    with pytest.raises(FileNotFoundError) as gone:
+        CaptureFiles(tmp_path, 1).write(held(), "{}")
+
+    assert str(full.value.filename).startswith(f"{tmp_path}/gilscope-20231114T221320.000Z-7-")
+    assert "/captures" == gone.value.filename
