@@ -10,8 +10,11 @@ from faults.bench import Bench
 from faults.registry import Failed, Verdict, fault
 from faults.targets import Target
 
+__all__ = ["fill", "small_disk"]
 
-def _small_disk(bench: Bench, kib: int) -> Path:
+
+def small_disk(bench: Bench, kib: int) -> Path:
+    """Return a folder that has room for so much, until the fault is over."""
     folder = bench.folder / "small"
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kib}k", "none", str(folder)], check=True)
@@ -19,8 +22,8 @@ def _small_disk(bench: Bench, kib: int) -> Path:
     return folder
 
 
-def _fill(rest: Path) -> None:
-    """Leave no page of the disk free: the smallest report would fit into one."""
+def fill(rest: Path) -> None:
+    """Leave no page of the disk of *rest* free: the smallest report would fit into one."""
     with rest.open("wb", buffering=0) as file, suppress(OSError):
         while True:
             file.write(bytes(1024))
@@ -28,7 +31,7 @@ def _fill(rest: Path) -> None:
 
 @fault("full_disk_cache", "cache on a full disk: traces, nothing half is left", mounts=True)
 def _full_disk_cache(bench: Bench) -> None:
-    folder = _small_disk(bench, 16)
+    folder = small_disk(bench, 16)
     target = bench.target()
     extra = {"XDG_CACHE_HOME": str(folder)}
     for _ in range(2):
@@ -44,10 +47,10 @@ def _full_disk_cache(bench: Bench) -> None:
     mounts=True,
 )
 def _full_disk_output(bench: Bench) -> None:
-    folder = _small_disk(bench, 16)
+    folder = small_disk(bench, 16)
     report = folder / "report.html"
     report.write_text("the older one")
-    _fill(folder / "rest")
+    fill(folder / "rest")
     target = bench.target()
     for form in ("html", "json"):
         line = ("record", "-p", str(target.pid), "-d", "0.5", "--format", form, "-o", str(report))
