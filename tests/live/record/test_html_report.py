@@ -344,6 +344,18 @@ def test_narrow_window_needs_no_sideways_scrolling(
     assert 0 == page.evaluate(OVERFLOW)
 
 
+def test_paper_has_room_for_all_of_it(show: Show) -> None:
+    """
+    Nobody can scroll a table there: A4 less its margins is enough for a matrix of ten columns.
+    """
+    page = show(large())
+    page.prefer("dark", media="print")
+    page.resize(718)
+
+    assert 0 == page.evaluate(OVERFLOW)
+    assert "light" == page.evaluate("getComputedStyle(document.documentElement).colorScheme")
+
+
 def test_dark_mode_has_colours_of_its_own(show: Show) -> None:
     """
     Page, cells, frames and bars; paper stays light.

@@ -257,6 +257,24 @@ def test_text_can_be_read_on_its_background(browser: Page, scheme: str, width: i
         assert [] == page.evaluate(TOO_FAINT)
 
 
+def test_paper_stays_light(browser: Page) -> None:
+    """
+    In whatever scheme the page is looked at; and there is nothing to press on it.
+    """
+    background = "getComputedStyle(document.body).backgroundColor"
+    page = _set_up(browser)
+    with _served(_full()) as (_, url):
+        page.open(url)
+        page.prefer("light")
+        light = page.evaluate(background)
+        page.prefer("dark")
+        dark = page.evaluate(background)
+        page.prefer("dark", media="print")
+
+        assert light == page.evaluate(background) != dark
+        assert "none" == page.evaluate("getComputedStyle(document.querySelector('#pause')).display")
+
+
 def test_curves_can_be_told_from_their_background(browser: Page) -> None:
     """
     A contrast of at least 3, as WCAG asks for graphics, light and dark.

@@ -28,14 +28,14 @@ _PLACE_COLUMNS = (
     ("of the loss", "n t"),
     ("code that keeps the GIL", "s"),
     ("in", "s"),
-    ("why", "t"),
+    ("why", "w"),
 )
 _HELD_COLUMNS = (
     ("held", "n t"),
     ("give or take", "n t"),
     ("code that holds the GIL", "s"),
     ("in", "s"),
-    ("doing", "t"),
+    ("doing", "w"),
 )
 _PAIR_COLUMNS = (
     ("lost per second", "n t"),
