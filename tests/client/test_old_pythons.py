@@ -27,7 +27,8 @@ def test_client_does_no_harm_where_there_is_no_agent(interpreter: Interpreter) -
     It is imported, and tells nothing.
     """
     told = subprocess.run(
-        [*interpreter.argv, "-W", "error", "-c", _LINES],
+        # -B: 2.7 puts what it compiles beside the source.
+        [*interpreter.argv, "-B", "-W", "error", "-c", _LINES],
         env={**interpreter.env, "PYTHONPATH": str(AGENT / "client"), "GILSCOPE_REGIONS": "/none"},
         capture_output=True,
         text=True,
