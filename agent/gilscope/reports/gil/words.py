@@ -65,7 +65,8 @@ _MANY = {"yield or hold": "yields or holds", "wait or hold": "waits or holds"}
 def kind_words(observation: GilObservation) -> dict[Kind, str]:
     """Return what a waiter of each kind did, in the order in which they are told.
 
-    Nobody asks for some locks: what stands for the switch interval there has no name, only a time.
+    Some locks are never requested: what stands for the switch interval there has no name, only a
+    time.
     """
     interval = "a switch interval"
     if not observation.process.asks_holder:
