@@ -33,7 +33,7 @@ def unwound(sample: StackSample, rule_at: Rules, most: int = MOST_CALLS) -> tupl
         else:
             base = frame_pointer if rule.cfa_from_frame_pointer else stack_pointer
             cfa = base + rule.cfa_offset
-            saved = _saved_at(rule, cfa)
+            saved = _saved_at(rule, cfa, stack_pointer)
             caller = _caller(sample, rule, cfa)
         kept = frame_pointer if saved is None else sample.word(saved)
         # A stack grows downwards: a caller's frame lies above.
@@ -51,7 +51,9 @@ def _caller(sample: StackSample, rule: UnwindRule, cfa: int) -> int | None:
     return None if offset is None else sample.word(cfa + offset)
 
 
-def _saved_at(rule: UnwindRule, cfa: int) -> int | None:
-    """Return where the caller's frame pointer is saved; None: it is still in place."""
+def _saved_at(rule: UnwindRule, cfa: int, stack_pointer: int) -> int | None:
+    """Return where the caller's frame pointer is saved; None: it is in place."""
     offset = rule.saved_frame_pointer_offset
-    return None if offset is None else cfa + offset
+    # A function that is about to return has taken it back. Compilers do not tell that in tables:
+    # the place is below the stack then.
+    return None if offset is None or cfa + offset < stack_pointer else cfa + offset

@@ -27,6 +27,17 @@ def test_by_rules_of_both_registers() -> None:
     assert (0x100, 0x200, 0x300) == unwound(sample, rules.get)
 
 
+def test_a_function_that_is_about_to_return() -> None:
+    """
+    It has popped the frame pointer: the table still tells the place, which is below the stack.
+    """
+    frame_of_caller = _AT + 3 * 8
+    sample = _sample(0x100, frame_of_caller, 7, 0x201, 2, 0, 0x301)
+    rules = {0x100: UnwindRule(False, 2 * 8, -4 * 8), 0x200: UnwindRule(True, 2 * 8, -2 * 8)}
+
+    assert (0x100, 0x200, 0x300) == unwound(sample, rules.get)
+
+
 def test_by_frame_pointers_where_there_is_no_table() -> None:
     """
     Each frame begins with the caller's frame pointer, below the return address.
