@@ -14,7 +14,10 @@ from gilscope.model.gil import Record
 
 __all__ = ["RecordLayout", "Table"]
 
-_BATCH = 1024
+_BATCH_BYTES = 1 << 18
+"""Of values: each thread that reads a table keeps as much memory."""
+_LEAST_BATCH, _LARGEST_BATCH = 64, 1024
+"""Entries. The least is more than one hash bucket holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +187,10 @@ class Table:
     def _batches(self) -> Iterator[tuple[bytes, bytes]]:
         cursor: bytes | None = None
         key_size, value_size = self._key.size, self._value.size
+        count = min(max(_BATCH_BYTES // value_size, _LEAST_BATCH), _LARGEST_BATCH)
         while True:
             keys, values, cursor = syscalls.map_lookup_batch(
-                self._fd, key_size, value_size, cursor, _BATCH
+                self._fd, key_size, value_size, cursor, count
             )
             for index in range(len(keys) // key_size):
                 yield (

@@ -139,7 +139,12 @@ def map_lookup_batch(
         raise OSError(-result, f"bpf: {os.strerror(-result)}")
     found = struct.unpack_from("=I", held.raw, 32)[0]
     following = None if at_end else out.raw
-    return keys.raw[: found * key_size], values.raw[: found * value_size], following
+    # Not `raw`: it copies what was not filled, too.
+    return (
+        ctypes.string_at(keys, found * key_size),
+        ctypes.string_at(values, found * value_size),
+        following,
+    )
 
 
 def open_raw_tracepoint(name: str, program_fd: int) -> int:
