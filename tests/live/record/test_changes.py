@@ -25,10 +25,22 @@ _ARMS = {
 _WITHIN = 0.2
 
 
-@pytest.fixture(scope="module")
-def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What one recording says of a process for each of the arms, which are played in turn."""
-    file: Path = tmp_path_factory.mktemp("changes") / "all.json"
+_recorded: dict[str, Any] = {}
+
+
+@pytest.fixture
+def reports(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+    """What one recording, which the tests share, says of a process for each of the arms.
+
+    A test that is made again has it recorded again, too.
+    """
+    if not _recorded or getattr(request.node, "execution_count", 1) > 1:
+        _recorded.update(_record(tmp_path / "all.json"))
+    return _recorded
+
+
+def _record(file: Path) -> dict[str, Any]:
+    """Play the arms in turn."""
     with ExitStack() as stack:
         workloads = {
             name: stack.enter_context(started(_PYTHON, "advised.py", *arguments))
