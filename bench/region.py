@@ -75,7 +75,7 @@ def main() -> int:
 
 
 def _chosen(names: Sequence[str]) -> list[Interpreter]:
-    return [find_interpreter(name) for name in names or ("debian-3.11", "pyenv-3.8", "pyenv-3.14")]
+    return [find_interpreter(name) for name in names or ("debian-3.11", "pyenv-3.8", "debian-3.14")]
 
 
 def _measured(interpreter: Interpreter, path: Path) -> tuple[float, float, float]:
