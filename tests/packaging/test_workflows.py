@@ -59,6 +59,22 @@ def test_every_change_is_tested_as_everywhere() -> None:
     assert "--privileged" in job["container"]["options"]
 
 
+def test_a_release_brings_the_compiled_probes() -> None:
+    """
+    The wheel comes from the one command that compiles them first, and is looked into.
+    """
+    commands = [
+        step["run"]
+        for step in _jobs(_HOME / "workflows" / "release.yml")["packages"]["steps"]
+        if "run" in step
+    ]
+
+    assert "make wheel" in commands
+    assert not any("pip wheel" in command for command in commands)
+    for probes in ("gil", "transactions"):
+        assert any(f"grep -F gilscope/bpf/ahead/{probes}- " in command for command in commands)
+
+
 def test_a_release_says_what_it_is_made_of() -> None:
     """
     Packages and image are attested, and the image has a list of its parts.
