@@ -90,6 +90,7 @@ complete -c gilscope -n '_shtab_gilscope_using; and test $_shtab_gilscope_npos -
 complete -c gilscope -n '_shtab_gilscope_using serve' -s h -l help -d 'show this help message and exit'
 complete -c gilscope -n '_shtab_gilscope_using serve' -l listen -x -d 'address to serve on (default: 127.0.0.1:9845); port 0 lets the kernel choose'
 complete -c gilscope -n '_shtab_gilscope_using serve' -l web.config.file -xka "(__fish_complete_path (commandline -ct))" -d 'encrypt connections and ask for certificates or passwords as FILE says, which is in the format of Prometheus'"'"' exporters'
+complete -c gilscope -n '_shtab_gilscope_using serve' -l no-page -d 'serve /metrics and /healthz alone: no page, no reports, and nothing kept for them'
 complete -c gilscope -n '_shtab_gilscope_using serve' -s p -l pid -x -d 'trace process PID and its children; may be given several times'
 complete -c gilscope -n '_shtab_gilscope_using serve' -l match -x -d 'trace the Pythons whose command line matches REGEX, present and future ones'
 complete -c gilscope -n '_shtab_gilscope_using serve' -l all -d 'trace every Python on this host but gilscope itself, future ones too'

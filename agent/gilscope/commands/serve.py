@@ -8,27 +8,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from gilscope.commands.numbers import share, whole_number
-from gilscope.commands.options import (
-    add_application_option,
-    add_method_option,
-    add_mode_option,
-    add_stacks_option,
-    add_target_options,
-    add_transactions_option,
-    chosen_application,
-    chosen_targets,
-    has_targets,
-)
-from gilscope.commands.serving.capturing import (
-    Capturing,
-    add_capture_options,
-    check_capture_options,
-)
+from gilscope.commands.options import chosen_application, chosen_targets, has_targets
+from gilscope.commands.serving.capturing import Capturing, check_capture_options
 from gilscope.commands.serving.logs import followed, serve_logs
-from gilscope.commands.serving.otlp import HEADERS, add_otlp_options, otlp_headers, pushed
-from gilscope.commands.serving.regions import add_regions_option, given_regions
-from gilscope.commands.serving.service import Service, add_log_options, begin_log
+from gilscope.commands.serving.options import EXAMPLES, SUMMARY, prepare_parser
+from gilscope.commands.serving.otlp import HEADERS, otlp_headers, pushed
+from gilscope.commands.serving.regions import given_regions
+from gilscope.commands.serving.service import Service, begin_log
 from gilscope.commands.session import attach_tree, new_tracer, tracing_session
 from gilscope.discovery.agent_stats import AgentReader
 from gilscope.discovery.scanner import Scanner
@@ -42,27 +28,16 @@ from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.program import Limits, begin_loading
 from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.model.kinds import Mode
-from gilscope.series.blocking import DEFAULT_PAIRS, BlockingSeries
+from gilscope.series.blocking import BlockingSeries
 from gilscope.series.past import LONGEST_S, Past
 from gilscope.system import ending
 from gilscope.system.malloc import share_one_arena
 from gilscope.system.rlimits import allow_many
 from gilscope.web.guard import OPEN, Guard
-from gilscope.web.server import Address, Health, Pulse, Server, parse_address
+from gilscope.web.health import Health, Pulse
+from gilscope.web.server import Server
 
 __all__ = ["EXAMPLES", "SUMMARY", "prepare_parser", "run"]
-
-SUMMARY = "trace Python processes all the time and expose what they wait for to Prometheus"
-
-EXAMPLES = """\
-examples:
-  gilscope serve -p 4711                     # this process and its children
-  gilscope serve --match 'gunicorn|celery'   # present and future ones, by command line
-  gilscope serve --all                       # every Python on this host
-  gilscope serve --stm-log '/var/log/*.stm'  # logs of PyPy-STM; as any user, and without BCC
-  gilscope serve --all --listen :9845 --web.config.file web.yml  # with TLS and passwords
-  curl http://127.0.0.1:9845/metrics
-"""
 
 _TICK_S = 0.4
 _HELD_ERROR = 0.018
@@ -77,7 +52,6 @@ _CLOSING_S = 10.0
 """Timeout for removing the probes, after everything else has ended in time."""
 _LIMITS = Limits(span_pages=64, spans_a_second=500)
 """For the worst moment of a report: a convoy has some hundreds of waits a second."""
-_MOST_PAIRS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,60 +72,6 @@ class _Parts:
     service: Service
     capturing: Capturing
     logs: _Logs | None = None
-
-
-def prepare_parser(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument(
-        "--listen",
-        type=_address,
-        default="127.0.0.1:9845",
-        metavar="HOST:PORT",
-        help="address to serve on (default: 127.0.0.1:9845); port 0 lets the kernel choose",
-    )
-    parser.add_argument(
-        "--web.config.file",
-        dest="web_config_file",
-        metavar="FILE",
-        help="encrypt connections and ask for certificates or passwords as FILE says, which is in "
-        "the format of Prometheus' exporters",
-    )
-    add_target_options(parser, has_default=False)
-    add_transactions_option(parser)
-    parser.add_argument(
-        "--stm-log",
-        action="append",
-        default=[],
-        metavar="GLOB",
-        help="follow these logs of PyPy-STM, future ones and those of forks too; may be given "
-        "several times, with processes or alone",
-    )
-    add_mode_option(parser, Mode.AUTO, Mode.CONTENTION, Mode.FULL)
-    parser.add_argument(
-        "--overhead-budget",
-        type=share,
-        default="1%",
-        metavar="PERCENT",
-        help="what auto mode, and tracing transactions in any mode but full, may cost a process, "
-        "of its own CPU time (default: 1%%)",
-    )
-    parser.add_argument(
-        "--pairs",
-        type=whole_number(_MOST_PAIRS),
-        default=DEFAULT_PAIRS,
-        metavar="N",
-        help="how many pairs of waiter and holder have series of their own, in each process, and "
-        "how many places in each log; the others share one; 0: no such series "
-        f"(default: {DEFAULT_PAIRS})",
-    )
-    add_stacks_option(parser)
-    add_method_option(parser)
-    add_application_option(parser)
-    add_capture_options(parser)
-    add_regions_option(parser)
-    add_otlp_options(parser)
-    add_log_options(parser)
-    parser.set_defaults(complain=parser.error)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -185,7 +105,10 @@ def _run(arguments: argparse.Namespace, server: Server, service: Service) -> Non
             require_processes(named=bool(arguments.pid))
         capturing = Capturing(arguments)
         loading = begin_loading(
-            discover=True, moments=True, regions=arguments.regions is not None, limits=_LIMITS
+            discover=True,
+            moments=arguments.page,
+            regions=arguments.regions is not None,
+            limits=_LIMITS,
         )
         probe = GilProbe(loading, long_wait_ns=capturing.limit_ns)
         # Until its end the probes are taken out in order, whatever signal comes.
@@ -269,7 +192,8 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
                 book,
                 None if logs is None else logs.of_now,
                 Mode(arguments.mode),
-                past=past,
+                has_pages=arguments.page,
+                past=past if arguments.page or capturing.limit_ns else None,
                 captures=capturing.recent,
                 moment=tracer.gils.moment,
             )
@@ -300,10 +224,3 @@ def _guard(path: str | None) -> Guard:
             remedy="Install gilscope with it: pip install 'gilscope[web]'",
         ) from error
     return Access(path)
-
-
-def _address(text: str) -> Address:
-    try:
-        return parse_address(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error

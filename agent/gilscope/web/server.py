@@ -2,11 +2,8 @@
 
 import http
 import threading
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-
-from markupsafe import Markup
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from gilscope.exporter.collector import AgentCollector
 from gilscope.exporter.exposition import encode, negotiate
@@ -16,21 +13,18 @@ from gilscope.model.timeline import Moment
 from gilscope.series.blocking import BlockingSeries
 from gilscope.series.conflicts import ConflictSeries
 from gilscope.series.past import Past
-from gilscope.web.captures import Captured, capture_answer
+from gilscope.web.captures import Captured
 from gilscope.web.guard import OPEN, Guard
+from gilscope.web.health import Health, Pulse
 from gilscope.web.listener import Address, Answer, Listener, Route
-from gilscope.web.page import page
-from gilscope.web.page.agent import SelfPortrait
-from gilscope.web.page.blocking import MOST_PAIRS
-from gilscope.web.report import Reporter
 from gilscope.web.source_history import SourceHistory
 
-__all__ = ["Address", "Health", "Pulse", "Server", "parse_address"]
+__all__ = ["Address", "Server", "parse_address"]
 
-_STALE_S = 10.0
-_PAGE_STALE_S = 20.0
+_HISTORY_STALE_S = 20.0
 _PATIENCE_S = 0.5
-_PATHS = ("/", "/live", "/healthz", "/metrics", "/report", "/capture")
+_PAGES = ("/", "/live", "/report", "/capture")
+_PATHS = (*_PAGES, "/healthz", "/metrics")
 _LAST_PORT = 65535
 _TEXT = {"Content-Type": "text/plain; charset=utf-8"}
 _STARTING: Answer = (
@@ -38,54 +32,11 @@ _STARTING: Answer = (
     {**_TEXT, "Retry-After": "1"},
     b"starting: the probes are being loaded, or put into the processes that are there\n",
 )
-_HTML = {
-    "Content-Type": "text/html; charset=utf-8",
-    "Content-Security-Policy": page.POLICY,
-    "Cache-Control": "no-store",
-    "X-Content-Type-Options": "nosniff",
-}
-
-
-class Pulse:
-    """Tells whether a loop is alive."""
-
-    def __init__(
-        self, work: str = "looks after the traced processes", stale_s: float = _STALE_S
-    ) -> None:
-        """Begin for the loop that does *work*, which iterates within *stale_s* if it is alive."""
-        self._work = work
-        self._stale_s = stale_s
-        self._beat_s = time.monotonic()
-
-    def beat(self) -> None:
-        """Note that the loop has finished an iteration."""
-        self._beat_s = time.monotonic()
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether it finished an iteration lately."""
-        return time.monotonic() - self._beat_s < self._stale_s
-
-    @property
-    def complaint(self) -> str:
-        """Return what is wrong, in words; empty: nothing."""
-        return "" if self.is_alive else f"the loop that {self._work} has stopped\n"
-
-
-class Health:
-    """Tells whether all loops that do work are alive."""
-
-    def __init__(self, *pulses: "Pulse | Health") -> None:
-        self._pulses = list(pulses)
-
-    def watch(self, pulse: "Pulse | Health") -> None:
-        """Include the loop of *pulse*."""
-        self._pulses.append(pulse)
-
-    @property
-    def complaint(self) -> str:
-        """Return what is wrong, a line for each loop; empty: nothing."""
-        return "".join(pulse.complaint for pulse in self._pulses)
+_NO_PAGES: Answer = (
+    http.HTTPStatus.NOT_FOUND,
+    _TEXT,
+    b"this agent runs with --no-page: it has /metrics and /healthz\n",
+)
 
 
 def parse_address(text: str) -> Address:
@@ -104,7 +55,7 @@ class Server:
     """Listens from the moment it is made; answers once it runs."""
 
     def __init__(
-        self, address: Address, guard: Guard = OPEN, *, page_every_s: float = page.EVERY_S
+        self, address: Address, guard: Guard = OPEN, *, page_every_s: float | None = None
     ) -> None:
         """Bind *address*, for those whom *guard* lets in; raises CannotListen.
 
@@ -138,48 +89,48 @@ class Server:
         logs: Logs | None = None,
         mode: Mode = Mode.AUTO,
         *,
+        has_pages: bool = True,
         past: Past | None = None,
         captures: Captured = lambda: None,
         moment: Callable[[int, int], Moment | None] = lambda _pid, _since_ns: None,
     ) -> AgentCollector:
-        """Serve *source* and *logs* from now on, and the last of *captures*.
-
-        Returns what makes the metrics of them.
+        """Serve *source* and *logs* from now on; returns what makes the metrics of them.
 
         *book* says how many pairs of each process, and places of each log, have series of their
-        own, *mode* how closely processes are observed. What is seen is entered in *past*;
-        *moment* tells when a process has waited most since a time.
+        own. Unless it *has_pages*, metrics and health are all that there is. What is seen is
+        entered in *past*. The page shows the last of *captures*; its reports say how closely
+        processes are observed, *mode*, and when one has waited most since a time, *moment*.
         """
         watched = SourceHistory(source, logs, past=past)
         book = BlockingSeries() if book is None else book
         # So a scrape is in the history, and what the page shows too.
         source = replace(source, observe=watched.observe)
         collector = AgentCollector(source, book, watched.logs, ConflictSeries(book.limit))
-        view = _View(
-            source, watched, collector, book, logs is not None, self._page_every_s, captures
-        )
-        reporter = Reporter(
-            watched.gils,
-            watched.past,
-            source.refusals,
-            mode=mode,
-            application=book.application,
-            moment=moment,
-        )
-        looking = Pulse("keeps the curves of the page", _PAGE_STALE_S)
+        pages: Mapping[str, Route] = dict.fromkeys(_PAGES, lambda _: _NO_PAGES)
+        if has_pages:
+            # Who wants none is not to pay the megabyte that they take.
+            from gilscope.web.pages import Pages  # noqa: PLC0415 - see above
+
+            shown = Pages(
+                source, watched, collector, book, logs is not None, mode, captures, moment
+            )
+            pages = shown.routes(self._page_every_s)
+        if has_pages or past is not None:
+            health = Health(health, self._keep_up(watched, book))
+        self._routes |= {
+            **pages,
+            "/healthz": lambda _: _health(health),
+            "/metrics": lambda request: _metrics(collector, request.accept),
+        }
+        return collector
+
+    def _keep_up(self, watched: SourceHistory, book: BlockingSeries) -> Pulse:
+        looking = Pulse("keeps what was seen in the last minutes", _HISTORY_STALE_S)
         self._looking = threading.Thread(
             target=watched.keep_up, args=(book, self._stopped, looking.beat), daemon=True
         )
         self._looking.start()
-        self._routes |= {
-            "/": lambda _: view.page(),
-            "/live": lambda _: view.fragment(),
-            "/healthz": lambda _: _health(Health(health, looking)),
-            "/metrics": lambda request: _metrics(collector, request.accept),
-            "/report": lambda request: reporter.answer(request.query),
-            "/capture": lambda request: capture_answer(request.query, captures()),
-        }
-        return collector
+        return looking
 
     def run(
         self,
@@ -206,52 +157,8 @@ def _metrics(collector: AgentCollector, accept: str) -> Answer:
     return http.HTTPStatus.OK, {"Content-Type": kind}, encode(collector.collect(), kind)
 
 
-def _health(health: Health) -> Answer:
+def _health(health: Pulse | Health) -> Answer:
     complaint = health.complaint
     if not complaint:
         return http.HTTPStatus.OK, _TEXT, b"ok\n"
     return http.HTTPStatus.SERVICE_UNAVAILABLE, _TEXT, complaint.encode()
-
-
-@dataclass(frozen=True, slots=True)
-class _View:
-    """What the page shows."""
-
-    source: Source
-    watched: SourceHistory
-    collector: AgentCollector
-    book: BlockingSeries
-    shows_logs: bool
-    every_s: float
-    captures: Captured
-
-    def page(self) -> Answer:
-        return http.HTTPStatus.OK, _HTML, page.document(self._main(), self.every_s).encode()
-
-    def fragment(self) -> Answer:
-        return http.HTTPStatus.OK, _HTML, self._main().encode()
-
-    def _main(self) -> Markup:
-        watched = self.watched
-        with self.book.turn:
-            seen = self.source.observe()
-            observations = [each.gil for each in seen if each.gil is not None]
-            lately = self.book.lately(observations, MOST_PAIRS)
-        live = [each.transactions for each in seen if each.transactions is not None]
-        logs = watched.logs()
-        figures = page.Figures(
-            observations,
-            self.source.refusals(),
-            SelfPortrait(self.source.agent_state(), self.collector.last_scrape_ns),
-            lately,
-            page.Transactions(
-                live,
-                logs if self.shows_logs else None,
-                watched.stm_curves(live),
-                watched.log_curves(logs),
-            ),
-            watched.curves(observations),
-            self.captures() or (),
-            self.book.application,
-        )
-        return page.main_part(figures)

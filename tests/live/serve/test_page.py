@@ -13,7 +13,8 @@ from gilscope.series.blocking import BlockingSeries
 from gilscope.text.printable import printable
 from gilscope.web.config.access import Access
 from gilscope.web.guard import OPEN, Guard
-from gilscope.web.server import Pulse, Server
+from gilscope.web.health import Pulse
+from gilscope.web.server import Server
 from support.browser.browser import Page
 from support.browser.page_looks import OVERFLOW, TOO_FAINT
 from support.recordings.gil import MS, PROCESS, convoy, full_mode, with_edges

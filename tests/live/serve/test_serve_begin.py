@@ -84,3 +84,22 @@ def test_process_that_does_not_exist() -> None:
 
     assert (3, "") == (outcome.exit_code, outcome.output)
     assert f"error: there is no process {gone.pid}" == outcome.messages.splitlines()[0]
+
+
+def test_without_a_page_nothing_is_kept_for_one() -> None:
+    """
+    The same figures, no page, and no waits for its reports in the kernel.
+    """
+    with started([_PYTHON], "exact_count.py") as workload:
+        target = ("-p", str(workload.pid))
+        with serving(*target) as with_page, serving(*target, "--no-page") as without:
+            scrapes = [service.scrape() for service in (with_page, without)]
+            page = without.get("/")
+            snapshot = gilscope("snapshot", without.url)
+
+    assert [1, 1] == [scrape.total("gilscope_targets", state="traced") for scrape in scrapes]
+    kept = [scrape.samples("gilscope_agent_table_bytes", table="span_budget") for scrape in scrapes]
+    assert [1, 0] == [len(each) for each in kept]
+    assert 404 == page.status
+    assert "answers 404: this agent runs with --no-page" in snapshot.messages
+    assert 15 == snapshot.exit_code

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from gilscope.web.config.access import Access
-from gilscope.web.server import Pulse, Server
+from gilscope.web.health import Pulse
+from gilscope.web.server import Server
 from support.certificates import Authority
 from support.recordings.gil import full_mode
 from support.reports.scraped import Fixed

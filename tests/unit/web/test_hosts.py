@@ -5,8 +5,9 @@ import threading
 
 import pytest
 
+from gilscope.web.health import Pulse
 from gilscope.web.hosts import is_own_name
-from gilscope.web.server import Pulse, Server
+from gilscope.web.server import Server
 from support.reports.scraped import Fixed
 
 

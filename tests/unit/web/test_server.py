@@ -3,10 +3,13 @@
 import threading
 import urllib.request
 from collections.abc import Iterator
+from http import HTTPStatus
+from urllib.error import HTTPError
 
 import pytest
 
-from gilscope.web.server import Pulse, Server, parse_address
+from gilscope.web.health import Pulse
+from gilscope.web.server import Server, parse_address
 from support.recordings.gil import full_mode
 from support.reports.scraped import OPEN_METRICS, PLAIN, Fixed
 
@@ -78,3 +81,40 @@ def test_page_tells_about_the_agent_and_its_last_scrape(url: str) -> None:
 
     assert "<h2>This agent</h2>" in before
     assert [False, True] == ["<dt>last scrape</dt>" in html for html in (before, after)]
+
+
+@pytest.fixture
+def bare_url() -> Iterator[str]:
+    """Serve one process without pages."""
+    server = Server(("127.0.0.1", 0))
+    server.show(Fixed([full_mode().observation]).source, Pulse(), has_pages=False)
+    thread = threading.Thread(target=server.answer)
+    thread.start()
+    yield server.url
+    server.stop()
+    thread.join()
+    server.close()
+
+
+def test_without_pages_there_are_metrics_and_health(bare_url: str) -> None:
+    """
+    The same figures as with them.
+    """
+    _, metrics = _get(f"{bare_url}metrics")
+    _, health = _get(f"{bare_url}healthz")
+
+    assert "\ngilscope_targets{" in metrics
+    assert "ok\n" == health
+
+
+@pytest.mark.parametrize("path", ["", "live", "report", "report?last=60", "capture?number=1"])
+def test_without_pages_their_paths_say_why(path: str, bare_url: str) -> None:
+    """
+    404, with what there is instead.
+    """
+    with pytest.raises(HTTPError) as refused:
+        _get(f"{bare_url}{path}")
+
+    with refused.value as answer:
+        assert HTTPStatus.NOT_FOUND == answer.code
+        assert b"--no-page: it has /metrics and /healthz" in answer.read()

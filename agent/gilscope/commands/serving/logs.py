@@ -13,7 +13,8 @@ from gilscope.discovery.agent_stats import own_state
 from gilscope.exporter.source import Source
 from gilscope.series.blocking import BlockingSeries
 from gilscope.stm_log.follow.follower import Follower
-from gilscope.web.server import Pulse, Server
+from gilscope.web.health import Pulse
+from gilscope.web.server import Server
 
 __all__ = ["followed", "serve_logs"]
 
@@ -60,7 +61,13 @@ def serve_logs(arguments: argparse.Namespace, server: Server, service: Service) 
         service.alive()
 
     with followed(arguments.stm_log, beat) as follower:
-        collector = server.show(source, pulse, BlockingSeries(arguments.pairs), follower.logs)
+        collector = server.show(
+            source,
+            pulse,
+            BlockingSeries(arguments.pairs),
+            follower.logs,
+            has_pages=arguments.page,
+        )
         http = threading.Thread(target=server.answer, daemon=True)
         http.start()
         with pushed(arguments, service.began_ns, collector.collect):

@@ -1,0 +1,103 @@
+"""The options of ``serve``."""
+
+import argparse
+
+from gilscope.commands.numbers import share, whole_number
+from gilscope.commands.options import (
+    add_application_option,
+    add_method_option,
+    add_mode_option,
+    add_stacks_option,
+    add_target_options,
+    add_transactions_option,
+)
+from gilscope.commands.serving.capturing import add_capture_options
+from gilscope.commands.serving.otlp import add_otlp_options
+from gilscope.commands.serving.regions import add_regions_option
+from gilscope.commands.serving.service import add_log_options
+from gilscope.model.kinds import Mode
+from gilscope.series.blocking import DEFAULT_PAIRS
+from gilscope.web.server import Address, parse_address
+
+__all__ = ["EXAMPLES", "SUMMARY", "prepare_parser"]
+
+SUMMARY = "trace Python processes all the time and expose what they wait for to Prometheus"
+
+EXAMPLES = """\
+examples:
+  gilscope serve -p 4711                     # this process and its children
+  gilscope serve --match 'gunicorn|celery'   # present and future ones, by command line
+  gilscope serve --all                       # every Python on this host
+  gilscope serve --stm-log '/var/log/*.stm'  # logs of PyPy-STM; as any user, and without BCC
+  gilscope serve --all --listen :9845 --web.config.file web.yml  # with TLS and passwords
+  curl http://127.0.0.1:9845/metrics
+"""
+
+_MOST_PAIRS = 1_000_000
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "--listen",
+        type=_address,
+        default="127.0.0.1:9845",
+        metavar="HOST:PORT",
+        help="address to serve on (default: 127.0.0.1:9845); port 0 lets the kernel choose",
+    )
+    parser.add_argument(
+        "--web.config.file",
+        dest="web_config_file",
+        metavar="FILE",
+        help="encrypt connections and ask for certificates or passwords as FILE says, which is in "
+        "the format of Prometheus' exporters",
+    )
+    parser.add_argument(
+        "--no-page",
+        dest="page",
+        action="store_false",
+        help="serve /metrics and /healthz alone: no page, no reports, and nothing kept for them",
+    )
+    add_target_options(parser, has_default=False)
+    add_transactions_option(parser)
+    parser.add_argument(
+        "--stm-log",
+        action="append",
+        default=[],
+        metavar="GLOB",
+        help="follow these logs of PyPy-STM, future ones and those of forks too; may be given "
+        "several times, with processes or alone",
+    )
+    add_mode_option(parser, Mode.AUTO, Mode.CONTENTION, Mode.FULL)
+    parser.add_argument(
+        "--overhead-budget",
+        type=share,
+        default="1%",
+        metavar="PERCENT",
+        help="what auto mode, and tracing transactions in any mode but full, may cost a process, "
+        "of its own CPU time (default: 1%%)",
+    )
+    parser.add_argument(
+        "--pairs",
+        type=whole_number(_MOST_PAIRS),
+        default=DEFAULT_PAIRS,
+        metavar="N",
+        help="how many pairs of waiter and holder have series of their own, in each process, and "
+        "how many places in each log; the others share one; 0: no such series "
+        f"(default: {DEFAULT_PAIRS})",
+    )
+    add_stacks_option(parser)
+    add_method_option(parser)
+    add_application_option(parser)
+    add_capture_options(parser)
+    add_regions_option(parser)
+    add_otlp_options(parser)
+    add_log_options(parser)
+    parser.set_defaults(complain=parser.error)
+
+
+def _address(text: str) -> Address:
+    try:
+        return parse_address(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
