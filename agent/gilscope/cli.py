@@ -2,16 +2,15 @@
 
 import argparse
 import contextlib
+import importlib
 import os
 import signal
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
-from typing import NoReturn, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NoReturn, Protocol, cast
 
 import gilscope
-from gilscope.commands import diff, doctor, dump, export, record, serve, snapshot, stm, top
-from gilscope.doctor.explain import explained
 from gilscope.errors import GilscopeError, NotPython, exit_codes
 from gilscope.system import ending
 from gilscope.system.shortage import explained_shortage
@@ -47,17 +46,30 @@ class Command(Protocol):
         """Do it, and return the exit code."""
 
 
-COMMANDS: dict[str, Command] = {
-    "record": record,
-    "top": top,
-    "serve": serve,
-    "snapshot": snapshot,
-    "dump": dump,
-    "diff": diff,
-    "stm": stm,
-    "doctor": doctor,
-    "export": export,
-}
+class _Commands(Mapping[str, Command]):
+    """Imports each one when it is asked for: `stm` needs a quarter of what all of them do."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+
+    def __getitem__(self, name: str) -> Command:
+        if name not in self._names:
+            raise KeyError(name)
+        return cast("Command", importlib.import_module(f"gilscope.commands.{name}"))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+
+COMMANDS: Mapping[str, Command] = _Commands(
+    "record", "top", "serve", "snapshot", "dump", "diff", "stm", "doctor", "export"
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -68,8 +80,8 @@ class _Parser(argparse.ArgumentParser):
         super().error(printable(message))
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands."""
+def build_parser(only: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser of all commands, or one that knows the options of *only* that command."""
     parser = _Parser(
         prog="gilscope",
         description=_DESCRIPTION,
@@ -78,7 +90,11 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"gilscope {gilscope.__version__}")
     commands = parser.add_subparsers(dest="name", metavar="COMMAND")
-    for name, command in COMMANDS.items():
+    for name in COMMANDS:
+        if only not in {None, name}:
+            commands.add_parser(name)
+            continue
+        command = COMMANDS[name]
         command.prepare_parser(
             commands.add_parser(
                 name,
@@ -138,8 +154,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = build_parser()
-    arguments = parser.parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    parser = build_parser(words[0] if words and words[0] in COMMANDS else None)
+    arguments = parser.parse_args(words)
     if arguments.name is None:
         # Who does not know the commands yet is shown them; a script has forgotten something.
         parser.print_help(sys.stderr)
@@ -158,8 +175,10 @@ def _watched(name: str) -> Iterator[None]:
 
 def _refused(refusal: GilscopeError, pids: Sequence[int]) -> int:
     try:
+        from gilscope.doctor.explain import explained  # noqa: PLC0415 - only where one is refused
+
         error = explained(refusal, pids)
-    except (OSError, RuntimeError, MemoryError):
+    except (OSError, RuntimeError, MemoryError, ImportError):
         error = refusal  # whatever keeps the cause from being found out has its part in it
     print(f"error: {error}", file=sys.stderr)
     if error.remedy:

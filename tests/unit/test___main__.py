@@ -202,7 +202,7 @@ class Hangs:
         else:
             hang()
         return 0
-cli.COMMANDS["hang"] = Hangs
+cli.COMMANDS = {**cli.COMMANDS, "hang": Hangs}
 sys.exit(__main__.main())
 """
 
