@@ -17,8 +17,10 @@ BPF_F_TABLE("hash", struct caller_key, struct caller_rule, callers, ENTRIES(call
 // Libc method only, a handful a process.
 BPF_F_TABLE("hash", struct return_site_key, struct return_site, return_sites, ENTRIES(return_sites),
             TABLE_FLAGS);
-// One entry a GIL in full mode; user space gives out the slots, and empties them before use.
-BPF_ARRAY(locks, struct lock, ENTRIES(locks));
+// One entry a GIL in full mode; user space gives out the slots, and puts an empty entry there
+// before use. No array: with its histograms an entry takes 4 KiB, and most slots are never given
+// out.
+BPF_F_TABLE("hash", u32, struct lock, locks, ENTRIES(locks), TABLE_FLAGS);
 // One entry a process, at the slot of its first lock.
 BPF_ARRAY(windows, struct window, ENTRIES(windows));
 // The slots of the locks of further interpreters that have their own.
