@@ -47,13 +47,12 @@ _PATIENCE_S = 0.5
 """How long a thread may take to end."""
 
 
-def new_tracer(  # noqa: PLR0913 - most have defaults
+def new_tracer(
     arguments: argparse.Namespace,
     probe: GilProbe,
     plan: ObservationPlan,
     *,
     keep_threads: bool = True,
-    has_transactions: bool = True,
     on_long_wait: Callable[[int, int], None] = lambda _pid, _tid: None,
 ) -> Tracer:
     """Return a tracer that observes as *plan* says, and tells *on_long_wait* of long waits.
@@ -70,8 +69,6 @@ def new_tracer(  # noqa: PLR0913 - most have defaults
         watch=watch,
         on_long_wait=on_long_wait,
     )
-    if not has_transactions:
-        return Tracer(gils, watch=watch)
     budget = None if plan.mode is Mode.FULL else Budget(plan.budget_share)
     transactions = TransactionAccount(
         keep_threads=keep_threads, plan=StmPlan(plan.costs, budget), watch=watch
@@ -87,8 +84,6 @@ def attach_named(tracer: Tracer, pid: int) -> Process | StmProcess:
     try:
         return tracer.attach(pid)
     except (NotPython, UnsupportedPython) as refusal:
-        if tracer.transactions is None:
-            raise
         raise checked(refusal, pid) from refusal
 
 

@@ -180,7 +180,7 @@ def _show(
         reads_stacks=arguments.stacks,
         holders_cpu_share=_HOLDERS_CPU_SHARE,
     )
-    tracer = new_tracer(arguments, probe, plan, has_transactions=False)
+    tracer = new_tracer(arguments, probe, plan)
     agent = AgentReader(tracer, time.monotonic_ns())
     pids = arguments.pid or ()
     for pid in pids:

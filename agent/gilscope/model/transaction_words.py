@@ -1,8 +1,10 @@
-"""Libraries and methods in words."""
+"""Libraries and methods in words, and what is not seen."""
 
-from gilscope.model.transactions import Library, Method
+from collections.abc import Iterator
 
-__all__ = ["LIBRARY_WORDS", "METHOD_WORDS"]
+from gilscope.model.transactions import Library, Method, StmProcess
+
+__all__ = ["LIBRARY_WORDS", "METHOD_WORDS", "limits_of"]
 
 LIBRARY_WORDS = {
     Library.RPYTHON: "PyPy-STM or another RPython program",
@@ -17,3 +19,24 @@ METHOD_WORDS = {
     Method.NAMES: "by the functions that have names",
     Method.RESTARTS: "by its functions and restarts",
 }
+
+
+def limits_of(process: StmProcess) -> Iterator[str]:
+    """Yield what the method does not see, in sentences."""
+    method = process.method
+    if method is Method.ENTRIES:
+        yield "The program does not log: waits, and the time of commits and aborts, are not seen."
+        yield "A transaction counts when its thread begins the next one, or ends."
+        yield "PYPYSTM=/dev/null shows more."
+    elif method is Method.EVENTS_BASIC:
+        yield "The version of the program is not known, so waits and conflicts are not seen."
+        yield "The time of commits includes waits; that of aborts is not told."
+    elif method is Method.BEGINS:
+        yield "The program does not log, so aborts, waits and times are not seen."
+        yield "A transaction counts when its thread begins the next one, or ends."
+        yield "PYPYSTM=/dev/null shows more."
+    elif method is Method.NAMES:
+        yield "Restarts are not seen: this libitm does not show where they are."
+    if process.library is Library.LIBITM:
+        yield "The time of a transaction runs from begin to commit, with all of its restarts."
+        yield "Hardware transactions cannot pass a probe: tracing makes them run in software."

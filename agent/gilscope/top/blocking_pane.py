@@ -30,6 +30,8 @@ from gilscope.top.layout import Span, Tone, fit
 from gilscope.top.rates import ProcessRates
 from gilscope.top.rows_widget import Rows
 from gilscope.top.screens import TextScreen, text_of
+from gilscope.top.transactions.rates import StmRates
+from gilscope.top.transactions.words import explained
 
 __all__ = ["PairsPane", "ReadSources"]
 
@@ -45,7 +47,7 @@ _LEAST_HEIGHT = 10
 class PairsPane(Vertical):
     """Says of one process whose code keeps the GIL, and who keeps whom waiting.
 
-    Of one without figures it says why it has none.
+    Of one with transactions it says what these lose; of one without figures why it has none.
     """
 
     DEFAULT_CSS = """
@@ -80,7 +82,7 @@ class PairsPane(Vertical):
         yield self._rows
         yield self._why
 
-    def show(self, selected: ProcessRates | Refusal | None, names: SiteNames) -> None:
+    def show(self, selected: ProcessRates | StmRates | Refusal | None, names: SiteNames) -> None:
         """Show the pairs of *selected*, whose places have *names*."""
         is_process = isinstance(selected, ProcessRates) and not selected.invalid
         self._process = selected if isinstance(selected, ProcessRates) and is_process else None
@@ -130,21 +132,25 @@ def _show_line(widget: Static, heading: str, words: str, width: int) -> None:
     widget.display = bool(words)
 
 
-def _title(selected: ProcessRates | Refusal | None) -> str:
+def _title(selected: ProcessRates | StmRates | Refusal | None) -> str:
     if selected is None:
         return ""
     if isinstance(selected, Refusal):
         return f"{printable(selected.name)} ({selected.pid}) is not traced"
     who = f"{printable(selected.process.name)} ({selected.process.pid})"
+    if isinstance(selected, StmRates):
+        return f"Transactions of {who}"
     if selected.invalid:
         return f"{who} is not reported"
     mark = ", ≈ by the stacks of some of the waits" if selected.is_estimate else ""
     return f"Who keeps whom waiting in {who}{mark}"
 
 
-def _why(selected: ProcessRates | Refusal | None) -> Text:
+def _why(selected: ProcessRates | StmRates | Refusal | None) -> Text:
     if selected is None:
         return Text("No Python that was chosen is running.")
     if isinstance(selected, Refusal):
         return Text(f"{printable(selected.reason)}\n{printable(selected.remedy)}")
+    if isinstance(selected, StmRates):
+        return Text(printable(selected.seen.invalid) or "\n".join(explained(selected)))
     return Text(printable(selected.invalid) or when_empty(selected))

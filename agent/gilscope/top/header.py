@@ -3,10 +3,12 @@
 from dataclasses import dataclass, field
 
 from gilscope.model.application import EVERYBODYS, Application
+from gilscope.model.transactions import StmObservation
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, megabytes, percent
 from gilscope.top.columns import Order
 from gilscope.top.layout import Line, Span, Tone
+from gilscope.top.rates import ProcessRates
 from gilscope.top.snapshot import Snapshot
 
 __all__ = ["Settings", "totals_line", "view_line"]
@@ -47,10 +49,15 @@ def totals_line(snapshot: Snapshot, problems: int = 0) -> Line:
     """
     if snapshot.agent is None:
         return (Span("looking for processes", Tone.DIM),)
-    invalid = sum(1 for seen in snapshot.processes if seen.invalid)
-    ended = sum(1 for seen in snapshot.processes if seen.ended and not seen.invalid)
+    every: list[ProcessRates | StmObservation] = [
+        *snapshot.processes,
+        *snapshot.stm_observations,
+    ]
+    invalid = sum(1 for seen in every if seen.invalid)
+    ended = sum(1 for seen in every if seen.ended and not seen.invalid)
     lost = sum(seen.lost_events for seen in snapshot.processes)
-    spans = [Span(f"{len(snapshot.processes) - invalid - ended} traced")]
+    lost += sum(sum(each.totals.lost_events.values()) for each in snapshot.stm_observations)
+    spans = [Span(f"{len(every) - invalid - ended} traced")]
     spans += [Span(f", {ended} ended")] if ended else []
     spans += [Span(f", {invalid} not reported", Tone.BAD)] if invalid else []
     spans += [Span(f", {len(snapshot.refusals)} refused", Tone.BAD)] if snapshot.refusals else []

@@ -31,6 +31,12 @@ Upper table: processes, in the time between two snapshots
 An empty cell: not known, or there is none.
 Red: a tenth of a thread or more is lost, most of it in convoys.
 
+A process that runs transactions (PyPy-STM) stands below those with a GIL,
+and its threads, by name, below it. All of its figures are of the windows
+that the overhead budget allows.
+  lost        run time of tries that were aborted, and pauses
+  commits/s   transactions that took effect; aborted: how many tries did not
+
 Lower part: who keeps whom waiting in the selected process
   kept by     whose code had the GIL while others waited, of the time lost
   held by     whose code had it at all since the process is traced, by samples
@@ -43,4 +49,6 @@ Lower part: who keeps whom waiting in the selected process
               shorter), GIL_PREEMPTION (was preempted), GIL_UNKNOWN
   first line  where the thread stood that had to wait
   held by     where the thread stood that had the GIL meanwhile
+Of one with transactions: what these have lost lately and since it is traced,
+what they waited for, what made them inevitable, and what is not seen.
 """

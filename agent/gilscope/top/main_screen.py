@@ -19,6 +19,7 @@ from gilscope.top.rates import ProcessRates
 from gilscope.top.rows_widget import Rows
 from gilscope.top.screens import SteadyScreen, TextScreen, text_of
 from gilscope.top.snapshot import NOTHING, Snapshot
+from gilscope.top.transactions.rates import StmRates
 
 __all__ = ["MainScreen"]
 
@@ -96,6 +97,7 @@ class MainScreen(SteadyScreen):
             self._snapshot = snapshot
             alive = {_identity(process) for process in snapshot.processes}
             self._names = {who: self._names.get(who, SiteNames()) for who in alive}
+            alive |= {_identity(process) for process in snapshot.transactions}
             self._unlike_others &= alive
         self._draw()
 
@@ -115,7 +117,7 @@ class MainScreen(SteadyScreen):
     def action_fold(self) -> None:
         """Show or hide the roles of the selected process."""
         process = self._selected()
-        if isinstance(process, ProcessRates):
+        if isinstance(process, ProcessRates | StmRates):
             self._unlike_others ^= {_identity(process)}
             self._draw()
 
@@ -182,7 +184,9 @@ class MainScreen(SteadyScreen):
         self._head.update(text_of(*heading(width, settings.order)), layout=False)
         shown = [seen for seen in snapshot.processes if matches(seen, settings.words)]
         refused = [seen for seen in snapshot.refusals if matches(seen, settings.words)]
-        self._table.show(rows(settings.order.sorted(shown), refused, width, self._shows_roles))
+        others = [seen for seen in snapshot.transactions if matches(seen, settings.words)]
+        every: list[ProcessRates | StmRates] = [*settings.order.sorted(shown), *others]
+        self._table.show(rows(every, refused, width, self._shows_roles))
         self._draw_pairs()
 
     def _draw_pairs(self) -> None:
@@ -192,20 +196,23 @@ class MainScreen(SteadyScreen):
             names = self._names.setdefault(_identity(selected), names)
         self._pane.show(selected, names)
 
-    def _shows_roles(self, process: ProcessRates) -> bool:
+    def _shows_roles(self, process: ProcessRates | StmRates) -> bool:
         return self._settings.shows_roles != (_identity(process) in self._unlike_others)
 
-    def _selected(self) -> ProcessRates | Refusal | None:
+    def _selected(self) -> ProcessRates | StmRates | Refusal | None:
         key = self._table.key
         if not isinstance(key, RowKey):
             return None
         if key.since_ns is None:
             return next((seen for seen in self._snapshot.refusals if seen.pid == key.pid), None)
         identity = (key.pid, key.since_ns)
-        return next(
-            (seen for seen in self._snapshot.processes if _identity(seen) == identity), None
-        )
+        every: list[ProcessRates | StmRates] = [
+            *self._snapshot.processes,
+            *self._snapshot.transactions,
+        ]
+        return next((seen for seen in every if _identity(seen) == identity), None)
 
 
-def _identity(process: ProcessRates) -> _Identity:
-    return process.process.pid, process.since_ns
+def _identity(process: ProcessRates | StmRates) -> _Identity:
+    seen = process.seen if isinstance(process, StmRates) else process
+    return seen.process.pid, seen.since_ns

@@ -8,6 +8,8 @@ from gilscope.text.printable import printable
 from gilscope.top.columns import COLUMNS, Order
 from gilscope.top.layout import Line, Row, Span, Tone, fit, fit_site, left, right
 from gilscope.top.rates import ProcessRates, RoleRates
+from gilscope.top.transactions.rates import StmRates
+from gilscope.top.transactions.words import cells as stm_cells
 
 __all__ = ["RowKey", "heading", "matches", "rows"]
 
@@ -40,10 +42,13 @@ class RowKey:
     """None: the row of the process itself."""
 
 
-def matches(process: ProcessRates | Refusal, words: str) -> bool:
+def matches(process: ProcessRates | StmRates | Refusal, words: str) -> bool:
     """Return whether the name, the pid or a role of *process* holds *words*, in any case."""
     if isinstance(process, Refusal):
         names = [process.name, str(process.pid)]
+    elif isinstance(process, StmRates):
+        threads = (each.name for each in process.threads)
+        names = [process.process.name, str(process.process.pid), *threads]
     else:
         roles = (role.role for role in process.roles)
         names = [process.process.name, str(process.process.pid), *roles]
@@ -66,14 +71,17 @@ def heading(width: int, order: Order) -> tuple[Line, Line]:
 
 
 def rows(
-    processes: Iterable[ProcessRates],
+    processes: Iterable[ProcessRates | StmRates],
     refusals: Iterable[Refusal],
     width: int,
-    shows_roles: Callable[[ProcessRates], bool],
+    shows_roles: Callable[[ProcessRates | StmRates], bool],
 ) -> list[Row]:
     """Return the table in *width* cells: *processes* as they come, then what was refused."""
     found: list[Row] = []
     for process in processes:
+        if isinstance(process, StmRates):
+            found += _stm_rows(process, width, shows_threads=shows_roles(process))
+            continue
         found.append(Row(_key(process), (_process_line(process, width),)))
         if shows_roles(process):
             found += _role_rows(process, width)
@@ -121,6 +129,33 @@ def _role_rows(process: ProcessRates, width: int) -> Iterator[Row]:
         words = f"and {len(more)} more role{'s' if len(more) > 1 else ''} that lost less"
         line = (Span(" " * _INDENT + words, Tone.DIM),)
         yield Row(_key(process, _MORE), (line,))
+
+
+def _stm_rows(process: StmRates, width: int, *, shows_threads: bool) -> Iterator[Row]:
+    seen, name, pid = process.seen, process.process.name, process.process.pid
+    room = width - _name_width(width) - _PID_WIDTH
+    line: Line
+    if seen.invalid:
+        words = Span(f"not reported: {seen.invalid}", Tone.BAD)
+        line = _line_in_words(name, pid, words, width)
+    elif seen.ended:
+        line = _line_in_words(name, pid, Span("ended", Tone.DIM), width)
+    else:
+        line = (*_name_and_pid(name, pid, width), *stm_cells(process, process, room))
+    yield Row(RowKey(pid, seen.since_ns), (line,))
+    if seen.invalid or not shows_threads:
+        return
+    name_room = width - room - _INDENT
+    for each in process.threads[:_MOST_ROLES]:
+        count = f"{each.threads}x " if each.threads > 1 else ""
+        shown = left(fit(count + printable(each.name), name_room), name_room)
+        line = (Span(" " * _INDENT + shown), *stm_cells(process, each, room))
+        yield Row(RowKey(pid, seen.since_ns, each.name), (line,))
+    more = len(process.threads) - _MOST_ROLES
+    if more > 0:
+        rest = f"and threads of {more} more name{'s' if more > 1 else ''}"
+        line = (Span(" " * _INDENT + rest, Tone.DIM),)
+        yield Row(RowKey(pid, seen.since_ns, _MORE), (line,))
 
 
 def _cells(process: ProcessRates, whose: ProcessRates | RoleRates) -> Iterator[Span]:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from gilscope.exporter.source import Source
 from gilscope.model.agent import AgentState
 from gilscope.model.gil import GilObservation, Refusal
+from gilscope.model.transactions import StmObservation
 from gilscope.top.rates import ProcessRates, rates
+from gilscope.top.transactions.rates import StmRates, stm_rates
 
 __all__ = ["NOTHING", "Snapshot", "take_snapshot"]
 
@@ -17,6 +19,9 @@ class Snapshot:
 
     observations: Sequence[GilObservation] = ()
     processes: tuple[ProcessRates, ...] = ()
+    stm_observations: Sequence[StmObservation] = ()
+    transactions: tuple[StmRates, ...] = ()
+    """The processes that run transactions, the worst first."""
     refusals: Sequence[Refusal] = ()
     agent: AgentState | None = None
     """None: not read yet."""
@@ -29,13 +34,17 @@ NOTHING = Snapshot()
 
 def take_snapshot(source: Source, before: Snapshot) -> Snapshot:
     """Return what *source* says now, compared with *before*; raises what *source* raises."""
-    observations = [seen.gil for seen in source.observe() if seen.gil is not None]
+    every = source.observe()
+    observations = [seen.gil for seen in every if seen.gil is not None]
+    transactions = [seen.transactions for seen in every if seen.transactions is not None]
     agent = source.agent_state()
     running_ns = agent.running_ns - (before.agent.running_ns if before.agent else 0)
     cpu_ns = agent.cpu_ns - (before.agent.cpu_ns if before.agent else 0)
     return Snapshot(
         observations=observations,
         processes=rates(before.observations, observations),
+        stm_observations=transactions,
+        transactions=stm_rates(before.stm_observations, transactions),
         refusals=source.refusals(),
         agent=agent,
         cpu_share=cpu_ns / running_ns if running_ns > 0 else None,

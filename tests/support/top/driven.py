@@ -8,6 +8,7 @@ from textual.pilot import Pilot
 
 from gilscope.model.gil import GilObservation, Refusal
 from gilscope.model.stack import Frame
+from gilscope.model.transactions import StmObservation
 from gilscope.top.app import TopApp
 from gilscope.top.blocking_table import Sources
 from gilscope.top.header import Settings
@@ -65,11 +66,12 @@ def run(
     act: Act,
     *observations: GilObservation,
     refusals: Iterable[Refusal] = (),
+    transactions: Iterable[StmObservation] = (),
     problems: int = 0,
 ) -> TopApp:
     """Show *observations*, do what *act* does, and return the application after its end."""
     permits = threading.Semaphore(0)
-    source = Made(*observations, refusals=refusals, permits=permits)
+    source = Made(*observations, refusals=refusals, transactions=transactions, permits=permits)
     app = TopApp(
         source.source,
         Settings("full", 0.001),

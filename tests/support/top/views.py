@@ -8,6 +8,7 @@ from gilscope.exporter.source import Source
 from gilscope.model.agent import AgentState
 from gilscope.model.gil import GilObservation, Refusal
 from gilscope.model.observation import Observation
+from gilscope.model.transactions import StmObservation
 from gilscope.top.layout import Line, Row
 from support.recordings.gil import MS, PROCESS, full_mode, observation, with_edges
 
@@ -48,11 +49,13 @@ class Made:
         self,
         *observations: GilObservation,
         refusals: Iterable[Refusal] = (),
+        transactions: Iterable[StmObservation] = (),
         permits: threading.Semaphore | None = None,
     ) -> None:
         """Say *observations*; with *permits*, one of them is taken for each time."""
         self.observations = list(observations)
         self.refused = list(refusals)
+        self.transactions = list(transactions)
         self.failure: Exception | None = None
         self.permits = permits
         self.asked = threading.Semaphore(0)
@@ -70,7 +73,10 @@ class Made:
             self.permits.acquire()
         if self.failure is not None:
             raise self.failure
-        return [Observation(gil=seen) for seen in self.observations]
+        return [
+            *(Observation(gil=seen) for seen in self.observations),
+            *(Observation(transactions=seen) for seen in self.transactions),
+        ]
 
     def refusals(self) -> list[Refusal]:
         """Return what was refused."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from gilscope.model.transaction_words import LIBRARY_WORDS, METHOD_WORDS
+from gilscope.model.transaction_words import LIBRARY_WORDS, METHOD_WORDS, limits_of
 from gilscope.model.transactions import StmObservation, StmRecording, StmTotals
 from gilscope.reports.markdown_table import plain, table
-from gilscope.reports.transactions.words import limits_of, lost_words
+from gilscope.reports.transactions.words import lost_words
 from gilscope.text.units import counted, percent, seconds
 
 __all__ = ["MOST_ROWS", "render"]

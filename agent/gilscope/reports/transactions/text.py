@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from gilscope.model.gil import Tally
 from gilscope.model.histogram import Histogram
-from gilscope.model.transaction_words import LIBRARY_WORDS, METHOD_WORDS
+from gilscope.model.transaction_words import LIBRARY_WORDS, METHOD_WORDS, limits_of
 from gilscope.model.transactions import (
     Library,
     Method,
@@ -14,7 +14,7 @@ from gilscope.model.transactions import (
     StmTotals,
 )
 from gilscope.reports.gil.text.holds import cost_words
-from gilscope.reports.transactions.words import limits_of, lost_words
+from gilscope.reports.transactions.words import lost_words
 from gilscope.text.ansi import Paint
 from gilscope.text.histogram import bars
 from gilscope.text.printable import printable
