@@ -65,7 +65,7 @@ _MOMENTS = {"html"}
 """What shows when threads waited most."""
 _HISTORIES = {"openmetrics"}
 """What is made of the sums at several times."""
-_OF_TRANSACTIONS = ("text", "json", "markdown", "collapsed")
+_OF_TRANSACTIONS = ("text", "json", "html", "markdown", "collapsed", "speedscope", "pprof")
 """What reports of live transactions there are."""
 
 

@@ -43,9 +43,16 @@ def _json(session: Session) -> str:
 def _html(session: Session) -> str:
     from gilscope.reports.gil.html import report as html_report  # noqa: PLC0415 - imported when it is asked for
 
-    if not session.recordings:
+    if not session.recordings and not session.transactions:
         raise ValueError("no process was traced")
-    return html_report.render(*session.recordings)
+    if not session.transactions:
+        return html_report.render(*session.recordings)
+    from gilscope.reports.transactions import html as of_transactions  # noqa: PLC0415 - likewise
+
+    if not session.recordings:
+        return of_transactions.render(*session.transactions)
+    parts = [*of_transactions.parts(session.transactions)]
+    return html_report.render(*session.recordings, more=parts)
 
 
 def _markdown(session: Session) -> str:
@@ -69,13 +76,13 @@ def _collapsed(session: Session) -> str:
 def _speedscope(session: Session) -> str:
     from gilscope.reports.gil import speedscope  # noqa: PLC0415 - imported when it is asked for
 
-    return speedscope.render(*session.recordings)
+    return speedscope.render(*session.recordings, transactions=session.transactions)
 
 
 def _pprof(session: Session) -> bytes:
     from gilscope.reports.gil.pprof import report as pprof  # noqa: PLC0415 - imported when it is asked for
 
-    return pprof.render(*session.recordings)
+    return pprof.render(*session.recordings, transactions=session.transactions)
 
 
 def _perfetto(session: Session) -> str:

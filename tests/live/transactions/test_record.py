@@ -293,10 +293,10 @@ def test_other_forms_are_refused(tmp_path: Path) -> None:
     What only a GIL has a report for is a mistake of usage, said before anything is traced.
     """
     with running(built(tmp_path, "itm", ITM["shared"]), *_SIZES) as program:
-        outcome = gilscope("record", "-p", str(program.pid), "--format", "pprof")
+        outcome = gilscope("record", "-p", str(program.pid), "--format", "perfetto")
 
     assert (2, "") == (outcome.exit_code, outcome.output)
     assert (
-        "error: transactions are reported as text, json, markdown or collapsed, not as pprof\n"
-        == outcome.messages
+        "error: transactions are reported as text, json, html, markdown, collapsed, speedscope "
+        "or pprof, not as perfetto\n" == outcome.messages
     )

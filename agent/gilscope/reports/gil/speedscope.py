@@ -1,19 +1,22 @@
 """The waits of a recording in the file format of speedscope, a viewer of flame graphs.
 
 Two profiles: one weighs the places that waited, the other those that were waited for, each with all
-the time lost. The outermost level of both is the kind of the wait.
+the time lost. The outermost level of both is the kind of the wait. Transactions have two of their
+own: what aborted tries had run, by thread, and pauses by what they were for.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import gilscope
 from gilscope.model.gil import Edge, Recording
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
+from gilscope.model.transactions import StmRecording
 from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.flame_levels import ENDS, Level, edges_by_process, levels, summed
+from gilscope.reports.transactions.losses import losses
 from gilscope.text.printable import printable
 from gilscope.text.units import seconds
 
@@ -22,16 +25,24 @@ __all__ = ["render"]
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
-def render(*recordings: Recording) -> str:
+def render(*recordings: Recording, transactions: Sequence[StmRecording] = ()) -> str:
     """Return the file: JSON in one line, with weights in nanoseconds.
 
     Of several recordings, the process is the outermost level.
     """
     frames = _Frames()
-    profiles = [_profile(name, recordings, end, frames) for name, end in ENDS.items()]
+    profiles = []
+    if recordings or not transactions:
+        profiles = [_profile(name, recordings, end, frames) for name, end in ENDS.items()]
+    if transactions:
+        names_process = len(recordings) + len(transactions) > 1
+        profiles += [
+            _stm_profile(root, transactions, frames, names_process=names_process)
+            for root in ("aborts", "pauses")
+        ]
     file = {
         "$schema": _SCHEMA,
-        "name": printable(_name(recordings)),
+        "name": printable(_name(recordings, transactions)),
         "exporter": f"gilscope {gilscope.__version__}",
         "activeProfileIndex": 0,
         "shared": {"frames": frames.described},
@@ -40,16 +51,18 @@ def render(*recordings: Recording) -> str:
     return json.dumps(file, separators=(",", ":")) + "\n"
 
 
-def _name(recordings: Sequence[Recording]) -> str:
-    if len(recordings) != 1:
-        return f"{len(recordings)} processes"
-    (recording,) = recordings
+def _name(recordings: Sequence[Recording], transactions: Sequence[StmRecording]) -> str:
+    every: list[Recording | StmRecording] = [*recordings, *transactions]
+    if len(every) != 1:
+        return f"{len(every)} processes"
+    (recording,) = every
     observation = recording.observation
-    outcome = (
-        f"nothing is reported, because {observation.invalid}"
-        if observation.invalid
-        else f"{seconds(recording.duration_ns)} in {recording.mode} mode"
-    )
+    if isinstance(recording, StmRecording):
+        outcome = f"transactions seen for {seconds(recording.observation.observed_ns)}"
+    elif observation.invalid:
+        outcome = f"nothing is reported, because {observation.invalid}"
+    else:
+        outcome = f"{seconds(recording.duration_ns)} in {recording.mode} mode"
     return f"{observation.process.name}, pid {observation.process.pid}: {outcome}"
 
 
@@ -92,6 +105,24 @@ def _profile(
         )
         for process, edge in edges_by_process(recordings)
     )
+    return _sampled(name, samples)
+
+
+def _stm_profile(
+    root: str, recordings: Sequence[StmRecording], frames: _Frames, *, names_process: bool
+) -> dict[str, Any]:
+    def weights() -> Iterator[tuple[tuple[int, ...], int]]:
+        for recording in recordings:
+            process = recording.observation.process
+            below = (f"{process.name}, pid {process.pid}",) if names_process else ()
+            for loss in losses(recording.observation.totals):
+                if loss.root == root:
+                    yield tuple(frames.index(level) for level in (*below, loss.name)), loss.ns
+
+    return _sampled(root, summed(weights()))
+
+
+def _sampled(name: str, samples: Sequence[tuple[tuple[int, ...], int]]) -> dict[str, Any]:
     return {
         "type": "sampled",
         "name": name,

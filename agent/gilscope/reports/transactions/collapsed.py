@@ -5,14 +5,11 @@ for, separated by semicolons; a space, and nanoseconds. What is not seen has no 
 a program shows neither.
 """
 
-from collections.abc import Iterator
-
-from gilscope.model.transactions import StmRecording, StmTotals
+from gilscope.model.transactions import StmRecording
+from gilscope.reports.transactions.losses import losses
 from gilscope.text.printable import printable
 
 __all__ = ["render"]
-
-_OTHERS = "[threads not told apart]"
 
 
 def render(*recordings: StmRecording, names_process: bool = False) -> str:
@@ -24,24 +21,10 @@ def render(*recordings: StmRecording, names_process: bool = False) -> str:
     for recording in recordings:
         process = recording.observation.process
         below = (f"{process.name}, pid {process.pid}",) if names_process else ()
-        for root, name, lost_ns in _losses(recording.observation.totals):
-            stack = ";".join(map(_plain, (root, *below, name)))
-            sums[stack] = sums.get(stack, 0) + lost_ns
+        for loss in losses(recording.observation.totals):
+            stack = ";".join(map(_plain, (loss.root, *below, loss.name)))
+            sums[stack] = sums.get(stack, 0) + loss.ns
     return "".join(f"{stack} {ns}\n" for stack, ns in sorted(sums.items()) if ns)
-
-
-def _losses(totals: StmTotals) -> Iterator[tuple[str, str, int]]:
-    """Yield where each loss stands, and nanoseconds."""
-    for kind, tally in (totals.waits or {}).items():
-        yield "pauses", kind, tally.ns
-    if totals.aborted is None:
-        return
-    left_ns = totals.aborted.sum_ns
-    for thread in totals.threads:
-        told_ns = min(left_ns, thread.aborted.ns)
-        yield "aborts", thread.name or f"thread {thread.tid}", told_ns
-        left_ns -= told_ns
-    yield "aborts", _OTHERS, left_ns
 
 
 def _plain(name: str) -> str:

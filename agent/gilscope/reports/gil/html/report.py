@@ -46,8 +46,8 @@ _MOST_PROCESSES = 10
 _MOST_NAMED = 20
 
 
-def render(*recordings: Recording) -> Markup:
-    """Return the page; it loads nothing, and runs no script but its own.
+def render(*recordings: Recording, more: Sequence[Markup] = ()) -> Markup:
+    """Return the page, with *more* as its last part; it runs no script but its own.
 
     Each of *recordings* that has lost anything has a part, the first one in any case; the others
     are named.
@@ -55,11 +55,13 @@ def render(*recordings: Recording) -> Markup:
     style, script = asset(_STYLE), page_script()
     process = recordings[0].observation.process
     title = Markup("GIL report: {}, pid {}").format(text(process.name), process.pid)
-    body = _body(recordings, script)
+    body = _body(recordings, more, script)
     return joined((*head(title, style, script), *body, END), "\n")
 
 
-def _body(recordings: Sequence[Recording], script: Markup) -> Iterator[Markup]:
+def _body(
+    recordings: Sequence[Recording], more: Sequence[Markup], script: Markup
+) -> Iterator[Markup]:
     first, *others = recordings
     told = [each for each in others if lost_ns(each.observation.totals)][: _MOST_PROCESSES - 1]
     yield from heading(first)
@@ -69,6 +71,7 @@ def _body(recordings: Sequence[Recording], script: Markup) -> Iterator[Markup]:
     for number, recording in enumerate(told, 2):
         for line in (*heading(recording), *_part(recording)):
             yield numbered(line, number)
+    yield from more
     yield Markup("</main>")
     if not all(each.observation.invalid for each in (first, *told)):
         yield tag("script", script)

@@ -1,21 +1,24 @@
 """The waits of a recording as a profile of pprof, which many viewers and stores of profiles read.
 
 One profile with four values a sample. A wait is there twice: at the stack that waited, and at the
-one that it waited for, with the same nanoseconds under another type.
+one that it waited for, with the same nanoseconds under another type. Transactions have values of
+their own.
 """
 
 import gzip
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import gilscope
 from gilscope.model.gil import Recording
 from gilscope.model.moment.hold_state import HoldState
 from gilscope.model.stack import Frame, Stack
+from gilscope.model.transactions import StmRecording
 from gilscope.naming.application import application_frame
 from gilscope.naming.places import SiteNames, role_of
 from gilscope.reports.gil.flame_levels import Level, levels
 from gilscope.reports.gil.pprof.profile import Location, Profile, ValueType
 from gilscope.reports.gil.words import lost_words, process_words
+from gilscope.reports.transactions.pprof import ABORT_COST, STM_TYPES, add_transactions, comments_on
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, seconds
 
@@ -27,18 +30,31 @@ HELD_UP = ValueType("gil_held_up", "nanoseconds")
 HOLD = ValueType("gil_hold", "nanoseconds")
 
 
-def render(*recordings: Recording) -> bytes:
-    """Return the profile, compressed by gzip; of several recordings, labels say the process."""
+_GIL_TYPES = (WAITS, WAIT, HELD_UP, HOLD)
+
+
+def render(*recordings: Recording, transactions: Sequence[StmRecording] = ()) -> bytes:
+    """Return the profile, compressed by gzip; of several recordings, labels say the process.
+
+    It has only the types of what was recorded.
+    """
+    has_gil = bool(recordings) or not transactions
+    every: list[Recording | StmRecording] = [*recordings, *transactions]
     profile = Profile(
-        (WAITS, WAIT, HELD_UP, HOLD),
-        default=HELD_UP,
+        (*(_GIL_TYPES if has_gil else ()), *(STM_TYPES if transactions else ())),
+        default=HELD_UP if has_gil else ABORT_COST,
         began_ns=min((_began_ns(each) for each in recordings), default=0),
-        duration_ns=max((each.duration_ns for each in recordings), default=0),
+        duration_ns=max((each.duration_ns for each in every), default=0),
         period=_period(recordings),
-        comments=[comment for each in recordings for comment in _comments(each)],
+        comments=[
+            *(comment for each in recordings for comment in _comments(each)),
+            *(comment for each in transactions for comment in comments_on(each)),
+        ],
     )
     for recording in recordings:
         _add(profile, recording)
+    for each in transactions:
+        add_transactions(profile, each)
     # Without the time at which it is made: the same recording is the same file.
     return gzip.compress(profile.encoded(), mtime=0)
 
