@@ -106,7 +106,7 @@ def _answer(totals: StmTotals) -> str:
     most = ""
     if costly is not None and costly[1].ns:
         kind, tally = costly
-        most = f" Most pauses: {time_lost(tally.ns)} in {counted(tally.count, kind)}."
+        most = f" Most pauses: {time_lost(tally.ns)} in {kind} ({tally.count}x)."
     if totals.aborts is None:
         return f"Aborts of this program are not seen.{most}"
     share_of = percent(totals.aborts / max(1, totals.aborts + totals.commits))

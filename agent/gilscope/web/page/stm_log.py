@@ -7,7 +7,7 @@ from markupsafe import Markup
 from gilscope.reports.html.markup import EMPTY, joined, tag, text
 from gilscope.reports.stm_log.words import place_words
 from gilscope.series.recent import Curve
-from gilscope.stm_log.sums import FollowedLog
+from gilscope.stm_log.sums import FollowedLog, Loss, Place
 from gilscope.text.units import megabytes, percent, seconds
 from gilscope.web.page.sparkline import lost_cell
 from gilscope.web.page.table import table
@@ -24,8 +24,10 @@ _COLUMNS = (
     ("lost lately", "n c"),
     ("lost in aborts", "n"),
     ("paused for conflicts", "n"),
-    ("worst place", "s"),
+    ("worst places", "s"),
 )
+
+_MOST_PLACES = 3
 
 _CAPTION = (
     "Lost lately: time that conflicts cost in the last ten seconds or so by the time that passed, "
@@ -60,13 +62,12 @@ def _cells(log: FollowedLog, curve: Curve | None) -> Iterator[str]:
     yield lost_cell(curve)
     yield seconds(sum(loss.lost_ns for loss in sums.losses.values()))
     yield seconds(sum(loss.paused_ns for loss in sums.losses.values()))
-    yield _worst(log)
+    ranked = sorted(sums.losses.items(), key=lambda item: (-item[1].ns, item[0]))
+    yield joined(map(_place, ranked[:_MOST_PLACES]), Markup("<br>"))
 
 
-def _worst(log: FollowedLog) -> Markup:
-    if not log.sums.losses:
-        return EMPTY
-    place, loss = max(log.sums.losses.items(), key=lambda item: (item[1].ns, item[0]))
+def _place(item: tuple[Place, Loss]) -> Markup:
+    place, loss = item
     kind, _, _ = place
     figures = Markup("{} lost, {} paused ({}x {})").format(
         seconds(loss.lost_ns), seconds(loss.paused_ns), loss.count, text(kind)

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from markupsafe import Markup
 
+from gilscope.model.gil import Tally
 from gilscope.model.transaction_words import LIBRARY_WORDS, METHOD_WORDS
-from gilscope.model.transactions import StmObservation
-from gilscope.reports.html.markup import tag, text
+from gilscope.model.transactions import StmObservation, StmTotals
+from gilscope.reports.html.markup import joined, tag, text
 from gilscope.series.recent import Curve
 from gilscope.text.units import percent, seconds
 from gilscope.web.page.sparkline import lost_cell
@@ -26,7 +27,12 @@ _HEADINGS = (
     ("aborted", "n"),
     ("lost lately", "n c"),
     ("lost in aborts", "n"),
+    ("paused", "n"),
+    ("paused most in", ""),
+    ("inevitable most often by", "s"),
 )
+
+_MOST_REASONS = 3
 
 _CAPTION = (
     "Lost lately: time that aborted tries had run, in the last ten seconds or so by the time that "
@@ -68,3 +74,19 @@ def _cells(observation: StmObservation, curve: Curve | None) -> Iterator[str]:
     yield "" if totals.aborts is None else percent(totals.aborts / max(1, ends))
     yield "" if totals.aborted is None else lost_cell(curve)
     yield "" if totals.aborted is None else seconds(totals.aborted.sum_ns)
+    yield "" if totals.waits is None else seconds(sum(each.ns for each in totals.waits.values()))
+    yield _most_waited(totals)
+    yield _most_inevitable(totals)
+
+
+def _most_waited(totals: StmTotals) -> str:
+    kind, tally = max(
+        (totals.waits or {}).items(), key=lambda item: item[1].ns, default=("", Tally())
+    )
+    return f"{kind} {seconds(tally.ns)} ({tally.count}x)" if tally.ns else ""
+
+
+def _most_inevitable(totals: StmTotals) -> Markup:
+    ranked = sorted(totals.inevitable.items(), key=lambda item: (-item[1], item[0]))
+    shown = (text(f"{count}x {reason}") for reason, count in ranked[:_MOST_REASONS])
+    return joined(shown, Markup("<br>"))

@@ -20,6 +20,7 @@ def test_answer_comes_first_and_tables_follow() -> None:
         page.index(words)
         for words in (
             'class="lead">0.010\N{NO-BREAK SPACE}s lost in aborts: 10 tries were aborted, 25 % of',
+            "Most pauses: 0.020\N{NO-BREAK SPACE}s in STM_WAIT_FREE_SEGMENT (4x).",
             "Paused, by kind",
             "Made inevitable, by reason",
             "By thread",

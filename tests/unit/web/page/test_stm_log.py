@@ -43,6 +43,23 @@ def test_log_has_a_row_with_its_figures() -> None:
     ] == [cell.partition(">")[2] for cell in cells]
 
 
+def test_costliest_places_are_told() -> None:
+    """
+    Three of them, the worst first.
+    """
+    content = b"".join(
+        _aborts(count, line=count)[0 if count == 9 else len(LogWriter().content) :]
+        for count in (9, 7, 5, 3)
+    )
+
+    html = "\n".join(stm_section([followed_log(content)], {}))
+
+    found = [html.find(f"line {line}, in f") for line in (9, 7, 5)]
+    assert -1 not in found
+    assert sorted(found) == found
+    assert "line 3, in f" not in html
+
+
 def test_costliest_log_comes_first() -> None:
     """
     By the time that was lost.

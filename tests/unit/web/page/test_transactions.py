@@ -28,6 +28,9 @@ def test_process_has_a_row() -> None:
         "aborted": "25 %",
         "lost lately": "",
         "lost in aborts": "0.010s",
+        "paused": "0.020s",
+        "paused most in": "STM_WAIT_FREE_SEGMENT 0.020s (4x)",
+        "inevitable most often by": "4x time",
     } == _cells(stm_observation())
 
 
@@ -37,11 +40,13 @@ def test_what_is_not_seen_is_empty() -> None:
     """
     cells = _cells(stm_observation(Library.LIBITM, Method.NAMES))
 
-    assert ("30", "", "", "") == (
+    assert ("30", "", "", "", "", "") == (
         cells["commits"],
         cells["aborts"],
         cells["aborted"],
         cells["lost in aborts"],
+        cells["paused"],
+        cells["paused most in"],
     )
 
 
