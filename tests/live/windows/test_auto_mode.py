@@ -9,10 +9,13 @@ import pytest
 from accuracy.truth import Workload, exact_counts, started, thread_truths
 from support.commands.gilscope import eventually
 from support.commands.serve import Scrape, Service, serving
+from support.interpreters.interpreter import Interpreter
+from support.interpreters.known import INTERPRETERS
 
 pytestmark = pytest.mark.live
 
 _PYTHON = "/usr/bin/python3"
+_OLD = [each for each in INTERPRETERS if "-3.6" in each.id or "-3.7" in each.id]  # type: ignore[attr-defined]
 _HELD = "gilscope_gil_held_seconds_total"
 _OBSERVED = "gilscope_gil_observed_seconds_total"
 
@@ -57,6 +60,36 @@ def test_waits_are_exact_with_windows_or_without() -> None:
     assert 23 == truth.waits == scrape.total(waits, role=role)
     assert 1 == scrape.total("gilscope_probe_valid")
     assert 0 == scrape.total("gilscope_lost_events_total")
+
+
+@pytest.mark.beside_others
+@pytest.mark.parametrize("interpreter", _OLD)
+def test_old_pythons_have_windows_too(interpreter: Interpreter) -> None:
+    """
+    CPython 3.6 and 3.7, whose GIL lies elsewhere: exact waits, and holds in windows.
+    """
+    python = interpreter.command()
+    with (
+        started(python, "exact_count.py") as counted,
+        started(python, "held_known.py", "--seconds", "30", "--threads", "brisk") as holding,
+        serving("-p", str(counted.pid), "-p", str(holding.pid), "--mode", "auto") as service,
+    ):
+        truth = exact_counts(counted.run())
+        holding.command()
+        (scrape,) = eventually(lambda: _with_holds(service))
+        counted.finish()
+    waits, pid = "gilscope_gil_thread_waits_total", str(counted.pid)
+    roles = {sample.labels["role"] for sample in scrape.samples(waits, pid=pid)}
+    (role,) = [role for role in roles if role.startswith("waiter (")]
+
+    assert 23 == truth.waits == scrape.total(waits, pid=pid, role=role)
+    assert 2 == scrape.total("gilscope_probe_valid")
+    assert 0 == scrape.total("gilscope_lost_events_total", pid=pid)
+    full, every = (
+        scrape.total(_OBSERVED, pid=str(holding.pid), window=each) for each in ("full", "all")
+    )
+    assert 0 < full < every
+    assert 0 < scrape.total(_HELD, pid=str(holding.pid), window="full") <= full
 
 
 def test_auto_mode_is_what_serve_does_unasked() -> None:
