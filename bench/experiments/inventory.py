@@ -76,8 +76,6 @@ _MISSING = {
     "S1": "the loop is of Tornado 3.2 on PyPy-STM; its log is read in stm_tornado",
     "S17": "not an experiment",
     "S19": "two CPUs do not carry 50,000 clients",
-    "S21": "not built yet",
-    "S22": "not built yet",
     "S23": "answered by free-threaded builds",
     "S34": "the patch is lost",
 }

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from support.interpreters.interpreter import Interpreter, Unavailable
 from support.interpreters.known import find_interpreter
 
-__all__ = ["MAIN", "RUNTIMES", "Runtime", "find"]
+__all__ = ["FREE_THREADED", "MAIN", "RUNTIMES", "TWIN", "Runtime", "find"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,9 @@ RUNTIMES = (
     Runtime("pypy3", "PyPy 3.9 (7.3.11)", ("pypy3-bookworm",)),
 )
 MAIN = RUNTIMES[0]
+FREE_THREADED = Runtime("3.14t", "CPython 3.14t", ("free-threaded-3.14",))
+TWIN = Runtime("3.14", "CPython 3.14", ("debian-3.14",))
+"""The same version with a GIL."""
 
 
 def find(runtime: Runtime) -> Interpreter:

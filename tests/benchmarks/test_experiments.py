@@ -26,6 +26,8 @@ def test_it_runs_without_probes(name: str, tmp_path: Path) -> None:
     assert "not measured" not in (tmp_path / f"{name}.md").read_text()
 
 
+# The first run fetches and compiles what they need.
+@pytest.mark.timeout(600)
 @pytest.mark.live
 @pytest.mark.beside_others
 @pytest.mark.parametrize(

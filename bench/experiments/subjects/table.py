@@ -12,6 +12,7 @@ from bench.experiments.subjects import (
     stm_golden,
     stm_tornado,
     switch_interval,
+    wiki_trie,
 )
 
 __all__ = ["EXPERIMENTS"]
@@ -28,4 +29,5 @@ EXPERIMENTS = (
     priorities.EXPERIMENT,
     astar_game.EXPERIMENT,
     no_threads.EXPERIMENT,
+    wiki_trie.EXPERIMENT,
 )
