@@ -73,10 +73,8 @@ _FACTS = (
     ("S34", "the scheduler of another patch", "a request"),
 )
 _MISSING = {
-    "S1": "the loop is of Tornado 3.2 on PyPy-STM; its log is read in stm_tornado",
     "S17": "not an experiment",
     "S19": "two CPUs do not carry 50,000 clients",
-    "S23": "answered by free-threaded builds",
     "S34": "the patch is lost",
 }
 ROWS = tuple(Row(key, what, figure, _MISSING.get(key, "")) for key, what, figure in _FACTS)

@@ -103,7 +103,8 @@ class Handler(BaseHTTPRequestHandler):
         """Return [title, first byte, last byte] of each page whose title begins so."""
         found = []
         for title, offset in self.index.beginning(prefix):
-            after = self.offsets.searchsorted(offset, side="right")
+            # An integer of Python's would have the whole array converted at each look.
+            after = self.offsets.searchsorted(np.uint64(offset), side="right")
             found.append([title, offset - BEFORE, int(self.offsets[after]) - AFTER])
         return found
 

@@ -4,6 +4,7 @@ from bench.experiments.subjects import (
     astar_game,
     ccbench,
     convoy_udp,
+    free_threaded,
     http_percentiles,
     io_and_gc,
     no_threads,
@@ -30,4 +31,5 @@ EXPERIMENTS = (
     astar_game.EXPERIMENT,
     no_threads.EXPERIMENT,
     wiki_trie.EXPERIMENT,
+    free_threaded.EXPERIMENT,
 )
