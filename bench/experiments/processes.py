@@ -1,5 +1,6 @@
 """Starts the programs of experiments, on named CPUs, and reads their JSON lines."""
 
+import hashlib
 import json
 import os
 import signal
@@ -13,15 +14,17 @@ from typing import Any
 from bench.experiments.cells import CellFailed
 from bench.experiments.gate import cpu_sets, pinned
 
-from support.interpreters.interpreter import Interpreter
+from support.interpreters.interpreter import Interpreter, run
+from support.paths import ROOT
 
-__all__ = ["OWN", "PROGRAMS", "Program", "client_cpus", "program", "set_of"]
+__all__ = ["OWN", "PROGRAMS", "Program", "client_cpus", "compiled", "program", "set_of"]
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 OWN = Interpreter(
     "own", sys.version_info[:3], (sys.executable,), Path(sys.executable), stripped=False
 )
 """What runs this: clients and gilscope run on it too."""
+_COMPILED = ROOT / ".cache" / "bench" / "programs"
 _PATIENCE_S = 60.0
 
 
@@ -92,3 +95,19 @@ def program(
             for pipe in (process.stdin, process.stdout):
                 assert pipe is not None
                 pipe.close()
+
+
+def compiled(source: str, *flags: str, **settings: str) -> Interpreter:
+    """Return what runs a program in C of the folder `programs`; raises Unavailable.
+
+    It is compiled when the source has changed, and run with *settings* in its environment.
+    """
+    text = (PROGRAMS / source).read_bytes()
+    key = hashlib.sha256(text + " ".join(flags).encode()).hexdigest()[:12]
+    program = _COMPILED / f"{source}-{key}"
+    if not program.exists():
+        _COMPILED.mkdir(parents=True, exist_ok=True)
+        made = program.with_suffix(f".{os.getpid()}")
+        run(["gcc", "-O1", "-pthread", *flags, "-o", str(made), str(PROGRAMS / source)])
+        made.rename(program)
+    return Interpreter(source, (0, 0, 0), (), program, stripped=False, env=settings)

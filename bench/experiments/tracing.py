@@ -14,7 +14,7 @@ from bench.experiments.cells import CellFailed
 from bench.experiments.processes import OWN
 from bench.tool import tool_started
 
-__all__ = ["Report", "recorded"]
+__all__ = ["Report", "recorded", "recorded_transactions"]
 
 _NS_PER_US = 1000
 _LEAST_S = 0.3
@@ -108,3 +108,23 @@ def recorded(pid: int, *, mode: str = "contention", spans: bool = False) -> Iter
         report.process = processes[0]
         if spans:
             report.spans = json.loads(single.read_text())["traceEvents"]
+
+
+@contextmanager
+def recorded_transactions(pid: int) -> Iterator[dict[str, Any]]:
+    """Record all transactions of process *pid* while the block runs; raises ToolFailed.
+
+    What is yielded is the JSON report, and empty until the block is over.
+    """
+    report: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        whole = Path(folder) / "report.json"
+        command = [sys.executable, "-m", "gilscope", "record", "--pid", str(pid), "--mode", "full"]
+        command.append(f"--format=json={whole}")
+        with tool_started(command, "Tracing the transactions of", OWN.environment()):
+            began_s = time.monotonic()
+            yield report
+            time.sleep(max(0.0, began_s + _LEAST_S - time.monotonic()))
+        report |= json.loads(whole.read_text())
+        if not report["process"]["valid"]:
+            raise CellFailed("gilscope did not trace the process to its end")

@@ -11,6 +11,7 @@ from bench.experiments.subjects import (
     primes_http,
     priorities,
     stm_golden,
+    stm_scaling,
     stm_tornado,
     switch_interval,
     wiki_trie,
@@ -32,4 +33,5 @@ EXPERIMENTS = (
     no_threads.EXPERIMENT,
     wiki_trie.EXPERIMENT,
     free_threaded.EXPERIMENT,
+    stm_scaling.EXPERIMENT,
 )
