@@ -33,6 +33,11 @@ _NOT_RUN = {
     "go tool pprof -top -sample_index=gil_wait -tagfocus 'role=answer' -tagfocus "
     "'holder=compute_price' waits.pb.gz": "likewise",
     "go tool pprof -top 'http://127.0.0.1:9845/report?form=pprof&last=60'": "likewise",
+    "curl -H 'Content-Type: application/json' --data-binary @waits.otlp.json "
+    "http://127.0.0.1:4318/v1development/profiles": "needs a Collector; `make check-receivers`",
+    "curl -s 'http://127.0.0.1:9845/report?form=otlp-profiles&last=60' | "
+    "curl -H 'Content-Type: application/json' --data-binary @- "
+    "http://127.0.0.1:4318/v1development/profiles": "likewise",
     "grep '^holders' waits.txt | flamegraph.pl --countname ns > holders.svg": "likewise",
 }
 

@@ -18,7 +18,7 @@ __all__ = ["FORMS", "arguments_of", "check_forms", "check_page"]
 
 FORMS = (
     *("text", "json", "html", "markdown", "collapsed", "speedscope"),
-    *("pprof", "perfetto", "openmetrics", "prometheus"),
+    *("pprof", "otlp-profiles", "perfetto", "openmetrics", "prometheus"),
 )
 _STATEMENT = re.compile(r"on\w+$")
 
@@ -77,7 +77,7 @@ def _words(content: bytes) -> str:
 
 
 def _read(form: str, text: str) -> None:
-    if form in ("json", "speedscope", "perfetto"):
+    if form in ("json", "speedscope", "perfetto", "otlp-profiles"):
         json.loads(text)
     elif form == "html":
         check_page(text, form)

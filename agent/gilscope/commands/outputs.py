@@ -35,7 +35,7 @@ __all__ = [
 
 FORMATS = (
     *("text", "json", "html", "markdown", "collapsed", "speedscope"),
-    *("pprof", "perfetto", "openmetrics", "prometheus"),
+    *("pprof", "otlp-profiles", "perfetto", "openmetrics", "prometheus"),
 )
 """Text for people, and what `RENDERERS` makes for programs."""
 
@@ -50,6 +50,7 @@ _FORM_OF_NAME: Final[Mapping[str, str]] = {
     ".speedscope.json": "speedscope",
     ".pb.gz": "pprof",
     ".pprof": "pprof",
+    ".otlp.json": "otlp-profiles",
     ".perfetto.json": "perfetto",
     ".om": "openmetrics",
     ".openmetrics": "openmetrics",

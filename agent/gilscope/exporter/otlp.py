@@ -15,7 +15,7 @@ from gilscope.metrics.family import Family
 from gilscope.model.histogram import BOUNDS_NS, Histogram, upto_bounds
 from gilscope.text.units import NS_PER_S
 
-__all__ = ["encode_otlp"]
+__all__ = ["attributes", "encode_otlp"]
 
 _SERVICE = "gilscope"
 _CUMULATIVE = 2
@@ -30,7 +30,7 @@ def encode_otlp(families: Iterable[Series], began_ns: int, at_ns: int, host: str
     *host* is where the agent runs. A family without samples is left out.
     """
     times = {"startTimeUnixNano": str(began_ns), "timeUnixNano": str(at_ns)}
-    attributes = {
+    about = {
         "service.name": _SERVICE,
         "service.version": gilscope.__version__,
         "host.name": host,
@@ -39,7 +39,7 @@ def encode_otlp(families: Iterable[Series], began_ns: int, at_ns: int, host: str
         "scope": {"name": _SERVICE, "version": gilscope.__version__},
         "metrics": [_metric(series, times) for series in families if _has_samples(series)],
     }
-    resource = {"attributes": _attributes(tuple(attributes), tuple(attributes.values()))}
+    resource = {"attributes": attributes(about)}
     request = {"resourceMetrics": [{"resource": resource, "scopeMetrics": [scope]}]}
     return json.dumps(request, separators=(",", ":"), allow_nan=False).encode()
 
@@ -58,7 +58,7 @@ def _metric(series: Series, times: Mapping[str, str]) -> dict[str, Any]:
             "histogram": {"aggregationTemporality": _CUMULATIVE, "dataPoints": points},
         }
     numbers = [
-        {**times, "attributes": _attributes(family.labels, labels), "asDouble": value}
+        {**times, "attributes": _labels(family, labels), "asDouble": value}
         for labels, value in series.values
     ]
     if family.type == "gauge":
@@ -82,7 +82,7 @@ def _histogram_points(series: Series, times: Mapping[str, str]) -> Iterator[dict
     for labels, histogram in series.histograms:
         yield {
             **times,
-            "attributes": _attributes(series.family.labels, labels),
+            "attributes": _labels(series.family, labels),
             "count": str(histogram.count),
             "sum": histogram.sum_ns / NS_PER_S,
             "bucketCounts": [str(count) for count in _buckets(histogram)],
@@ -96,9 +96,15 @@ def _buckets(histogram: Histogram) -> list[int]:
     return [count - before for count, before in zip(cumulative, (0, *cumulative), strict=False)]
 
 
-def _attributes(names: Labels, values: Labels) -> list[dict[str, Any]]:
-    return [
-        {"key": name, "value": {"stringValue": value}}
-        for name, value in zip(names, values, strict=True)
-        if value
-    ]
+def _labels(family: Family, labels: Labels) -> list[dict[str, Any]]:
+    return attributes(dict(zip(family.labels, labels, strict=True)))
+
+
+def attributes(values: Mapping[str, str | int | None]) -> list[dict[str, Any]]:
+    """Return *values* by their names; those that are empty are left out."""
+    return [{"key": name, "value": _value(value)} for name, value in values.items() if value]
+
+
+def _value(value: str | int | None) -> dict[str, str]:
+    # Whole numbers of 64 bits are text in this form.
+    return {"intValue" if isinstance(value, int) else "stringValue": str(value)}

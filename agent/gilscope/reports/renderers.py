@@ -80,9 +80,15 @@ def _speedscope(session: Session) -> str:
 
 
 def _pprof(session: Session) -> bytes:
-    from gilscope.reports.gil.pprof import report as pprof  # noqa: PLC0415 - imported when it is asked for
+    from gilscope.reports.gil.profiles import pprof  # noqa: PLC0415 - imported when it is asked for
 
     return pprof.render(*session.recordings, transactions=session.transactions)
+
+
+def _otlp_profiles(session: Session) -> str:
+    from gilscope.reports.gil.profiles import otlp  # noqa: PLC0415 - imported when it is asked for
+
+    return otlp.render(*session.recordings)
 
 
 def _perfetto(session: Session) -> str:
@@ -110,6 +116,7 @@ RENDERERS: Final[Mapping[str, Callable[[Session], str | bytes]]] = {
     "collapsed": _collapsed,
     "speedscope": _speedscope,
     "pprof": _pprof,
+    "otlp-profiles": _otlp_profiles,
     "perfetto": _perfetto,
     "openmetrics": _openmetrics,
     "prometheus": _prometheus,

@@ -30,6 +30,7 @@ FORMS: Mapping[str, str] = {
     "collapsed": "text/plain; charset=utf-8",
     "speedscope": "application/json",
     "pprof": "application/octet-stream",
+    "otlp-profiles": "application/json",
 }
 """What a report may be, with the types that it is sent as."""
 DEFAULT_S = 300

@@ -19,7 +19,7 @@ from gilscope.commands.outputs import (
     write_reports,
 )
 from gilscope.model.timeline import Timeline
-from gilscope.reports.gil.pprof import report as pprof
+from gilscope.reports.gil.profiles import pprof
 from gilscope.reports.gil.text import report as text_report
 from gilscope.reports.gil.text import screen
 from support.commands.json_reports import only_process
@@ -52,6 +52,7 @@ def test_text_goes_to_standard_output_unless_told_otherwise(tmp_path: Path) -> N
         ("waits.perfetto.json", "perfetto"),
         ("waits.folded", "collapsed"),
         ("waits.pb.gz", "pprof"),
+        ("waits.otlp.json", "otlp-profiles"),
         ("waits.md", "markdown"),
         ("waits.om", "openmetrics"),
         ("waits.prom", "prometheus"),

@@ -1,11 +1,10 @@
-"""The waits of a recording as a profile of pprof, which many viewers and stores of profiles read.
+"""The waits of a recording as samples of a profile.
 
 One profile with four values a sample. A wait is there twice: at the stack that waited, and at the
 one that it waited for, with the same nanoseconds under another type. Transactions have values of
 their own.
 """
 
-import gzip
 from collections.abc import Iterator, Mapping, Sequence
 
 import gilscope
@@ -16,13 +15,18 @@ from gilscope.model.transactions import StmRecording
 from gilscope.naming.application import application_frame
 from gilscope.naming.places import SiteNames, role_of
 from gilscope.reports.gil.flame_levels import Level, levels
-from gilscope.reports.gil.pprof.profile import Location, Profile, ValueType
+from gilscope.reports.gil.profiles.profile import Location, Profile, ValueType
 from gilscope.reports.gil.words import lost_words, process_words
-from gilscope.reports.transactions.pprof import ABORT_COST, STM_TYPES, add_transactions, comments_on
+from gilscope.reports.transactions.profile import (
+    ABORT_COST,
+    STM_TYPES,
+    add_transactions,
+    comments_on,
+)
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, seconds
 
-__all__ = ["HELD_UP", "HOLD", "WAIT", "WAITS", "render"]
+__all__ = ["HELD_UP", "HOLD", "WAIT", "WAITS", "profile_of"]
 
 WAITS = ValueType("gil_waits", "count")
 WAIT = ValueType("gil_wait", "nanoseconds")
@@ -33,10 +37,10 @@ HOLD = ValueType("gil_hold", "nanoseconds")
 _GIL_TYPES = (WAITS, WAIT, HELD_UP, HOLD)
 
 
-def render(*recordings: Recording, transactions: Sequence[StmRecording] = ()) -> bytes:
-    """Return the profile, compressed by gzip; of several recordings, labels say the process.
+def profile_of(*recordings: Recording, transactions: Sequence[StmRecording] = ()) -> Profile:
+    """Return the profile of all of them, with the types of what was recorded.
 
-    It has only the types of what was recorded.
+    Labels say the process.
     """
     has_gil = bool(recordings) or not transactions
     every: list[Recording | StmRecording] = [*recordings, *transactions]
@@ -45,7 +49,9 @@ def render(*recordings: Recording, transactions: Sequence[StmRecording] = ()) ->
         default=HELD_UP if has_gil else ABORT_COST,
         began_ns=min((_began_ns(each) for each in recordings), default=0),
         duration_ns=max((each.duration_ns for each in every), default=0),
-        period=_period(recordings),
+        # There without samples too: stores know the types of a profile by it.
+        period_type=HOLD if has_gil else ABORT_COST,
+        period=_period_ns(recordings),
         comments=[
             *(comment for each in recordings for comment in _comments(each)),
             *(comment for each in transactions for comment in comments_on(each)),
@@ -55,20 +61,19 @@ def render(*recordings: Recording, transactions: Sequence[StmRecording] = ()) ->
         _add(profile, recording)
     for each in transactions:
         add_transactions(profile, each)
-    # Without the time at which it is made: the same recording is the same file.
-    return gzip.compress(profile.encoded(), mtime=0)
+    return profile
 
 
 def _began_ns(recording: Recording) -> int:
     return max(0, recording.ended_ns - recording.duration_ns)
 
 
-def _period(recordings: tuple[Recording, ...]) -> tuple[ValueType, int] | None:
-    """Return how much time one sample of a holder stands for, on average."""
+def _period_ns(recordings: tuple[Recording, ...]) -> int:
+    """Return how much time one sample of a holder stands for, on average; 0: there are none."""
     known = [each.observation.totals.holder_samples for each in recordings]
     samples = sum(each.samples for each in known if each is not None)
     sampled_ns = sum(each.sampled_ns for each in known if each is not None)
-    return (HOLD, sampled_ns // samples) if samples else None
+    return sampled_ns // samples if samples else 0
 
 
 def _comments(recording: Recording) -> Iterator[str]:

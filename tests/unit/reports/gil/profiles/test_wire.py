@@ -2,7 +2,7 @@
 
 import pytest
 
-from gilscope.reports.gil.pprof.wire import element, message, number, numbers
+from gilscope.reports.gil.profiles.wire import element, message, number, numbers
 from support.reports.pprof import fields, packed
 
 

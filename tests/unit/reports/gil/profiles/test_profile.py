@@ -2,7 +2,8 @@
 
 import gzip
 
-from gilscope.reports.gil.pprof.profile import Location, Profile, ValueType
+from gilscope.reports.gil.profiles.pprof import encoded
+from gilscope.reports.gil.profiles.profile import Location, Profile, ValueType
 from support.reports.pprof import Read, read
 
 _COUNT, _TIME = ValueType("waits", "count"), ValueType("wait", "nanoseconds")
@@ -15,7 +16,7 @@ def _profile() -> Profile:
 
 
 def _read(profile: Profile) -> Read:
-    return read(gzip.compress(profile.encoded()))
+    return read(gzip.compress(encoded(profile)))
 
 
 def test_samples_of_one_stack_and_labels_are_one() -> None:
@@ -56,9 +57,9 @@ def test_names_are_written_once() -> None:
     for at in range(1000):
         profile.add([_INNER, _OUTER], {"number": str(at)}, {_TIME: 1})
 
-    encoded = profile.encoded()
+    written = encoded(profile)
 
-    assert [1, 1, 1] == [encoded.count(name) for name in (b"/srv/app.py", b"<module>", b"number")]
+    assert [1, 1, 1] == [written.count(name) for name in (b"/srv/app.py", b"<module>", b"number")]
 
 
 def test_programs_have_mappings_of_their_own() -> None:
@@ -80,7 +81,8 @@ def test_times_period_and_comments() -> None:
     All that is about the profile as a whole.
     """
     profile = _profile()
-    profile.began_ns, profile.duration_ns, profile.period = 7, 9, (_TIME, 10_000_000)
+    profile.began_ns, profile.duration_ns = 7, 9
+    profile.period_type, profile.period = _TIME, 10_000_000
     profile.comments = ("one", "two", "one")
 
     found = _read(profile)

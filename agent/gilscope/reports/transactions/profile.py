@@ -1,4 +1,4 @@
-"""What transactions have lost as samples of a profile of pprof.
+"""What transactions have lost as samples of a profile.
 
 A try that was aborted stands at its thread, a pause at what it was for, and what made a transaction
 inevitable at its reason: none of them has a stack.
@@ -9,7 +9,7 @@ from typing import Final
 
 import gilscope
 from gilscope.model.transactions import StmRecording
-from gilscope.reports.gil.pprof.profile import Location, Profile, ValueType
+from gilscope.reports.gil.profiles.profile import Location, Profile, ValueType
 from gilscope.reports.transactions.losses import losses
 from gilscope.reports.transactions.words import lost_words
 from gilscope.text.printable import printable
