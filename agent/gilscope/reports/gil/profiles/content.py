@@ -112,7 +112,7 @@ def _add(profile: Profile, recording: Recording) -> None:
         for held in totals.holder_samples.holders:
             profile.add(
                 (*stacks.native(held.state), *stacks.locations(held.holder)),
-                stacks.labels(held.holder),
+                {**stacks.labels(held.holder), "state": held.state.state.value},
                 {HOLD: held.held_ns},
             )
 

@@ -166,6 +166,18 @@ def test_the_same_recording_is_the_same_file() -> None:
     assert pprof.render(with_holders()) == pprof.render(with_holders())
 
 
+def test_holds_say_why_the_gil_was_kept() -> None:
+    """
+    Nothing else does: what others lost is not told by state.
+    """
+    found = _read(with_native_calls())
+    held: Counter[str | None] = Counter()
+    for sample in found.samples:
+        held[sample.labels.get("state")] += sample.values[3]
+
+    assert {None: 0, "native": 600 * MS, "unknown": 600 * MS} == held
+
+
 def test_calls_in_c_are_on_top_of_the_stack_of_the_holder() -> None:
     """
     Functions without a name by their file.
