@@ -20,6 +20,9 @@ _LIBC = ctypes.PyDLL(None)
 _NAP_S = 0.1
 _ITERATIONS = 20000
 _CONTAINERS = 600000
+_REFERENCES = 50
+"""Of each container: a collection follows them, and they cost little to make."""
+_SHARED = []
 
 
 def collect():
@@ -28,8 +31,22 @@ def collect():
 
 
 def allocate():
-    """Make containers until Python collects garbage by itself."""
-    return [[number] for number in range(_CONTAINERS)]
+    """Make so many containers that Python collects garbage by itself, in `overflow`."""
+    gc.disable()
+    made = make()
+    gc.enable()
+    overflow()
+    return made
+
+
+def make():
+    """Make containers. They are counted, though nothing is collected meanwhile."""
+    return [[_SHARED] * _REFERENCES for _ in range(_CONTAINERS // 4)]
+
+
+def overflow():
+    """Make one more, and go on: from 3.12 on a collection begins at the next jump back."""
+    return [[number] for number in range(10)]
 
 
 def match():
