@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from gilscope.elf.image import ElfError
 from gilscope.errors import GilscopeError
+from gilscope.naming.cxx_names import demangled
 from gilscope.process.files.code_files import CodeFile, load_biases
 from gilscope.process.files.code_mappings import CodeMappings
 from gilscope.process.files.mapped_file import open_mapped
@@ -68,7 +69,7 @@ class CodePlaces:
         if found is None:
             return CodePlace(module, "")
         begin, size, name = found
-        place = CodePlace(module, name)
+        place = CodePlace(module, demangled(name))
         if len(self._functions) < _MOST_PLACES:
             self._functions.append((begin, begin + size, place))
         return place

@@ -62,3 +62,15 @@ def test_symbols_are_searched_for_once_for_each_function(monkeypatch: pytest.Mon
     assert {"getenv"} == {place.function for place in found if place is not None}
     assert 2 == len(searched)
     assert ["qsort", ""] == [place.function for place in others if place is not None]
+
+
+def test_a_function_of_cxx_is_told_as_its_author_wrote_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Without the types that are in its symbol.
+    """
+    symbol = Symbol("_ZN2at6native3addERKNS_6TensorE", 0, 1, is_function=True)
+    monkeypatch.setattr(ElfImage, "function_at", lambda _image, _vaddr: symbol)
+    place = CodePlaces(os.getpid(), CodeMappings(os.getpid())).place(_address("getenv"))
+
+    assert place is not None
+    assert "at::native::add" == place.function
