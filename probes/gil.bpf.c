@@ -51,4 +51,6 @@
 
 #include "gil/holds.bpf.h"
 
+#include "gil/semaphore_holds.bpf.h"
+
 #include "gil/lifetime.bpf.h"

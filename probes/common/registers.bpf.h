@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 //
-// What processors do differently with the address that a function returns to. BCC defines
-// bpf_target_* and the other registers.
+// What processors do differently with the address that a function returns to, and with the result
+// of an atomic exchange. BCC defines bpf_target_* and the other registers.
 
 #if defined(bpf_target_arm64)
 
@@ -18,7 +18,26 @@ static __always_inline u64 without_signature(u64 address)
     return address & ((1ULL << 48) - 1);
 }
 
+// Nothing looks for semaphores there.
+#define SEMAPHORE_REGISTER(ctx) 0
+
+static __always_inline int is_exchanged(struct pt_regs *ctx)
+{
+    return 0;
+}
+
 #else
+
+#define ZERO_FLAG 0x40
+
+// Where the functions of glibc's on semaphores keep the address of theirs, rbx.
+#define SEMAPHORE_REGISTER(ctx) ((ctx)->bx)
+
+// Whether the `lock cmpxchg` before has written.
+static __always_inline int is_exchanged(struct pt_regs *ctx)
+{
+    return (ctx->flags & ZERO_FLAG) != 0;
+}
 
 // A call leaves it on the stack.
 static __always_inline int return_address_at_entry(struct pt_regs *ctx, u64 *address)

@@ -66,6 +66,9 @@ static __always_inline u64 needed_since(u32 tid, u64 released_ns)
         return 0;
     if (thread->forced_drop_ns)
         return thread->forced_drop_ns;
+    // A semaphore is acquired a few instructions before the wait for it ends.
+    if (thread->wait_started_ns)
+        return thread->wait_started_ns;
     // A wait ends before the acquisition, but not before the release.
     return thread->last_wait_ended_ns >= released_ns ? thread->last_wait_started_ns : 0;
 }
@@ -106,43 +109,36 @@ static __always_inline void finish_hold(struct lock *lock, const struct window *
     send_hold(lock, tid, from_ns, held_ns);
 }
 
-// call pthread_cond_signal(switch_cond) in take_gil: `locked` is 1, this thread is the holder
-int on_acquire(struct pt_regs *ctx)
+// Until when the window counts that is open *now*; 0: none is. One whose traps are used up ends
+// here.
+static __always_inline u64 open_until(const struct lock *first, struct window *window, u64 now)
 {
-    u64 now = now_ns();
-    u32 slot = current_slot(ctx), tid;
-    struct window *window = windows.lookup(&slot);
-    struct lock *first = locks.lookup(&slot);
-
-    if (!window || !first || has_stopped())
-        return 0;
-    u64 cond = PT_REGS_PARM1(ctx) - first->switch_cond_at;
-
-    if (!first->cond)
-        first->cond = cond; // Python has only just come to life, in its first thread
     u64 until_ns = READ_ONCE_U64(window->until_ns);
-    struct lock *lock = lock_at(first, window, cond);
 
-    if (!lock) {
-        __sync_fetch_and_add(&first->traps, 1);
-        __sync_fetch_and_add(&first->unknown_takes, 1);
-        // Told again each time that the number doubles, should a notice be lost.
-        if ((first->unknown_takes & (first->unknown_takes - 1)) == 0)
-            give_notice(NOTICE_LOCK, first->tgid, 0);
+    if (now < window->from_ns || now >= until_ns)
+        return 0;
+    if (first->traps >= window->stop_at_traps) {
+        window->until_ns = now;
+        give_notice(NOTICE_WINDOW, first->tgid, 0);
         return 0;
     }
-    if (now >= window->from_ns && now < until_ns && first->traps >= window->stop_at_traps) {
-        window->until_ns = until_ns = now;
-        give_notice(NOTICE_WINDOW, first->tgid, 0);
-    }
-    if (now < window->from_ns || now >= until_ns) {
+    return until_ns;
+}
+
+// The thread that runs this has acquired *lock*.
+static __always_inline void take_lock(struct lock *first, struct lock *lock, struct window *window,
+                                      u64 now)
+{
+    u64 until_ns = open_until(first, window, now);
+    u32 tid = current_ids();
+
+    if (!until_ns) {
         __sync_fetch_and_add(&first->traps, 1);
         // What was in flight when the window began is over, if it was anything.
         if (!lock->held_since_ns)
             lock->released_ns = now;
-        return 0;
+        return;
     }
-    tid = current_ids();
     if (lock->holder_tid != tid && lock->held_since_ns)
         lose(lock->tgid, INVALID_HOLDER);
     BEGIN_CHANGE(lock);
@@ -165,6 +161,50 @@ int on_acquire(struct pt_regs *ctx)
     __sync_fetch_and_add(&first->traps, 1);
     if (READ_ONCE_U64(window->until_ns) != until_ns)
         lock->held_since_ns = 0;
+}
+
+// The thread that runs this is about to release *lock*, or has just done so.
+static __always_inline void release_lock(struct lock *lock, const struct window *window, u64 now)
+{
+    u32 tid = current_ids();
+
+    if (lock->held_since_ns) {
+        if (lock->holder_tid != tid)
+            lose(lock->tgid, INVALID_HOLDER);
+    } else if (!window->counts_begun || now < window->from_ns ||
+               lock->released_ns >= window->from_ns) {
+        return; // its acquisition was not seen, nor does it reach back to the window's beginning
+    }
+    finish_hold(lock, window, tid, now);
+    if (now >= window->until_ns)
+        give_notice(NOTICE_WINDOW, lock->tgid, tid);
+}
+
+// call pthread_cond_signal(switch_cond) in take_gil: `locked` is 1, this thread is the holder
+int on_acquire(struct pt_regs *ctx)
+{
+    u64 now = now_ns();
+    u32 slot = current_slot(ctx);
+    struct window *window = windows.lookup(&slot);
+    struct lock *first = locks.lookup(&slot);
+
+    if (!window || !first || has_stopped())
+        return 0;
+    u64 cond = PT_REGS_PARM1(ctx) - first->switch_cond_at;
+
+    if (!first->cond)
+        first->cond = cond; // Python has only just come to life, in its first thread
+    struct lock *lock = lock_at(first, window, cond);
+
+    if (!lock) {
+        __sync_fetch_and_add(&first->traps, 1);
+        __sync_fetch_and_add(&first->unknown_takes, 1);
+        // Told again each time that the number doubles, should a notice be lost.
+        if ((first->unknown_takes & (first->unknown_takes - 1)) == 0)
+            give_notice(NOTICE_LOCK, first->tgid, 0);
+        return 0;
+    }
+    take_lock(first, lock, window, now);
     return 0;
 }
 
@@ -172,7 +212,7 @@ int on_acquire(struct pt_regs *ctx)
 int on_release(struct pt_regs *ctx)
 {
     u64 now = now_ns();
-    u32 slot = current_slot(ctx), tid;
+    u32 slot = current_slot(ctx);
     struct window *window = windows.lookup(&slot);
     struct lock *first = locks.lookup(&slot);
 
@@ -181,18 +221,7 @@ int on_release(struct pt_regs *ctx)
     __sync_fetch_and_add(&first->traps, 1);
     struct lock *lock = lock_at(first, window, PT_REGS_PARM1(ctx));
 
-    if (!lock)
-        return 0; // some of these sites serve other condition variables too
-    tid = current_ids();
-    if (lock->held_since_ns) {
-        if (lock->holder_tid != tid)
-            lose(lock->tgid, INVALID_HOLDER);
-    } else if (!window->counts_begun || now < window->from_ns ||
-               lock->released_ns >= window->from_ns) {
-        return 0; // its acquisition was not seen, nor does it reach back to the window's beginning
-    }
-    finish_hold(lock, window, tid, now);
-    if (now >= window->until_ns)
-        give_notice(NOTICE_WINDOW, lock->tgid, tid);
+    if (lock) // some of these sites serve other condition variables too
+        release_lock(lock, window, now);
     return 0;
 }

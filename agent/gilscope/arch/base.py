@@ -10,6 +10,7 @@ __all__ = [
     "AddressLoads",
     "Architecture",
     "DummyCode",
+    "Exchange",
     "PthreadLayout",
     "Registers",
     "SampledRegisters",
@@ -107,6 +108,19 @@ class WordUse(NamedTuple):
     word: int
 
 
+class Exchange(NamedTuple):
+    """An atomic exchange that writes a word if it has a certain value, and a decision on that."""
+
+    jump_before: int | None
+    """From the code's beginning, as the others: a conditional jump that leads there where it is
+    not taken, with nothing but the computation of the new value between."""
+    site: int
+    jump: int
+    """The conditional jump behind it."""
+    register: int
+    """Where the word's address is, by the processor's number of the register."""
+
+
 @dataclass(frozen=True, slots=True)
 class DummyCode:
     """Machine code that takes and drops a lock as CPython does, without relocations.
@@ -192,6 +206,11 @@ class Architecture:
     word_uses: Callable[[bytes, int], Iterator[WordUse]]
     """Instructions that use a word of static memory, by code and its address. Each byte is taken
     for the first of one."""
+    exchanges: Callable[[bytes], Iterator[Exchange]]
+    """Each byte is taken for the first of one. None are known where no lock is found by them."""
+    semaphore_registers: tuple[int, int] | None
+    """Where probes expect a semaphore's address: in a function that takes it, and in one that
+    gives it back; None: no probe is on semaphores."""
     static_load: Callable[[bytes, int], int | None]
     """Where the first word is that a function loads from static memory, by its code and address;
     None: it loads none there."""

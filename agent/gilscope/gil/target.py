@@ -106,21 +106,28 @@ def _by_sites(build: Build, view: ProcessView, cache: SiteCache) -> Target:
     file = build.site_file
     image = file.image()
     is_stepped = any(
-        not image.architecture.is_direct_call(
+        not image.architecture.is_emulated(
             image.bytes_at(site.offset, image.architecture.call_length)
         )
         for site in (*sites.acquires, *sites.releases)
     )
+    acquire, release = _HOLD_PROGRAMS.get(build.lock_form, ("", ""))
     return Target(
         build=build,
-        process=_process(build, view, "sites", knows_causes=bool(sites.callers)),
+        process=_process(
+            build,
+            view,
+            "sites",
+            knows_causes=bool(sites.callers),
+            shows_holds=bool(sites.acquires),
+        ),
         file=file,
         hookpoints=tuple(
             Hookpoint(program, site.offset) for program, site in _POINTS[build.lock_form](sites)
         ),
         sites=sites,
-        acquires=tuple(Hookpoint("on_acquire", site.offset) for site in sites.acquires),
-        releases=tuple(Hookpoint("on_release", site.offset) for site in sites.releases),
+        acquires=tuple(Hookpoint(acquire, site.offset) for site in sites.acquires),
+        releases=tuple(Hookpoint(release, site.offset) for site in sites.releases),
         is_stepped=is_stepped,
     )
 
@@ -159,6 +166,12 @@ _POINTS: Final = {
     LockForm.SEMAPHORE: _points_of_semaphore,
 }
 
+_HOLD_PROGRAMS: Final = {
+    LockForm.CONDITION: ("on_acquire", "on_release"),
+    LockForm.SEMAPHORE: ("on_semaphore_acquire", "on_semaphore_release"),
+}
+"""What sees a hold begin and end."""
+
 
 def _by_libc(build: Build, view: ProcessView, reason: str) -> Target:
     for libc in code_files(view.mappings):
@@ -169,7 +182,7 @@ def _by_libc(build: Build, view: ProcessView, reason: str) -> Target:
         if points:
             return Target(
                 build=build,
-                process=_process(build, view, "libc", knows_causes=False),
+                process=_process(build, view, "libc", knows_causes=False, shows_holds=False),
                 file=file,
                 hookpoints=points,
                 fallback_reason=reason,
@@ -191,7 +204,9 @@ def _libc_points(image: ElfImage) -> tuple[Hookpoint, ...]:
     return tuple(points) if len(points) > 1 else ()
 
 
-def _process(build: Build, view: ProcessView, method: str, *, knows_causes: bool) -> Process:
+def _process(
+    build: Build, view: ProcessView, method: str, *, knows_causes: bool, shows_holds: bool
+) -> Process:
     return Process(
         pid=view.pid,
         name=view.name,
@@ -202,6 +217,7 @@ def _process(build: Build, view: ProcessView, method: str, *, knows_causes: bool
         asks_holder=build.lock_form is LockForm.CONDITION,
         wakes_in_vain=build.lock_form is LockForm.SEMAPHORE,
         knows_causes=knows_causes,
+        shows_holds=shows_holds,
         container_id=view.container_id,
         pod_uid=view.pod_uid,
     )

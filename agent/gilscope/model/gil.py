@@ -302,13 +302,10 @@ class Process:
     switch is forced either."""
     knows_causes: bool = True
     """Whether it can be told what came before a wait; if not, convoys and yields are not seen."""
+    shows_holds: bool = True
+    """Whether full mode and its windows see its holds."""
     container_id: str | None = None
     pod_uid: str | None = None
-
-    @property
-    def shows_holds(self) -> bool:
-        """Whether full mode and its windows see its holds: those of a lock that is asked for."""
-        return self.method == "sites" and self.asks_holder
 
 
 @dataclass(frozen=True, slots=True)

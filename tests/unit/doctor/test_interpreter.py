@@ -169,7 +169,7 @@ _FILE = MappedFile(_LIBC, "/proc/47/root/lib/libpypy3.11-c.so", _held())
                 CodeFile(_LIBC, ()),
             ),
             "sites in libc",
-            "in libc without a trace",
+            "in another way than is known",
         ),
     ],
     ids=["pypy", "cpython-2.7"],
@@ -178,7 +178,8 @@ def test_locks_whose_holds_nobody_sees(build: Build, where: str, why: str) -> No
     """
     It is not said that full mode sees them; and where the sites lie is.
     """
-    target = replace(_target("sites"), build=build)
+    target = _target("sites")
+    target = replace(target, build=build, process=replace(target.process, shows_holds=False))
     found = Found(target, _SITES)
     code, holds = judge_gil_code(found), judge_holds(found)
 
@@ -186,6 +187,19 @@ def test_locks_whose_holds_nobody_sees(build: Build, where: str, why: str) -> No
     assert Status.WARNING is holds.status
     assert holds.found.startswith("not seen of this lock, ")
     assert why in holds.found
+
+
+def test_holds_of_a_semaphore() -> None:
+    """
+    They are seen in libc, and what else that costs is told.
+    """
+    interpreter = Interpreter27("2.7.18", 1, 2, 3, 4, 5)
+    build = CPython27Build(47, _FILE, interpreter, "ab" * 20, 0, CodeFile(_LIBC, ()))
+
+    check = judge_holds(Found(replace(_target("sites"), build=build), _SITES))
+
+    assert Status.OK is check.status
+    assert "in libc, where every other semaphore traps as well" in check.found
 
 
 def test_several_gils() -> None:

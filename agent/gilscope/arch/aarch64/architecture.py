@@ -52,6 +52,8 @@ AARCH64: Final = Architecture(
     address_loads=search.address_loads,
     absolute_loads=search.absolute_loads,
     word_uses=word_uses,
+    exchanges=lambda _code: iter(()),
+    semaphore_registers=None,
     static_load=static_load,
     dummy=DUMMY,
 )

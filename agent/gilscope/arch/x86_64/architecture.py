@@ -8,6 +8,7 @@ from gilscope.arch.x86_64.branches import LOOKAHEAD, distance_to_jump
 from gilscope.arch.x86_64.call_names import CALL_NAMES
 from gilscope.arch.x86_64.dummy import DUMMY
 from gilscope.arch.x86_64.emulation import STRAIGHT_LINE, distance_to_emulated, is_emulated
+from gilscope.arch.x86_64.exchanges import exchanges
 from gilscope.arch.x86_64.length import LONGEST_INSTRUCTION, instruction_length
 from gilscope.arch.x86_64.static_loads import static_load
 from gilscope.arch.x86_64.static_words import word_uses
@@ -56,6 +57,8 @@ X86_64: Final = Architecture(
     address_loads=search.address_loads,
     absolute_loads=search.absolute_loads,
     word_uses=word_uses,
+    exchanges=exchanges,
+    semaphore_registers=(3, 7),  # rbx and rdi
     static_load=static_load,
     dummy=DUMMY,
 )

@@ -22,6 +22,8 @@ _UPROBES = (
     "on_turn_given",
     "on_turn_taken",
     "on_turn_wait",
+    "on_semaphore_acquire",
+    "on_semaphore_release",
     "on_semaphore_sleep",
     "on_semaphore_taken",
     "on_semaphore_wait",

@@ -163,7 +163,8 @@ def test_a_lock_whose_holds_nothing_shows() -> None:
     """
     recording = convoy()
     seen = recording.observation
-    other = replace(seen, process=replace(seen.process, asks_holder=False, runtime="pypy"))
+    pypy = replace(seen.process, asks_holder=False, shows_holds=False, runtime="pypy")
+    other = replace(seen, process=pypy)
     shown = text_report.render(replace(recording, observation=other))
 
     assert "without a wait is not known: nothing shows the holds of this lock." in shown
