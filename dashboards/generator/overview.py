@@ -115,7 +115,8 @@ def _processes() -> Panel:
         "The process at the top loses most. A click on its name opens the Process dashboard, which "
         "says which roles lose it, to whom, and in which lines. Convoys: the share of the waits "
         "after a blocking call that last for a switch interval or longer. 99 % of the waits and of "
-        "the times until a holder drops the GIL are below their p99. A process that began later "
+        "the times until a holder drops the GIL are below their p99; PyPy and CPython 2.7 have no "
+        "such times, for their threads do not ask. A process that began later "
         "counts as idle before.",
         {
             "process": "process",

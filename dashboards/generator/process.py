@@ -71,7 +71,8 @@ def _figures() -> Line:
             ),
             figure(
                 "Convoys in contended returns",
-                "Share of the waits after a blocking call that last for a switch interval or more. "
+                "Share of the waits after a blocking call that last for a switch interval or more "
+                "(5 ms on PyPy and CPython 2.7, which have none). "
                 "High: threads that compute keep those that do I/O waiting. Part them.",
                 units.PercentUnit,
                 convoys,
@@ -128,7 +129,8 @@ def _waits() -> tuple[Line, ...]:
         durations(
             _SERIES,
             "Waits",
-            "A band at 5 ms is the switch interval: waiters queue behind threads that compute. "
+            "A band at 5 ms is the switch interval: waiters queue behind threads that compute "
+            "(PyPy and CPython 2.7 have none: there it lies where their ticks end). "
             "Bands above are queues, or holders that do not drop the GIL.",
             metrics.GIL_WAIT,
             _NO_WAITS,
@@ -193,7 +195,8 @@ def _causes() -> tuple[Line, ...]:
     slow = curves(
         "Slow to drop the GIL, by holder",
         "Share of the time for which a drop request to this place is unanswered. As a rule it is "
-        "a call into C: release the GIL there, or call it with less at a time.",
+        "a call into C: release the GIL there, or call it with less at a time. Empty for PyPy and "
+        "CPython 2.7, whose threads do not ask for the GIL.",
         units.PercentUnit,
         [Curve(_SERIES.rate(metrics.GIL_SLOW_DROP, "holder").top(_SHOWN), "{{holder}}")],
         empty=_NO_SLOW_DROPS,
@@ -201,7 +204,8 @@ def _causes() -> tuple[Line, ...]:
     requests = curves(
         "Drop requests and forced switches, a second",
         "Threads that compute side by side switch up to 200 times a second. Far more requests than "
-        "switches: holders that do not listen.",
+        "switches: holders that do not listen. PyPy has no requests, and switches after so many "
+        "bytecodes; CPython 2.7 has neither.",
         units.CountsPerSecond,
         [
             Curve(_SERIES.rate(metrics.GIL_DROP_REQUESTS), "requests"),
@@ -234,7 +238,8 @@ def _holds() -> tuple[Line, ...]:
     by_role = _SERIES.rate(metrics.GIL_THREAD_HOLD, *PROCESS, "role").per(observed, *PROCESS)
     shares = curves(
         "Share of the time that a role has the GIL",
-        "What has most of it is what to make faster, or to move. Known from windows of full mode.",
+        "What has most of it is what to make faster, or to move. Known from windows of full mode, "
+        "and not for PyPy and CPython 2.7, whose holds are not seen.",
         units.PercentUnit,
         [Curve(by_role.top(_SHOWN), "{{role}} {{process}} {{pid}}")],
         empty=_NO_HOLDS,
@@ -260,7 +265,7 @@ def _holds() -> tuple[Line, ...]:
             _SERIES,
             "Holds",
             "Holds of about 5 ms are threads that compute until they are asked to yield. Longer "
-            "ones are code that does not drop the GIL.",
+            "ones are code that does not drop the GIL. Holds of PyPy and CPython 2.7 are not seen.",
             metrics.GIL_HOLD,
             _NO_HOLDS,
         ),
@@ -273,7 +278,8 @@ def _switches() -> tuple[Line, ...]:
             _SERIES,
             "Drop latency",
             "From a drop request until the release. Much more than a millisecond is code "
-            "that does not listen, and is named above by its place.",
+            "that does not listen, and is named above by its place. Empty for PyPy and CPython "
+            "2.7, whose threads do not ask.",
             metrics.GIL_DROP_LATENCY,
             "No drop request in this time",
         ),
@@ -281,7 +287,8 @@ def _switches() -> tuple[Line, ...]:
             _SERIES,
             "Switch latency",
             "From a release to the next thread's acquisition. Much more than tens of microseconds: "
-            "the waiters lack a CPU. Give the process more of them, or see who uses them.",
+            "the waiters lack a CPU. Give the process more of them, or see who uses them. Empty "
+            "for PyPy and CPython 2.7, whose holds are not seen.",
             metrics.GIL_SWITCH_LATENCY,
             _NO_HOLDS,
         ),

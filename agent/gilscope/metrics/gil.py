@@ -41,7 +41,8 @@ GIL_WAIT = of_process(
     "gilscope_gil_wait_seconds",
     "histogram",
     "Time from a thread's need for the GIL until it holds it, finished waits only.",
-    "Values from the switch interval (5 ms) upwards mean that threads queue for the interpreter.",
+    "Values from the switch interval (5 ms) upwards mean that threads queue for the interpreter; "
+    "on PyPy and CPython 2.7, which have no such interval, they follow its ticks.",
     "interpreter",
     "after",
 )
@@ -49,7 +50,7 @@ GIL_HOLD = of_process(
     "gilscope_gil_hold_seconds",
     "histogram",
     "Time from the acquisition of the GIL to its release, of the finished holds that began in a "
-    "window of full mode.",
+    "window of full mode. Left out on PyPy and CPython 2.7, whose holds are not seen.",
     "Long holds are what others wait for. Holds a second of observed time: the rate of the count "
     'divided by that of gilscope_gil_observed_seconds_total{window="full"}.',
     "interpreter",
@@ -58,14 +59,15 @@ GIL_SWITCH_LATENCY = of_process(
     "gilscope_gil_switch_latency_seconds",
     "histogram",
     "Time from a release of the GIL in a window of full mode to its acquisition by another thread "
-    "that was waiting for it.",
+    "that was waiting for it. Left out on PyPy and CPython 2.7.",
     "Tens of microseconds are a wake-up; much more means that the waiters lack a free CPU.",
     "interpreter",
 )
 GIL_DROP_LATENCY = of_process(
     "gilscope_gil_drop_latency_seconds",
     "histogram",
-    "Time from the first request to drop the GIL until the holder released it.",
+    "Time from the first request to drop the GIL until the holder released it. Left out on PyPy "
+    "and CPython 2.7, whose threads do not ask: the holder releases it after its ticks.",
     "Much more than a millisecond means code that does not release the GIL, as C extensions may.",
     "interpreter",
 )
@@ -174,7 +176,8 @@ GIL_SLOW_DROP = of_process(
     "gilscope_gil_slow_drop_seconds_total",
     "counter",
     "Time from a request to drop the GIL until the holder released it, by where the holder stood; "
-    "only of requests that took longer than 10 ms.",
+    "only of requests that took longer than 10 ms. Left out on PyPy and CPython 2.7, whose threads "
+    "do not ask.",
     "Names the code that is slow to drop the GIL, a call into C as a rule. The rate is the "
     "share of the time for which a drop request to it is unanswered.",
     "holder",
@@ -182,7 +185,8 @@ GIL_SLOW_DROP = of_process(
 GIL_SLOW_DROPS = of_process(
     "gilscope_gil_slow_drops_total",
     "counter",
-    "Requests to drop the GIL that took longer than 10 ms, by where the holder stood.",
+    "Requests to drop the GIL that took longer than 10 ms, by where the holder stood. Left out on "
+    "PyPy and CPython 2.7.",
     "Slow drop time divided by this is how long the holder takes to release the GIL.",
     "holder",
 )
@@ -196,21 +200,25 @@ GIL_STACK_SAMPLING_RATIO = of_process(
 GIL_CONVOY_WAITS = of_process(
     "gilscope_gil_convoy_waits_total",
     "counter",
-    "Waits after a blocking call that lasted at least one switch interval.",
+    "Waits after a blocking call that lasted at least one switch interval, or 5 ms on PyPy and "
+    "CPython 2.7, which have none.",
     "Threads that do I/O queue behind threads that compute.",
     "interpreter",
 )
 GIL_FORCED_SWITCHES = of_process(
     "gilscope_gil_forced_switches_total",
     "counter",
-    "Times that the evaluation loop made a thread release the GIL: preemptions.",
-    "Up to 200 a second where threads compute side by side.",
+    "Times that the evaluation loop made a thread release the GIL: preemptions. Left out on "
+    "CPython 2.7, which releases it every so many ticks, whether anybody waits or not.",
+    "Up to 200 a second where threads compute side by side; on PyPy, which counts bytecodes and "
+    "not time, some hundreds.",
     "interpreter",
 )
 GIL_DROP_REQUESTS = of_process(
     "gilscope_gil_drop_requests_total",
     "counter",
-    "Times that a waiting thread asked the holder to drop the GIL.",
+    "Times that a waiting thread asked the holder to drop the GIL. Left out on PyPy and CPython "
+    "2.7, whose threads do not ask.",
     "Far more than forced switches means holders that do not listen.",
     "interpreter",
 )

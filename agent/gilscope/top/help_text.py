@@ -18,7 +18,8 @@ Upper table: processes, in the time between two snapshots
   lost        time that threads lost waiting for the GIL, in ms a second:
               1000 is one thread that waits all the time
   convoy      part of it that was lost in convoys: by threads that came back
-              from a blocking call and queued for a switch interval or more
+              from a blocking call and queued for a switch interval or more,
+              or for 5 ms on PyPy and CPython 2.7, which have none
   threads     how many threads wait now
   held        how much of the time the GIL was held; added up where there
               are several. Between windows of full mode it is estimated,

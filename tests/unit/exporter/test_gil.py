@@ -224,6 +224,9 @@ def test_of_a_lock_that_is_not_asked_for_there_are_failed_wakeups() -> None:
     assert wakeups == {name: figures.of_process(name) for name in wakeups}
     assert set() == figures.names() & requests
     assert requests == of_3.names() & (requests | set(wakeups))
+    helps = {family.name: family.documentation for family in of_3.families}
+    for name in requests:
+        assert "Left out on" in helps[name.removesuffix("_total").removesuffix("_count")], name
 
 
 @pytest.mark.parametrize("mode", [Mode.CONTENTION, Mode.FULL])
