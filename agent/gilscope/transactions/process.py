@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gilscope.model.gil import TracingCost
 from gilscope.model.transactions import StmObservation, StmThread, StmTotals
@@ -13,7 +13,10 @@ from gilscope.transactions.target import StmTarget
 from gilscope.transactions.totals import RawStm, busiest_first, thread_of, totals_of
 from gilscope.transactions.window import StmWindow
 
-__all__ = ["AttachedProgram"]
+__all__ = ["MOST_DEAD", "AttachedProgram"]
+
+MOST_DEAD = 4096
+"""Threads that have ended, and stay listed at least, the busiest of them; at most twice as many."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,9 +72,11 @@ class AttachedProgram(Attachment):
         alive = [
             thread_of(tid, record) for tid, record in raw.threads.items() if not record["exited_ns"]
         ]
+        # Tables are read on for others.
+        at_ns = raw.at_ns if self.ended_ns is None else min(raw.at_ns, self.ended_ns)
         totals = totals_of(
             self.target.process,
-            raw,
+            replace(raw, at_ns=at_ns),
             busiest_first([*alive, *self.dead]),
             self.places.named(raw.places),
         )
@@ -82,7 +87,7 @@ class AttachedProgram(Attachment):
             self.invalid,
             self.ended,
             cost=cost,
-            observed_ns=self.window.observed_ns(raw.at_ns),
+            observed_ns=self.window.observed_ns(at_ns),
             is_whole=self.window.is_whole,
         )
 
@@ -97,9 +102,19 @@ class AttachedProgram(Attachment):
     def take_dead(self, raw: RawStm, *, is_listed: bool) -> Sequence[int]:
         """Return the threads of *raw* that have ended; with *is_listed* they stay listed.
 
-        Their records are final. They leave the map, which never fills up so.
+        Their records are final. They leave the map, which never fills up so. Of very many those
+        stay listed that did the most.
         """
         ended = [tid for tid, record in raw.threads.items() if record["exited_ns"]]
         if is_listed:
             self.dead += [thread_of(tid, raw.threads[tid]) for tid in ended]
+        if len(self.dead) > 2 * MOST_DEAD:
+            self.dead.sort(key=_work)
+            del self.dead[:-MOST_DEAD]
         return ended
+
+
+def _work(thread: StmThread) -> tuple[int, int]:
+    """Return what puts the busiest of threads last: time and tries of theirs that have ended."""
+    ends = (thread.committed, thread.aborted)
+    return sum(each.ns for each in ends), sum(each.count for each in ends)
