@@ -12,9 +12,9 @@ from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.gil import Edge, GilObservation, Tally
 from gilscope.model.stack import UNKNOWN_FRAME, Frame, Stack, StackState
-from gilscope.runtimes.site_cache import SiteCache
 from support.interpreters.known import Interpreter
 from support.paths import WORKLOADS
+from support.tracing.sites import shared_sites
 from support.tracing.trace import command_of, looked_after, observation_of
 
 __all__ = [
@@ -113,9 +113,9 @@ class Stage:
 
 
 @contextmanager
-def stage_of(interpreter: Interpreter, probe: GilProbe, folder: Path) -> Iterator[Stage]:
-    """Trace what runs on the stage of *interpreter*; sites are kept in *folder*."""
-    tracer = GilAccount(probe, SiteCache(folder / "sites"))
+def stage_of(interpreter: Interpreter, probe: GilProbe) -> Iterator[Stage]:
+    """Trace what runs on the stage of *interpreter*."""
+    tracer = GilAccount(probe, shared_sites())
     try:
         yield Stage(interpreter, tracer)
     finally:

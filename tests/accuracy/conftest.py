@@ -20,10 +20,8 @@ def fresh_stage(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture(scope="module", params=INTERPRETERS)
-def stage(
-    request: pytest.FixtureRequest, probe: GilProbe, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Stage]:
+def stage(request: pytest.FixtureRequest, probe: GilProbe) -> Iterator[Stage]:
     """One interpreter; all tests share what has run on it."""
     interpreter: Interpreter = request.param
-    with stage_of(interpreter, probe, tmp_path_factory.mktemp("sites")) as made:
+    with stage_of(interpreter, probe) as made:
         yield made

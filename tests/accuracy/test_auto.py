@@ -60,7 +60,7 @@ class _Stage:
         # free.
         arguments = ["--seconds", "60", "--threads", "mixed,brisk,brisk", "--policy", "other"]
         with contextlib.ExitStack() as stack:
-            tracer = stack.enter_context(tracing(self._probe, self._folders(), self._plan))
+            tracer = stack.enter_context(tracing(self._probe, self._plan))
             running = {}
             for interpreter in _available(_AS_USERS):
                 witness = Witness(self._folders())

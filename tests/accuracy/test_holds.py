@@ -43,9 +43,9 @@ _BOOKKEEPING = 0.03
 
 
 @pytest.fixture
-def tracer(probe: GilProbe, trap_costs: TrapCosts, tmp_path: Path) -> Iterator[GilAccount]:
+def tracer(probe: GilProbe, trap_costs: TrapCosts) -> Iterator[GilAccount]:
     """A tracer in full mode, as users have it: it knows what its own probes add to a hold."""
-    with tracing(probe, tmp_path, ObservationPlan(Mode.FULL, costs=trap_costs)) as made:
+    with tracing(probe, ObservationPlan(Mode.FULL, costs=trap_costs)) as made:
         yield made
 
 

@@ -40,12 +40,10 @@ class _Run:
 
 
 @pytest.fixture(scope="module", params=CPYTHON_27)
-def run(
-    request: pytest.FixtureRequest, probe: GilProbe, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[_Run]:
+def run(request: pytest.FixtureRequest, probe: GilProbe, site_cache: SiteCache) -> Iterator[_Run]:
     """One interpreter: all tests share what has run on it."""
     interpreter: Interpreter = request.param
-    tracer = GilAccount(probe, SiteCache(tmp_path_factory.mktemp("sites")))
+    tracer = GilAccount(probe, site_cache)
     try:
         with started(command_of(interpreter), _SCRIPT) as workload:
             yield _run(workload, tracer)

@@ -59,7 +59,7 @@ def _run(probe: GilProbe, interpreter: Interpreter, clock: Path, plan: Observati
     environment = interpreter.environment(LD_PRELOAD=str(clock), CLOCK_OUT=str(out))
     pipe = subprocess.PIPE
     with (
-        tracing(probe, clock.parent, plan) as tracer,
+        tracing(probe, plan) as tracer,
         subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment) as program,
     ):
         assert program.stdout is not None

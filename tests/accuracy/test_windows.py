@@ -185,7 +185,7 @@ def test_windows_cut_no_hold_and_prefer_none(name: str, probe: GilProbe, tmp_pat
     """
     arguments = ["--seconds", "8", "--threads", "uneven", "--asleep"]
     command = command_of(find_interpreter(name))
-    with tracing(probe, tmp_path) as tracer:
+    with tracing(probe) as tracer:
         run = _run_under_windows(command, Witness(tmp_path), tracer, *arguments)
     (gil,) = run.observation.totals.gils
     histogram = holds_of(gil).finished
@@ -203,7 +203,7 @@ def test_windows_tell_the_length_of_holds_and_their_share(probe: GilProbe, tmp_p
     Holds of 5 ms are 5 ms long in windows that are hardly longer, and their share is the true one.
     """
     arguments = ["--seconds", "25", "--threads", "even", "--asleep"]
-    with tracing(probe, tmp_path) as tracer:
+    with tracing(probe) as tracer:
         run = _run_under_windows(["/usr/bin/python3"], Witness(tmp_path), tracer, *arguments)
     (gil,) = run.observation.totals.gils
     holds = holds_of(gil)
@@ -232,7 +232,7 @@ def test_windows_among_threads_that_fight(probe: GilProbe, tmp_path: Path) -> No
     With threads that wait for each other all the time, each has its own part of the windows.
     """
     arguments = ["--seconds", "8", "--threads", "mixed,uneven,native,quick", "--asleep"]
-    with tracing(probe, tmp_path) as tracer:
+    with tracing(probe) as tracer:
         run = _run_under_windows(["/usr/bin/python3"], Witness(tmp_path), tracer, *arguments)
 
     _check(run)

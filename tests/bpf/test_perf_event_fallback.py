@@ -34,13 +34,13 @@ def unlinked_probe() -> Iterator[GilProbe]:
     "plan", [CONTENTION, ObservationPlan(Mode.FULL)], ids=["contention", "full"]
 )
 def test_waits_are_counted_exactly(
-    name: str, plan: ObservationPlan, unlinked_probe: GilProbe, tmp_path: Path
+    name: str, plan: ObservationPlan, unlinked_probe: GilProbe
 ) -> None:
     """
     Each of the known waits is counted, whether holds are seen besides or not.
     """
     with (
-        tracing(unlinked_probe, tmp_path, plan) as tracer,
+        tracing(unlinked_probe, plan) as tracer,
         started(command_of(build(name)), "exact_count.py") as workload,
     ):
         tracer.attach(workload.pid)
@@ -57,7 +57,7 @@ def test_holds_are_counted_exactly(name: str, unlinked_probe: GilProbe, tmp_path
     command = witness.command(command_of(build(name)))
     arguments = ["--rounds", "97", "--threads", "quick,brisk", "--asleep"]
     with (
-        tracing(unlinked_probe, tmp_path) as tracer,
+        tracing(unlinked_probe) as tracer,
         started(command, "held_known.py", *arguments) as workload,
     ):
         tracer.attach(workload.pid)
@@ -77,13 +77,13 @@ def test_holds_are_counted_exactly(name: str, unlinked_probe: GilProbe, tmp_path
     assert len(truth.switches) == holds_of(gil).switch_latency.count
 
 
-def test_two_processes_are_told_apart(unlinked_probe: GilProbe, tmp_path: Path) -> None:
+def test_two_processes_are_told_apart(unlinked_probe: GilProbe) -> None:
     """
     The probes do not carry a number: whose hold it is, the process itself has to tell.
     """
     commands = [command_of(build("debian-3.11"))] * 2
     with (
-        tracing(unlinked_probe, tmp_path) as tracer,
+        tracing(unlinked_probe) as tracer,
         started(commands[0], "held_known.py", "--rounds", "23", "--threads", "quick") as first,
         started(commands[1], "held_known.py", "--rounds", "41", "--threads", "quick") as second,
     ):
@@ -98,12 +98,12 @@ def test_two_processes_are_told_apart(unlinked_probe: GilProbe, tmp_path: Path) 
         assert rounds == truth.holds == held_by(thread_of(observation, truth.tid)).count
 
 
-def test_nothing_is_left_of_a_process(unlinked_probe: GilProbe, tmp_path: Path) -> None:
+def test_nothing_is_left_of_a_process(unlinked_probe: GilProbe) -> None:
     """
     Neither in the tables, nor does it keep its places in the arrays.
     """
     with started(command_of(build("debian-3.11")), "exact_count.py") as workload:
-        with tracing(unlinked_probe, tmp_path) as tracer:
+        with tracing(unlinked_probe) as tracer:
             tracer.attach(workload.pid)
             workload.run()
             assert {"targets", "threads", "slots"} <= set(held_of(unlinked_probe, workload.pid))

@@ -13,7 +13,6 @@ from gilscope.model.gil import GilObservation
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import StackState
 from gilscope.runtimes.pypy.sites.resolve import resolve_sites
-from gilscope.runtimes.site_cache import SiteCache
 from support.interpreters.known import PYPYS, TIMED_PYPYS, Interpreter, find_interpreter
 from support.paths import WORKLOADS
 from support.tracing.trace import looked_after, missed_events, observation_of
@@ -36,12 +35,6 @@ _SITES = {
 }
 """By disassembly: where a wait begins, where it ends, where the GIL is given away, the word that is
 the lock, and the one that counts who waits. Of other builds of these suites nothing is known."""
-
-
-@pytest.fixture(scope="module")
-def site_cache(tmp_path_factory: pytest.TempPathFactory) -> SiteCache:
-    """Return one for all tests: it takes seconds to find the places in a PyPy."""
-    return SiteCache(tmp_path_factory.mktemp("sites"))
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,12 @@ pytestmark = pytest.mark.live
 _PYTHON = "/usr/bin/python3.11"
 
 
+@pytest.fixture
+def site_cache(tmp_path: Path) -> SiteCache:
+    """One that no other test shares, for lies are told to it."""
+    return SiteCache(tmp_path / "sites")
+
+
 def _with_wrong_waits(target: Target, cache: SiteCache) -> None:
     """Let the cache say that a signal is a wait: what it is called with is no GIL's cond."""
     assert target.sites is not None

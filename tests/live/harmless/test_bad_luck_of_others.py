@@ -10,7 +10,6 @@ import pytest
 from accuracy.truth import started
 from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.histogram import total
-from gilscope.runtimes.site_cache import SiteCache
 from support.commands.gilscope import eventually
 from support.interpreters.known import CPYTHON_27, PYPYS, Interpreter
 from support.paths import WORKLOADS
@@ -24,12 +23,6 @@ _SCRIPT = "any_luck.py"
 _ENOUGH = 20
 _LONG_NS = 100_000_000
 others = pytest.mark.parametrize("interpreter", [CPYTHON_27[0], PYPYS[-1]])
-
-
-@pytest.fixture(scope="module")
-def site_cache(tmp_path_factory: pytest.TempPathFactory) -> SiteCache:
-    """Return one for all tests: it takes seconds to find the places in a PyPy."""
-    return SiteCache(tmp_path_factory.mktemp("sites"))
 
 
 @others

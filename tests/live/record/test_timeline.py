@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -81,14 +80,12 @@ def _counted(observation: GilObservation) -> int:
 
 
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
-def test_waits_add_up_to_the_totals(
-    interpreter: Interpreter, sending: GilProbe, tmp_path: Path
-) -> None:
+def test_waits_add_up_to_the_totals(interpreter: Interpreter, sending: GilProbe) -> None:
     """
     For each thread and kind, to the nanosecond, and as many as the program knows of.
     """
     with (
-        tracing(sending, tmp_path, _CONTENTION) as tracer,
+        tracing(sending, _CONTENTION) as tracer,
         started(command_of(interpreter), "known_waits.py", "--seconds", "1") as workload,
     ):
         tracer.attach(workload.pid)
@@ -109,14 +106,12 @@ def test_waits_add_up_to_the_totals(
 
 
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
-def test_holds_add_up_to_the_totals(
-    interpreter: Interpreter, sending: GilProbe, tmp_path: Path
-) -> None:
+def test_holds_add_up_to_the_totals(interpreter: Interpreter, sending: GilProbe) -> None:
     """
     Each hold is one span, and together they last as long as the thread has held the lock.
     """
     with (
-        tracing(sending, tmp_path) as tracer,
+        tracing(sending) as tracer,
         started(command_of(interpreter), "held_known.py", *_OF_HOLDS) as workload,
     ):
         tracer.attach(workload.pid)
@@ -138,13 +133,13 @@ def test_holds_add_up_to_the_totals(
     }
 
 
-def test_full_ring_drops_and_counts(tmp_path: Path) -> None:
+def test_full_ring_drops_and_counts() -> None:
     """
     With room for 64 spans most are dropped; drawn and dropped ones are those that were counted.
     """
     with (
         GilProbe(begin_loading(timeline=True, limits=_TINY)) as probe,
-        tracing(probe, tmp_path) as tracer,
+        tracing(probe) as tracer,
         started([_PYTHON], "held_known.py", *_BUSY) as workload,
     ):
         tracer.attach(workload.pid)
@@ -161,14 +156,14 @@ def test_full_ring_drops_and_counts(tmp_path: Path) -> None:
     assert _counted(observation) == len(timeline.spans) + timeline.dropped
 
 
-def test_ring_that_fills_wakes_the_tracer(tmp_path: Path) -> None:
+def test_ring_that_fills_wakes_the_tracer() -> None:
     """
     Who only waits for something to do loses nothing, though all spans are thrice what fits.
     """
     limits = Limits(span_pages=512)
     with (
         GilProbe(begin_loading(timeline=True, limits=limits)) as probe,
-        tracing(probe, tmp_path) as tracer,
+        tracing(probe) as tracer,
         started([_PYTHON], "held_known.py", *_MANY) as workload,
     ):
         tracer.attach(workload.pid)
@@ -187,12 +182,12 @@ def test_ring_that_fills_wakes_the_tracer(tmp_path: Path) -> None:
     assert 100_000 < _counted(observation) == len(timeline.spans)
 
 
-def test_what_goes_on_is_drawn_up_to_the_end(sending: GilProbe, tmp_path: Path) -> None:
+def test_what_goes_on_is_drawn_up_to_the_end(sending: GilProbe) -> None:
     """
     A hold that has not ended when somebody looks, and the wait for it, last until then.
     """
     with (
-        tracing(sending, tmp_path) as tracer,
+        tracing(sending) as tracer,
         started([_PYTHON], "long_hold.py", "--seconds", "0.5") as workload,
     ):
         tracer.attach(workload.pid)
@@ -224,13 +219,13 @@ def _with_a_waiter(tracer: GilAccount, pid: int) -> list[tuple[GilObservation, T
     return [(observation, _timeline(tracer, pid))] if waiting else []
 
 
-def test_worst_moment_is_chosen_among_what_is_sent(tmp_path: Path) -> None:
+def test_worst_moment_is_chosen_among_what_is_sent() -> None:
     """
     The one long wait, with who held the lock meanwhile; there is no whole timeline.
     """
     with (
         GilProbe(begin_loading(moments=True)) as probe,
-        tracing(probe, tmp_path, _CONTENTION) as tracer,
+        tracing(probe, _CONTENTION) as tracer,
         started([_PYTHON], "long_hold.py", "--seconds", "0.5") as workload,
     ):
         tracer.attach(workload.pid)
@@ -255,14 +250,14 @@ def test_worst_moment_is_chosen_among_what_is_sent(tmp_path: Path) -> None:
     assert (workload.ready["waiter"], True) == (longest.tid, longest.began_ns <= moment.began_ns)
 
 
-def test_no_more_are_sent_in_a_second_than_a_moment_needs(tmp_path: Path) -> None:
+def test_no_more_are_sent_in_a_second_than_a_moment_needs() -> None:
     """
     The others are counted as ever, and no event is lost; when they were is told.
     """
     limits = Limits(spans_a_second=10)
     with (
         GilProbe(begin_loading(moments=True, limits=limits)) as probe,
-        tracing(probe, tmp_path) as tracer,
+        tracing(probe) as tracer,
         started([_PYTHON], "held_known.py", *_BUSY) as workload,
     ):
         tracer.attach(workload.pid)

@@ -24,9 +24,9 @@ _PYTHON = "/usr/bin/python3"
 
 
 @pytest.fixture
-def tracer(probe: GilProbe, tmp_path: Path) -> Iterator[GilAccount]:
+def tracer(probe: GilProbe) -> Iterator[GilAccount]:
     """A tracer in full mode."""
-    with tracing(probe, tmp_path) as made:
+    with tracing(probe) as made:
         yield made
 
 

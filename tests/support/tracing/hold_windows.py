@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
 from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.model.gil import GilObservation, GilTotals, HoldTotals, Tally, ThreadTotals
 from gilscope.model.kinds import Mode
-from gilscope.runtimes.site_cache import SiteCache
+from support.tracing.sites import shared_sites
 from support.tracing.trace import missed_events
 
 __all__ = [
@@ -23,11 +22,9 @@ __all__ = [
 
 
 @contextmanager
-def tracing(
-    probe: GilProbe, folder: Path, plan: ObservationPlan | None = None
-) -> Iterator[GilAccount]:
-    """Trace by *plan*, by default in full mode, with a site cache in *folder*."""
-    tracer = GilAccount(probe, SiteCache(folder / "sites"), plan=plan or ObservationPlan(Mode.FULL))
+def tracing(probe: GilProbe, plan: ObservationPlan | None = None) -> Iterator[GilAccount]:
+    """Trace by *plan*, by default in full mode."""
+    tracer = GilAccount(probe, shared_sites(), plan=plan or ObservationPlan(Mode.FULL))
     try:
         yield tracer
     finally:

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -14,6 +13,7 @@ from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.gil import GilObservation
 from gilscope.runtimes.site_cache import SiteCache
 from support.interpreters.known import Interpreter
+from support.tracing.sites import shared_sites
 
 __all__ = [
     "command_of",
@@ -84,15 +84,15 @@ def trap_costs(probe: GilProbe) -> TrapCosts:
     return measure_trap_costs(probe)
 
 
-@pytest.fixture
-def site_cache(tmp_path: Path) -> SiteCache:
-    """Knows no build yet."""
-    return SiteCache(tmp_path / "sites")
+@pytest.fixture(scope="session")
+def site_cache() -> SiteCache:
+    """Knows the builds that other tests have traced."""
+    return shared_sites()
 
 
 @pytest.fixture
 def tracer(probe: GilProbe, site_cache: SiteCache) -> Iterator[GilAccount]:
-    """An account of GILs with a site cache of its own."""
+    """An account of GILs."""
     made = GilAccount(probe, site_cache)
     yield made
     made.close()
