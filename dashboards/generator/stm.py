@@ -244,7 +244,8 @@ def _coverage() -> Line:
     observed = curves(
         "Share of the time in which live transactions are seen",
         "Below 1, seeing all of them would cost more than the overhead budget: all figures of "
-        "that process are of windows at random, and so lower than the true ones.",
+        "that process are of windows at random, and so lower than the true ones. Divide them by "
+        "this share, as the alerts do.",
         units.PercentUnit,
         [
             Curve(

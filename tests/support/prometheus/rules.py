@@ -151,6 +151,9 @@ def _joined(node: promql.BinaryExpr, left: Labels | None, right: Labels | None) 
     if matching is None:
         if left != right:
             raise ValueError(f"{sorted(left ^ right)} are on one side only: {node}")
+    elif matching.type == promql.LabelModifierType.Exclude:
+        # What one side alone has may be ignored, and has no value where the two meet.
+        _named(left | right, matching.labels, node)
     else:
         _named(left & right, matching.labels, node)
     return left
