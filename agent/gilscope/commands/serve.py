@@ -27,6 +27,7 @@ from gilscope.gil.calibration.measure import measure_trap_costs
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.program import Limits, begin_loading
 from gilscope.gil.tracing.hold_windows import ObservationPlan
+from gilscope.model.gil import GilObservation
 from gilscope.model.kinds import Mode
 from gilscope.series.blocking import BlockingSeries
 from gilscope.series.past import LONGEST_S, Past
@@ -152,7 +153,7 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
     tracer = new_tracer(
         arguments, parts.probe, plan, keep_threads=False, on_long_wait=capturing.on_long_wait
     )
-    past = Past()
+    past: Past[GilObservation] = Past()
     agent = AgentReader(tracer, time.monotonic_ns(), captures=capturing.counts)
     pids, traced = arguments.pid or (), TracedLog()
     for pid in pids:

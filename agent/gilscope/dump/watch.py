@@ -8,6 +8,7 @@ from gilscope.dump.figures import with_figures
 from gilscope.dump.process import opened
 from gilscope.dump.take import take
 from gilscope.gil.tracing.account import GilAccount
+from gilscope.model.gil import GilObservation
 from gilscope.model.moment.dump import Dump, Trigger
 from gilscope.process.memory_reader import MemoryReader
 from gilscope.series.past import Past
@@ -24,7 +25,7 @@ _LATELY_NS = 30 * NS_PER_S
 class TracedProcesses:
     """What is captured of the processes in *gils*. One thread may use it."""
 
-    def __init__(self, gils: GilAccount, past: Past, limit_ns: int) -> None:
+    def __init__(self, gils: GilAccount, past: Past[GilObservation], limit_ns: int) -> None:
         """*past* knows what was before; waits are captured that last *limit_ns*."""
         self._gils = gils
         self._past = past

@@ -1,8 +1,10 @@
 """Remembers some observations of the last minutes, so that a report of these can be made."""
 
 from collections.abc import Mapping, Sequence
+from typing import Generic, TypeVar
 
 from gilscope.model.gil import GilObservation
+from gilscope.model.transactions import StmObservation
 from gilscope.text.units import NS_PER_S
 
 __all__ = ["LONGEST_S", "Past"]
@@ -14,19 +16,21 @@ _MOST_BYTES = 10_000_000
 _THREAD_BYTES, _EDGE_BYTES = 800, 60
 """About; edges that have not changed are shared with other observations."""
 
+_Seen = TypeVar("_Seen", bound=GilObservation | StmObservation)
+
 _Key = tuple[int, int]
 """Pid and when it was attached to: numbers of processes come again."""
 
 
-class Past:
+class Past(Generic[_Seen]):
     """Observations of all processes at several times, the older the further apart if need be."""
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         """Keep about *most_bytes* at the most, and one observation at the least."""
         self._most_bytes = most_bytes
-        self._times: tuple[tuple[int, Mapping[_Key, GilObservation]], ...] = ()
+        self._times: tuple[tuple[int, Mapping[_Key, _Seen]], ...] = ()
 
-    def enter(self, at_ns: int, seen: Sequence[GilObservation]) -> None:
+    def enter(self, at_ns: int, seen: Sequence[_Seen]) -> None:
         """Keep what was *seen* at *at_ns*, unless it follows the last one closely."""
         times = self._times
         if times and at_ns - times[-1][0] < _APART_NS:
@@ -38,7 +42,7 @@ class Past:
             times = times[::-2][::-1]
         self._times = times
 
-    def near(self, at_ns: int, seen: GilObservation) -> GilObservation | None:
+    def near(self, at_ns: int, seen: _Seen) -> _Seen | None:
         """Return the process of *seen* as it was at about *at_ns*, the nearest that is known.
 
         None: it was attached to nearer to that, or nothing is known from before.
@@ -51,12 +55,16 @@ class Past:
         return None if seen.since_ns >= at_ns else best
 
 
-def _key(seen: GilObservation) -> _Key:
+def _key(seen: GilObservation | StmObservation) -> _Key:
     return seen.process.pid, seen.since_ns
 
 
-def _bytes(seen: Mapping[_Key, GilObservation]) -> int:
+def _bytes(seen: Mapping[_Key, GilObservation | StmObservation]) -> int:
     return sum(
-        _THREAD_BYTES * (1 + len(each.totals.threads)) + _EDGE_BYTES * len(each.totals.edges)
+        _THREAD_BYTES * (1 + len(each.totals.threads)) + _EDGE_BYTES * _edges(each)
         for each in seen.values()
     )
+
+
+def _edges(seen: GilObservation | StmObservation) -> int:
+    return len(seen.totals.edges) if isinstance(seen, GilObservation) else 0

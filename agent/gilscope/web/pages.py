@@ -53,6 +53,7 @@ class Pages:
             self.source.refusals,
             mode=self.mode,
             application=self.book.application,
+            live=(self.watched.transactions, self.watched.stm_past),
             moment=self.moment,
         )
         return {

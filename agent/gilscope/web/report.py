@@ -13,10 +13,12 @@ from gilscope.model.gil import GilObservation, Recording, Refusal, ThreadTotals
 from gilscope.model.kinds import Mode
 from gilscope.model.session import Session
 from gilscope.model.timeline import Moment
+from gilscope.model.transactions import StmObservation, StmRecording
 from gilscope.process.files.source_files import SourceLines
 from gilscope.reports.gil.heat import hottest
 from gilscope.series.past import LONGEST_S, Past
 from gilscope.series.since import observation_since
+from gilscope.series.transactions.since import stm_observation_since
 from gilscope.text.units import NS_PER_S
 from gilscope.web.listener import Answer
 
@@ -62,22 +64,25 @@ class Reporter:
     def __init__(  # noqa: PLR0913 - most have defaults
         self,
         observe: Callable[[], Sequence[GilObservation]],
-        past: Past,
+        past: Past[GilObservation],
         refusals: Callable[[], Sequence[Refusal]] = tuple,
         *,
         mode: Mode = Mode.AUTO,
         application: Application = EVERYBODYS,
+        live: tuple[Callable[[], Sequence[StmObservation]], Past[StmObservation]] | None = None,
         moment: Callable[[int, int], Moment | None] = lambda _pid, _since_ns: None,
     ) -> None:
         """Report on what *observe* shows, less what *past* remembers of it.
 
-        *moment* tells when a process has waited most since a time.
+        *live* are the same of transactions; *moment* tells when a process has waited most since
+        a time.
         """
         self._observe = observe
         self._past = past
         self._refusals = refusals
         self._mode = mode
         self._application = application
+        self._live = live
         self._moment = moment
         self._turn = threading.Lock()
 
@@ -92,7 +97,7 @@ class Reporter:
             return http.HTTPStatus.SERVICE_UNAVAILABLE, later, b"another report is being made\n"
         try:
             session = self._session(wanted)
-            if not session.recordings:
+            if not (session.recordings or session.transactions):
                 return http.HTTPStatus.NOT_FOUND, _PLAIN, b"no such process is traced\n"
             headers = {"Content-Type": FORMS[wanted.form], **_HEADERS}
             return http.HTTPStatus.OK, headers, _rendered(session, wanted)
@@ -112,12 +117,30 @@ class Reporter:
         recordings = [
             self._recording(each, reads_sources=at < _MOST_READ) for at, each in enumerate(lately)
         ]
+        live = self._live_since(wanted, from_ns)
+        every: list[Recording | StmRecording] = [*recordings, *live]
         return Session(
-            max((each.duration_ns for each in recordings), default=0),
+            max((each.duration_ns for each in every), default=0),
             self._mode.value,
             tuple(recordings),
+            tuple(live),
             refusals=() if wanted.pids else tuple(self._refusals()),
         )
+
+    def _live_since(self, wanted: _Wanted, from_ns: int) -> list[StmRecording]:
+        if self._live is None:
+            return []
+        observe, past = self._live
+        told = []
+        for seen in observe():
+            if wanted.pids and seen.process.pid not in wanted.pids:
+                continue
+            if seen.ended and seen.totals.at_ns <= from_ns:
+                continue
+            earlier = None if seen.invalid else past.near(from_ns, seen)
+            shown = seen if earlier is None else stm_observation_since(seen, earlier)
+            told.append(StmRecording(shown, max(1, shown.totals.at_ns - shown.since_ns)))
+        return told
 
     def _since(self, seen: GilObservation, from_ns: int) -> GilObservation:
         earlier = None if seen.invalid else self._past.near(from_ns, seen)

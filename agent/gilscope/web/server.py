@@ -8,6 +8,7 @@ from dataclasses import replace
 from gilscope.exporter.collector import AgentCollector
 from gilscope.exporter.exposition import encode, negotiate
 from gilscope.exporter.source import Logs, Source
+from gilscope.model.gil import GilObservation
 from gilscope.model.kinds import Mode
 from gilscope.model.timeline import Moment
 from gilscope.series.blocking import BlockingSeries
@@ -90,7 +91,7 @@ class Server:
         mode: Mode = Mode.AUTO,
         *,
         has_pages: bool = True,
-        past: Past | None = None,
+        past: Past[GilObservation] | None = None,
         captures: Captured = lambda: None,
         moment: Callable[[int, int], Moment | None] = lambda _pid, _since_ns: None,
     ) -> AgentCollector:
@@ -101,11 +102,15 @@ class Server:
         entered in *past*. The page shows the last of *captures*; its reports say how closely
         processes are observed, *mode*, and when one has waited most since a time, *moment*.
         """
-        watched = SourceHistory(source, logs, past=past)
         book = BlockingSeries() if book is None else book
-        # So a scrape is in the history, and what the page shows too.
-        source = replace(source, observe=watched.observe)
-        collector = AgentCollector(source, book, watched.logs, ConflictSeries(book.limit))
+        watched = SourceHistory(source, logs, past=past)
+        if has_pages or past is not None:
+            # So a scrape is in the history, and what the page shows too.
+            source, logs_of = replace(source, observe=watched.observe), watched.logs
+            health = Health(health, self._keep_up(watched, book))
+        else:
+            logs_of = logs or tuple
+        collector = AgentCollector(source, book, logs_of, ConflictSeries(book.limit))
         pages: Mapping[str, Route] = dict.fromkeys(_PAGES, lambda _: _NO_PAGES)
         if has_pages:
             # Who wants none is not to pay the megabyte that they take.
@@ -115,8 +120,6 @@ class Server:
                 source, watched, collector, book, logs is not None, mode, captures, moment
             )
             pages = shown.routes(self._page_every_s)
-        if has_pages or past is not None:
-            health = Health(health, self._keep_up(watched, book))
         self._routes |= {
             **pages,
             "/healthz": lambda _: _health(health),

@@ -43,7 +43,7 @@ class SourceHistory:
         logs: Logs | None,
         unwatched_ns: int = _UNWATCHED_NS,
         *,
-        past: Past | None = None,
+        past: Past[GilObservation] | None = None,
     ) -> None:
         """Watch *source*, and *logs* where they are followed; enter what is seen in *past*.
 
@@ -58,6 +58,8 @@ class SourceHistory:
         self._followed: History[str] = History()
         self.past = Past() if past is None else past
         """Of the processes with a GIL."""
+        self.stm_past: Past[StmObservation] = Past()
+        """Of those with transactions."""
 
     def observe(self) -> Sequence[Observation]:
         """Return the state of every traced process now."""
@@ -70,11 +72,16 @@ class SourceHistory:
         live = [each.transactions for each in seen if each.transactions is not None]
         at_ns = max((each.totals.at_ns for each in live), default=time.monotonic_ns())
         self._transactions.enter(at_ns, {_key(each): _stm_totals(each) for each in live})
+        self.stm_past.enter(at_ns, live)
         return seen
 
     def gils(self) -> list[GilObservation]:
         """Return the state of every traced process with a GIL now."""
         return [each.gil for each in self.observe() if each.gil is not None]
+
+    def transactions(self) -> list[StmObservation]:
+        """Return the state of every traced process with transactions now."""
+        return [each.transactions for each in self.observe() if each.transactions is not None]
 
     def logs(self) -> Sequence[FollowedLog]:
         """Return what is known of the STM logs; none where none are followed."""

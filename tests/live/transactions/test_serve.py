@@ -1,11 +1,12 @@
 """``gilscope serve`` on processes with transactions."""
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
-from support.commands.gilscope import eventually
+from support.commands.gilscope import eventually, gilscope
 from support.commands.serve import Service, serving
 from support.tracing.transactions import ITM, RPYTHON, built, running
 
@@ -21,6 +22,8 @@ def _count(service: Service, pid: int, outcome: str) -> float:
 def test_transactions_of_a_named_process_are_served(tmp_path: Path) -> None:
     """
     Counters have the exact numbers, round after round, until the process has ended.
+
+    So has a report of the last minutes.
     """
     program_file = built(tmp_path, "rpython", RPYTHON["pie-stripped"])
     with (
@@ -36,6 +39,8 @@ def test_transactions_of_a_named_process_are_served(tmp_path: Path) -> None:
             assert 42 * rounds == scrape.total("gilscope_stm_transaction_seconds_count", pid=pid)
             assert 80 * rounds == scrape.total("gilscope_stm_inevitable_total", pid=pid)
             assert 1 == scrape.total("gilscope_probe_valid", pid=pid, method="events")
+        outcome = gilscope("snapshot", service.url, "--format", "json")
+        assert 84 == json.loads(outcome.output)["totals"]["commits"], outcome.messages
         assert 0 == program.finish()
         assert 84 == _count(service, program.pid, "commit")
 

@@ -16,14 +16,14 @@ def _seen(at_s: float, pid: int = 4711, since_ns: int = _ATTACHED_NS) -> GilObse
     return replace(seen, totals=totals, since_ns=since_ns, process=replace(PROCESS, pid=pid))
 
 
-def _past(*times_s: float, most_bytes: int = 1 << 30) -> Past:
-    past = Past(most_bytes)
+def _past(*times_s: float, most_bytes: int = 1 << 30) -> Past[GilObservation]:
+    past: Past[GilObservation] = Past(most_bytes)
     for at_s in times_s:
         past.enter(int(at_s * _S), [_seen(at_s)])
     return past
 
 
-def _near_s(past: Past, at_s: float, now_s: float = 100) -> float | None:
+def _near_s(past: Past[GilObservation], at_s: float, now_s: float = 100) -> float | None:
     found = past.near(int(at_s * _S), _seen(now_s))
     return None if found is None else found.totals.at_ns / _S
 
@@ -92,7 +92,7 @@ def test_what_cannot_be_trusted_is_not_kept() -> None:
     """
     It has no totals.
     """
-    past = Past()
+    past: Past[GilObservation] = Past()
     past.enter(20 * _S, [replace(_seen(20), invalid="more releases than acquires")])
 
     assert None is _near_s(past, 20)

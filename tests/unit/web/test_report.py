@@ -12,6 +12,7 @@ import pytest
 from gilscope.model.gil import GilObservation, Refusal
 from gilscope.model.kinds import Kind, Mode
 from gilscope.model.timeline import Moment, Span
+from gilscope.model.transactions import StmObservation
 from gilscope.series.past import Past
 from gilscope.web.report import FORMS, Reporter
 from support.commands.json_reports import assert_fits_schema, only_process
@@ -25,6 +26,7 @@ from support.recordings.gil import (
     observation,
     with_holders,
 )
+from support.recordings.transactions import stm_observation
 from support.reports import pprof
 from support.reports.html_tree import parse
 
@@ -43,7 +45,9 @@ def _seen(at_ns: int, seen: GilObservation, pid: int = _FAR, *, ago_s: int = 100
     )
 
 
-def _reporter(*seen: GilObservation, past: Past | None = None, mode: Mode = Mode.AUTO) -> Reporter:
+def _reporter(
+    *seen: GilObservation, past: Past[GilObservation] | None = None, mode: Mode = Mode.AUTO
+) -> Reporter:
     def refusals() -> Sequence[Refusal]:
         return (Refusal(99, "old.py", "CPython 3.5 is too old", "Use a later one."),)
 
@@ -54,12 +58,36 @@ def _now() -> int:
     return time.monotonic_ns()
 
 
+def test_transactions_are_told_since_that_time_too() -> None:
+    """
+    Beside those of a GIL, or alone; one that is asked for alone is told alone.
+    """
+    now = _now()
+    early = replace(stm_observation(pid=_FAR), since_ns=now - 100 * _S)
+    early = replace(early, totals=replace(early.totals, at_ns=now - 30 * _S))
+    late = replace(early, totals=replace(early.totals, at_ns=now, commits=37))
+    past: Past[StmObservation] = Past()
+    past.enter(now - 30 * _S, [early])
+    reporter = Reporter(
+        lambda: [_seen(now, convoy().observation, 7)], Past(), live=(lambda: [late], past)
+    )
+
+    status, _, body = reporter.answer(f"form=json&last=30&pid={_FAR}")
+    _, _, page = reporter.answer("form=html")
+
+    assert HTTPStatus.OK == status
+    report = json.loads(body)
+    assert (7, 30.0) == (report["totals"]["commits"], report["duration_s"])
+    assert b"GIL report" in page
+    assert b"tries were aborted" in page
+
+
 def test_sums_are_those_since_the_observation_nearest_to_that_time() -> None:
     """
     What was lost before is not in it, and it says how long it is about.
     """
     now = _now()
-    past = Past()
+    past: Past[GilObservation] = Past()
     early = _seen(now - 30 * _S, convoy().observation)
     early = replace(early, since_ns=now - 100 * _S)
     past.enter(now - 30 * _S, [early])

@@ -12,6 +12,7 @@ from gilscope.dump.captures import Captures
 from gilscope.dump.files import CaptureFiles
 from gilscope.dump.watch import TracedProcesses
 from gilscope.gil.tracing.account import GilAccount
+from gilscope.model.gil import GilObservation
 from gilscope.model.moment.capture import Capture
 from gilscope.model.moment.dump import Dump
 from gilscope.series.past import Past
@@ -90,7 +91,7 @@ class Capturing:
             self.captures.want(pid, tid)
 
     @contextlib.contextmanager
-    def running(self, gils: GilAccount, past: Past) -> Iterator[None]:
+    def running(self, gils: GilAccount, past: Past[GilObservation]) -> Iterator[None]:
         """Capture what *gils* traces inside of the block; *past* knows what was before."""
         if not self.limit_ns:
             yield
