@@ -16,7 +16,8 @@ __all__ = ["Tool", "ToolFailed", "tool_started"]
 _READY_WITHIN_S = 60.0
 _LOOK_S = 0.005
 _INTERRUPTS = 20
-_INTERRUPT_AGAIN_S = 3.0
+_INTERRUPT_AGAIN_S = 10.0
+"""A second signal ends gilscope at once, and on a busy machine its report takes some seconds."""
 _LAST_LINES = 4
 
 

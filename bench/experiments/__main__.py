@@ -15,7 +15,7 @@ from bench.experiments import store
 from bench.experiments.cells import MEASURED, Experiment, Results
 from bench.experiments.pages import index, page
 from bench.experiments.running import Runner, planned, planned_s
-from bench.experiments.subjects.table import EXPERIMENTS
+from bench.experiments.table import EXPERIMENTS
 from bench.machine import read_machine
 
 __all__ = ["main"]

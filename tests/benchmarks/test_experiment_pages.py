@@ -9,7 +9,7 @@ from bench.experiments.cells import BUSY, MEASURED, Cell, Experiment, Outcome, R
 from bench.experiments.inventory import ROWS, index_table
 from bench.experiments.load import SHARES
 from bench.experiments.pages import page
-from bench.experiments.subjects.table import EXPERIMENTS
+from bench.experiments.table import EXPERIMENTS
 
 _TIMED = [each for each in EXPERIMENTS if any(cell.timed for cell in each.cells(False))]
 

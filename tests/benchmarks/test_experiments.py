@@ -7,7 +7,7 @@ import pytest
 from bench.experiments.__main__ import main
 from bench.experiments.inventory import ROWS
 from bench.experiments.running import planned_s
-from bench.experiments.subjects.table import EXPERIMENTS
+from bench.experiments.table import EXPERIMENTS
 
 _NEED_NO_PROBES = ("stm_golden", "stm_tornado")
 _MOST_S = 3600

@@ -5,6 +5,8 @@ sleeps of 0.1 ms between chunks where there is more than one thread.
 ``latency TASK THREADS PINGS``: another process sends its time 100 ms apart, and the receiving
 thread compares it with its own when it has the GIL again: one way. Says its port, and the answer
 after a line of stdin. ``ping PORT PINGS CLOCK`` is that other process. Also for Python 2.7.
+``books TASK THREADS SECONDS``: threads that never sleep begin together, at a line of stdin. Says
+the sum of the times for which each ran or waited, and the longest of them.
 """
 
 import os
@@ -50,6 +52,27 @@ def throughput(task, threads, seconds):
         worker.join()
     rate = sum(iterations for iterations, _ in done) / max(took_s for _, took_s in done)
     say(iterations_per_s=rate, iterations=sum(iterations for iterations, _ in done))
+
+
+def books(task, threads, seconds):
+    end_s, ended_s = [], []
+
+    def work():
+        while CLOCK() < end_s[0]:
+            task()
+        ended_s.append(CLOCK())
+
+    say(pid=os.getpid())
+    next_line()
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    began_s = CLOCK()
+    end_s.append(began_s + seconds)
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    say(thread_s=sum(ended_s) - threads * began_s, took_s=max(ended_s) - began_s)
+    next_line()
 
 
 def spin(task):
@@ -106,6 +129,8 @@ def main():
     task, threads = TASKS[sys.argv[2]], int(sys.argv[3])
     if what == "throughput":
         throughput(task, threads, float(sys.argv[4]))
+    elif what == "books":
+        books(task, threads, float(sys.argv[4]))
     else:
         latency(task, threads, int(sys.argv[4]))
 

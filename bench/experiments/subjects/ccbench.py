@@ -8,12 +8,12 @@ from bench.experiments.cells import Cell, CellFailed, Experiment, Figures, Resul
 from bench.experiments.pages import shown, spread_of
 from bench.experiments.plots import Axis, Lines, Point, Series, draw_lines
 from bench.experiments.processes import OWN, client_cpus, program, set_of
-from bench.experiments.runtimes import MAIN, find
+from bench.experiments.runtimes import MAIN, Runtime, find
 from bench.experiments.tracing import recorded
 from bench.markdown import NONE, table
 from bench.svg import Bar, Chart, Group, draw
 
-__all__ = ["EXPERIMENT"]
+__all__ = ["EXPERIMENT", "latency", "throughput"]
 
 _TASKS = ("pidigits", "regex", "bz2")
 _TITLES = {
@@ -56,20 +56,25 @@ The benchmark knows nothing of gilscope, and gilscope nothing of datagrams.
 """
 
 
-def _throughput(task: str, threads: int, seconds: float, cpus: str) -> Figures:
-    interpreter = find(MAIN)
+def throughput(runtime: Runtime, task: str, threads: int, seconds: float, cpus: str) -> Figures:
+    """Return what so many threads compute; raises CellFailed and Unavailable."""
     words = ("throughput", task, threads, seconds)
-    with program(interpreter, "ccbench.py", *words, cpus=set_of(cpus)) as bench:
+    with program(find(runtime), "ccbench.py", *words, cpus=set_of(cpus)) as bench:
         if not bench.first["iterations"]:
             raise CellFailed("nothing was computed")
         return bench.first
 
 
-def _latency(task: str, threads: int, pings: int, cpus: str, is_traced: bool) -> Figures:
-    interpreter = find(MAIN)
-    words = ("latency", task, threads, pings)
+def latency(
+    runtime: Runtime, beside: tuple[str, int], pings: int, cpus: str, is_traced: bool
+) -> Figures:
+    """Return how late datagrams are *beside* a task in so many threads.
+
+    Raises CellFailed and Unavailable.
+    """
+    words = ("latency", *beside, pings)
     with (
-        program(interpreter, "ccbench.py", *words, cpus=set_of(cpus)) as bench,
+        program(find(runtime), "ccbench.py", *words, cpus=set_of(cpus)) as bench,
         recorded(bench.pid) if is_traced else nullcontext(None) as report,
     ):
         sent = (bench.first["port"], pings, bench.first["clock"])
@@ -128,7 +133,7 @@ def _throughput_cell(task: str, threads: int, seconds: float, cpus: str) -> Cell
         {"what": "throughput", "task": task, "threads": threads},
         cpus,
         seconds + 0.3,
-        partial(_throughput, task, threads, seconds, cpus),
+        partial(throughput, MAIN, task, threads, seconds, cpus),
     )
 
 
@@ -139,7 +144,7 @@ def _latency_cell(task: str, threads: int, pings: int, cpus: str, *, is_traced: 
         {"what": "latency", "task": task, "threads": threads, "mode": how},
         cpus,
         pings * _PING_S + (1.5 if is_traced else 0.4),
-        partial(_latency, task, threads, pings, cpus, is_traced),
+        partial(latency, MAIN, (task, threads), pings, cpus, is_traced),
         rounds=3,
     )
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from bench.experiments.cells import Cell, CellFailed, Experiment, Figures, Results
 from bench.experiments.pages import shown, spread_of
 from bench.experiments.processes import OWN, PROGRAMS, client_cpus, program, set_of
-from bench.experiments.runtimes import MAIN, RUNTIMES, Runtime, find
+from bench.experiments.runtimes import FREE_THREADED, MAIN, RUNTIMES, Runtime, find
 from bench.experiments.tracing import recorded
-from bench.markdown import table
+from bench.markdown import NONE, table
 from bench.svg import Bar, Chart, Group, draw
 
 __all__ = ["EXPERIMENT"]
@@ -44,6 +44,14 @@ With a GIL that is always held, another thread makes no request faster: it waits
 
 """
 
+_WITHOUT = """
+## Without a GIL
+
+A free-threaded build runs the workers on both CPUs, less what the client takes of them.
+
+"""
+_SEEN = ("requests", "the same, traced", "held", "threads waiting")
+
 
 @dataclass(frozen=True, slots=True)
 class _Arm:
@@ -54,6 +62,7 @@ class _Arm:
     is_traced: bool = False
     cpus: str = "two"
     seconds: float = _SECONDS
+    rounds: int = 5
 
     def cell(self) -> Cell:
         how = "traced" if self.is_traced else "untraced"
@@ -66,7 +75,7 @@ class _Arm:
         }
         key = f"{self.runtime.key}/{self.workers} workers/{self.clients} clients/{self.limit}/{how}"
         takes_s = self.seconds + (3.0 if self.is_traced else 2.0)
-        return Cell(key, axes, self.cpus, takes_s, self.measure)
+        return Cell(key, axes, self.cpus, takes_s, self.measure, self.rounds)
 
     def measure(self) -> Figures:
         words = ("http_servers.py", "pool", 0, self.workers)
@@ -82,7 +91,8 @@ class _Arm:
             raise CellFailed(f"{figures['requests']} answers, {figures['failed']} failed")
         if report is not None:
             totals = report.process["totals"]
-            figures["held"] = totals["held_s"] / max(totals["sampled_s"], 1e-9)
+            if totals["held_s"] is not None:
+                figures["held"] = totals["held_s"] / max(totals["sampled_s"], 1e-9)
             figures["threads_waiting"] = totals["wait_s"] / report.process["duration_s"]
         return figures
 
@@ -101,7 +111,13 @@ def _cells(is_quick: bool) -> Sequence[Cell]:
         for limit in _LIMITS
         if (clients, limit) != (50, _LIMIT)
     ]
-    arms += [_Arm(runtime, 4, 50, _LIMIT) for runtime in RUNTIMES if runtime.key in _OTHERS]
+    arms += [
+        _Arm(runtime, 4, 50, _LIMIT, is_traced, rounds=3)
+        for runtime in RUNTIMES
+        if runtime.key in _OTHERS
+        for is_traced in (False, True)
+    ]
+    arms += [_Arm(FREE_THREADED, workers, 50, _LIMIT, rounds=3) for workers in _WORKERS]
     return [arm.cell() for arm in arms]
 
 
@@ -143,22 +159,35 @@ def _body(results: Results) -> str:
         )
         for workers in _WORKERS
     ]
-    runtimes = [
-        (
-            runtime.title,
-            shown(
-                results,
-                "requests_per_s",
-                1,
-                "/s",
-                runtime=runtime.key,
-                workers=4,
-                mode="untraced",
-                **usual,
-            ),
+    runtimes = []
+    for runtime in (*RUNTIMES, FREE_THREADED):
+        if runtime not in {MAIN, FREE_THREADED} and runtime.key not in _OTHERS:
+            continue
+        here: dict[str, str | float] = {"runtime": runtime.key, "workers": 4, **usual}
+        traced = [
+            shown(results, "requests_per_s", 1, "/s", mode="traced", **here),
+            shown(results, "held", 2, mode="traced", **here),
+            shown(results, "threads_waiting", 2, mode="traced", **here),
+        ]
+        runtimes.append(
+            (
+                runtime.title,
+                shown(results, "requests_per_s", 1, "/s", mode="untraced", **here),
+                *(["no GIL", NONE, NONE] if runtime is FREE_THREADED else traced),
+            )
         )
-        for runtime in RUNTIMES
-        if runtime is MAIN or runtime.key in _OTHERS
+    unlocked = [
+        shown(
+            results,
+            "requests_per_s",
+            1,
+            "/s",
+            runtime=FREE_THREADED.key,
+            workers=workers,
+            mode="untraced",
+            **usual,
+        )
+        for workers in _WORKERS
     ]
     shapes = [
         (
@@ -184,10 +213,12 @@ def _body(results: Results) -> str:
     return "".join(
         [
             _TEXT + table(["the source, N = 10,000", "requests"], source),
-            "\n" + table(["ours, 4 workers", "requests"], runtimes),
-            _ADDS
-            + table(
-                ["threads", "requests", "the same, traced", "held", "threads waiting"], threads
+            "\n" + table(["ours, 4 workers", *_SEEN], runtimes),
+            _ADDS + table(["threads", *_SEEN], threads),
+            _WITHOUT,
+            table(
+                ["", *(f"{each} worker{'s' * (each > 1)}" for each in _WORKERS)],
+                [(FREE_THREADED.title, *unlocked)],
             ),
             "\n## Fewer clients, lighter requests\n\nThe source says: fewer clients, slightly worse; lighter requests, much worse.\n\n",
             table(["clients", *(f"N = {limit:,}" for limit in _LIMITS)], shapes),
@@ -197,7 +228,7 @@ def _body(results: Results) -> str:
 
 def _pictures(results: Results) -> Mapping[str, str]:
     ours = []
-    for runtime in RUNTIMES:
+    for runtime in (*RUNTIMES, FREE_THREADED):
         for workers in _WORKERS:
             here: dict[str, str | float] = {
                 "runtime": runtime.key,

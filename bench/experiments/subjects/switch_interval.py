@@ -46,6 +46,7 @@ def _cell(interval_ms: float, spin: int, mode: str, limit_s: float) -> Cell:
             interval_ms=interval_ms,
             limit_s=limit_s,
         ).measure,
+        rounds=4,
     )
 
 

@@ -10,6 +10,7 @@ from bench.experiments.subjects import (
     no_threads,
     primes_http,
     priorities,
+    pypy_gil,
     stm_golden,
     stm_scaling,
     stm_tornado,
@@ -34,4 +35,5 @@ EXPERIMENTS = (
     wiki_trie.EXPERIMENT,
     free_threaded.EXPERIMENT,
     stm_scaling.EXPERIMENT,
+    pypy_gil.EXPERIMENT,
 )
