@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bench.experiments.cells import Cell, CellFailed, Experiment, Figures, Results
 from bench.experiments.pages import shown, spread_of
 from bench.experiments.processes import program, set_of
-from bench.experiments.runtimes import MAIN, find
+from bench.experiments.runtimes import FREE_THREADED, MAIN, find
 from bench.experiments.tracing import recorded
 from bench.markdown import table
 from bench.svg import Bar, Chart, Group, draw
@@ -19,6 +19,7 @@ __all__ = ["EXPERIMENT"]
 _ARMS = {
     "alone": "one thread plays for all",
     "threads": "four threads",
+    "no_gil": "four threads without a GIL, 3.14t",
     "processes": "four processes, the map in shared memory",
 }
 _PLAYERS = (8, 24)
@@ -44,7 +45,7 @@ _ADDS = """
 
 Four threads under one GIL do what one does: the GIL is held nearly always (*held*), and three of the four wait for it (*threads waiting*).
 Four processes have a GIL each, and on two CPUs they can at most do twice as much.
-A free-threaded build is not on this machine.
+A free-threaded build has no GIL to wait for: its threads share both CPUs, and the map, whose walls are toggled under one lock.
 
 """
 
@@ -64,9 +65,11 @@ class _Game:
         return Cell(f"{self.arm}/{self.players}/{how}", axes, self.cpus, takes_s, self.measure)
 
     def measure(self) -> Figures:
-        words = ("astar_game.py", self.arm, self.players, self.turns)
+        is_locked = self.arm != "no_gil"
+        arm, runtime = (self.arm, MAIN) if is_locked else ("threads", FREE_THREADED)
+        words = ("astar_game.py", arm, self.players, self.turns)
         with (
-            program(find(MAIN), *words, cpus=set_of(self.cpus)) as game,
+            program(find(runtime), *words, cpus=set_of(self.cpus)) as game,
             recorded(game.pid) if self.is_traced else nullcontext(None) as report,
         ):
             figures = game.ask("begin")
@@ -107,7 +110,7 @@ def _cells(is_quick: bool) -> Sequence[Cell]:
             _Game(arm, players, _TURNS[players], is_traced=is_traced)
             for players in _PLAYERS
             for arm in _ARMS
-            for is_traced in ((False,) if arm == "processes" else (False, True))
+            for is_traced in ((False,) if arm in {"processes", "no_gil"} else (False, True))
         ]
     return [game.cell() for game in games]
 
@@ -169,8 +172,11 @@ def _found(results: Results) -> Mapping[str, tuple[str, str]]:
     ]
     if not all(rates):
         return {}
-    alone, threads, processes = (each[len(each) // 2] for each in rates)
-    text = f"4 threads {threads / alone:.2f} times one, 4 processes {processes / alone:.2f} times"
+    alone, *others = (each[len(each) // 2] for each in rates)
+    threads, no_gil, processes = (each / alone for each in others)
+    text = (
+        f"4 threads {threads:.2f} times one, without a GIL {no_gil:.2f}, processes {processes:.2f}"
+    )
     return {"S13": (text, "of a GIL; no live PyPy-STM")}
 
 

@@ -154,7 +154,12 @@ def _cell(
 ) -> Cell:
     how = mode or "untraced"
     return Cell(
-        f"{key}/{how}", {**axes, "mode": how}, "two", seconds + (2.4 if mode else 0.3), call, rounds=3
+        f"{key}/{how}",
+        {**axes, "mode": how},
+        "two",
+        seconds + (2.4 if mode else 0.3),
+        call,
+        rounds=3,
     )
 
 

@@ -7,13 +7,15 @@ from functools import partial
 
 from bench.experiments.cells import Cell, CellFailed, Experiment, Figures, Results
 from bench.experiments.processes import OWN, program, set_of
-from bench.experiments.runtimes import MAIN, RUNTIMES, Runtime, find
+from bench.experiments.runtimes import FREE_THREADED, MAIN, RUNTIMES, Runtime, find
 from bench.markdown import NONE, table
 
 __all__ = ["EXPERIMENT"]
 
 _KEYS = (MAIN.key, "2.7", "pypy3")
-_CHOSEN = [each for each in RUNTIMES if each.key in _KEYS]
+_CHOSEN = [*(each for each in RUNTIMES if each.key in _KEYS), FREE_THREADED]
+_NO_GIL = 7
+"""gilscope's exit code for a process that runs without one."""
 
 _TEXT = """\
 A reader of the source asks whether there is a GIL in a Python that was built without threads (S33).
@@ -26,8 +28,7 @@ _ADDS = """
 
 - CPython 3 has a GIL with its first thread, and makes it before any other: it is there, nobody waits for it, and the report says that there is no contention.
 - CPython 2.7 makes its lock when a program first uses threads; until then there is none.
-- A runtime that gilscope does not trace is refused with the reason, never shown as one without contention.
-- A free-threaded build is not on this machine.
+- A free-threaded build has none, and is refused with the reason, never shown as one without contention.
 """
 
 
@@ -44,10 +45,13 @@ def _measure(runtime: Runtime, cpus: str) -> Figures:
         computed = running.ask("go")["tasks"]
     if computed != 20 or running.first["threads"] != 1:
         raise CellFailed("the process was not as it should be")
-    if done.returncode:
+    if done.returncode != (_NO_GIL if runtime is FREE_THREADED else 0):
         raise CellFailed(f"gilscope ended with {done.returncode}: {done.stderr.strip()}")
-    # The verdict's first two lines: is there one, and did anybody wait?
-    answer = " ".join(done.stdout.split("\n\n")[1].splitlines()[:2])
+    if done.returncode:
+        answer = done.stderr.strip().splitlines()[0].replace(str(running.pid), "PID")
+    else:
+        # The verdict's first two lines: is there one, and did anybody wait?
+        answer = " ".join(done.stdout.split("\n\n")[1].splitlines()[:2])
     return {"exit_code": done.returncode, "answer": answer}
 
 
@@ -62,7 +66,7 @@ def _cells(is_quick: bool) -> Sequence[Cell]:
             rounds=1,
             timed=False,
         )
-        for runtime in (_CHOSEN[:1] if is_quick else _CHOSEN)
+        for runtime in ([MAIN, FREE_THREADED] if is_quick else _CHOSEN)
     ]
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bench.experiments.cells import Cell, Experiment, Results
 from bench.experiments.echo import Echo
 from bench.experiments.pages import shown, spread_of
-from bench.experiments.runtimes import MAIN
+from bench.experiments.runtimes import FREE_THREADED, MAIN, Runtime
 from bench.markdown import table
 from bench.svg import Bar, Chart, Group, draw
 
@@ -23,6 +23,7 @@ class _Arm:
     arm: str = "none"
     cpus: str = "two"
     interval_ms: float = 0.0
+    runtime: Runtime = MAIN
 
 
 _ARMS = (
@@ -35,6 +36,7 @@ _ARMS = (
     _Arm("interval", "switch interval of 0.5 ms", interval_ms=0.5),
     _Arm("process", "computing in other processes", "process"),
     _Arm("interpreter", "computing in interpreters with GILs of their own", "interpreter"),
+    _Arm("no_gil", "a build without a GIL, 3.14t", runtime=FREE_THREADED),
 )
 
 _TEXT = """\
@@ -49,7 +51,7 @@ _ADDS = """
 - Priorities of the system decide who gets a CPU, and with two CPUs both threads have one. What the echo thread waits for is the GIL, and its convoy waits say so: they are there under each priority.
 - A real-time priority on one CPU wakes the echo thread at once, and it still has to wait until the holder has been asked to drop the GIL.
 - What removes the convoy is that nobody computes under the same GIL, in another process or interpreter, or that the computing thread cannot run while the GIL is free, on one CPU.
-- A free-threaded build is not on this machine, and the patched interpreter is not built: two arms that are missing.
+- A free-threaded build has no convoy; gilscope refuses it, for there is no GIL to wait for. The patched interpreter is not built: that arm is missing.
 """
 
 
@@ -61,7 +63,7 @@ def _cell(arm: _Arm, mode: str, limit_s: float, cpus: str) -> Cell:
         cpus,
         limit_s + (1.8 if mode else 0.6),
         Echo(
-            MAIN,
+            arm.runtime,
             cpus,
             _SPIN,
             mode=mode,
@@ -76,7 +78,12 @@ def _cells(is_quick: bool) -> Sequence[Cell]:
     if is_quick:
         quick = [each for each in _ARMS if each.key == "interpreter"]
         return [_cell(arm, "contention", 0.2, "one") for arm in quick]
-    return [_cell(arm, mode, _LIMIT_S, arm.cpus) for arm in _ARMS for mode in ("", "contention")]
+    return [
+        _cell(arm, mode, _LIMIT_S, arm.cpus)
+        for arm in _ARMS
+        for mode in ("", "contention")
+        if not mode or arm.runtime is MAIN
+    ]
 
 
 def _body(results: Results) -> str:
