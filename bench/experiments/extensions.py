@@ -1,4 +1,4 @@
-"""Extension modules that an experiment needs, fetched by pip and kept apart in `.cache`.
+"""Packages that experiments need, fetched by pip and kept apart in `.cache`.
 
 NumPy comes as a wheel. datrie has none for today's Pythons: it is compiled here from its source
 archive, against Debian's headers. Those of a free-threaded build are the same but for one macro.
@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 import zipfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from support.interpreters.apt import unpack
 from support.interpreters.interpreter import Interpreter, run
 from support.paths import ROOT
 
-__all__ = ["with_extensions"]
+__all__ = ["with_extensions", "with_tornado"]
 
 _FOLDER = ROOT / ".cache" / "bench" / "extensions"
 _PACKAGES = ROOT / ".cache" / "interpreters"
@@ -24,6 +25,7 @@ _MINOR = "3.14"
 _SUITE = "sid"
 _NUMPY = "numpy==2.5.5"
 _DATRIE = "datrie==0.8.3"
+_TORNADO = "tornado==6.5.4"
 _TOOLS = ("Cython==3.2.4", "setuptools==80.9.0")
 _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 _MANYLINUX = ("manylinux_2_27_x86_64", "manylinux_2_28_x86_64")
@@ -36,15 +38,32 @@ def with_extensions(interpreter: Interpreter, *, free_threaded: bool) -> Interpr
 
     It is CPython 3.14, *free_threaded* or not. Raises Unavailable.
     """
-    abi = "cp314t" if free_threaded else "cp314"
+    _once("done", _fetch)
+    return _with_path(interpreter, _FOLDER / ("cp314t" if free_threaded else "cp314"))
+
+
+def with_tornado(interpreter: Interpreter) -> Interpreter:
+    """Return the interpreter with Tornado on its path, fetched at the first call.
+
+    It needs a module `ssl`. Raises Unavailable.
+    """
+    folder = _FOLDER / "tornado"
+    pip = [*_PIP, "install", "--quiet", "--no-deps", "--only-binary=:all:", "--upgrade"]
+    _once("tornado-done", lambda: run([*pip, f"--target={folder}", _TORNADO]))
+    return _with_path(interpreter, folder)
+
+
+def _once(mark: str, fetch: Callable[[], object]) -> None:
     _FOLDER.mkdir(parents=True, exist_ok=True)
     with (_FOLDER / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (_FOLDER / "done").exists():
-            _fetch()
-            (_FOLDER / "done").touch()
-    path = os.fspath(_FOLDER / abi)
-    return replace(interpreter, env={**interpreter.env, "PYTHONPATH": path})
+        if not (_FOLDER / mark).exists():
+            fetch()
+            (_FOLDER / mark).touch()
+
+
+def _with_path(interpreter: Interpreter, folder: Path) -> Interpreter:
+    return replace(interpreter, env={**interpreter.env, "PYTHONPATH": os.fspath(folder)})
 
 
 def _fetch() -> None:

@@ -1,8 +1,9 @@
 """Small HTTP servers, alone or beside threads that compute.
 
 ``http_servers.py KIND THREADS WORKERS``: `asyncio` (a bare protocol on an event loop), `threads`
-(a thread for each connection) or `pool` (connections are answered by so many WORKERS). Paths:
-/json, /plaintext, and /N for the primes up to N. Says its port.
+(a thread for each connection), `pool` (connections are answered by so many WORKERS), or `tornado`
+(its web framework on an event loop, and with WORKERS the answers made by so many). Paths: /json,
+/plaintext, and /N for the primes up to N. Says its port.
 """
 
 import asyncio
@@ -81,6 +82,32 @@ def serve_loop(told):
     asyncio.run(serve())
 
 
+def serve_tornado(told, workers):
+    from tornado.httpserver import HTTPServer
+    from tornado.netutil import bind_sockets
+    from tornado.web import Application, RequestHandler
+
+    pool = ThreadPoolExecutor(workers, "worker") if workers else None
+
+    class Answering(RequestHandler):
+        async def get(self):
+            path = self.request.path
+            if pool is None:
+                self.finish(body_of(path))
+            else:
+                loop = asyncio.get_running_loop()
+                self.finish(await loop.run_in_executor(pool, body_of, path))
+
+    async def serve():
+        server = HTTPServer(Application([(".*", Answering)], log_function=lambda _: None))
+        sockets = bind_sockets(0, "127.0.0.1")
+        server.add_sockets(sockets)
+        told(sockets[0].getsockname()[1])
+        await asyncio.Event().wait()
+
+    asyncio.run(serve())
+
+
 def spin():
     while True:
         pidigits()
@@ -97,6 +124,8 @@ def main():
         start(spin)
     if kind == "asyncio":
         start(serve_loop, lambda port: say(port=port, pid=os.getpid()))
+    elif kind == "tornado":
+        start(serve_tornado, lambda port: say(port=port, pid=os.getpid()), workers)
     else:
         if kind == "pool":
             Handler.pool = ThreadPoolExecutor(workers, "worker")

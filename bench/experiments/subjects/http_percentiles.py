@@ -7,11 +7,12 @@ from functools import partial
 from pathlib import Path
 
 from bench.experiments.cells import Cell, CellFailed, Experiment, Figures, Results
+from bench.experiments.extensions import with_tornado
 from bench.experiments.load import SHARES, at_share
 from bench.experiments.pages import shown
 from bench.experiments.plots import Axis, Lines, Point, Series, draw_lines
 from bench.experiments.processes import OWN, PROGRAMS, Program, client_cpus, program, set_of
-from bench.experiments.runtimes import MAIN, find
+from bench.experiments.runtimes import MAIN, RUNTIMES, find
 from bench.experiments.tracing import recorded
 from bench.markdown import NONE, table
 
@@ -22,8 +23,11 @@ __all__ = ["EXPERIMENT"]
 _SERVERS = {
     "asyncio": "a bare protocol on asyncio",
     "threads": "a thread for each connection",
+    "tornado": "Tornado 6, on CPython 3.11",
     "node": "Node",
 }
+_TRACED = ("asyncio", "threads", "tornado")
+_TORNADO_ON = next(each for each in RUNTIMES if each.key == "3.11")
 _CONNECTIONS = 8
 _SATURATE_S = 0.7
 _SECONDS = 3.0
@@ -66,7 +70,7 @@ def _measure(server: str, spin: int, seconds: float, cpus: str, is_traced: bool)
             for each in report.spans
             if each.get("cat") == "wait" and each.get("tid") in tids
         )
-        if not spin and server == "asyncio" and waits:
+        if not spin and server in {"asyncio", "tornado"} and waits:
             raise CellFailed(f"{len(waits)} waits where no other thread is")
         wait_s = sum(each["wait_s"] for each in answering)
         figures |= {
@@ -79,6 +83,9 @@ def _measure(server: str, spin: int, seconds: float, cpus: str, is_traced: bool)
 
 
 def _started(server: str, spin: int, cpus: str) -> AbstractContextManager[Program]:
+    if server == "tornado":
+        interpreter = with_tornado(find(_TORNADO_ON))
+        return program(interpreter, "http_servers.py", server, spin, 0, cpus=set_of(cpus))
     if server != "node":
         return program(find(MAIN), "http_servers.py", server, spin, 1, cpus=set_of(cpus))
     node = shutil.which("node")
@@ -104,15 +111,17 @@ def _cell(server: str, spin: int, seconds: float, cpus: str, *, is_traced: bool)
         cpus,
         seconds + _SATURATE_S + (2.2 if is_traced else 1.0),
         partial(_measure, server, spin, seconds, cpus, is_traced),
+        rounds=3 if server == "tornado" else 5,
     )
 
 
 def _cells(is_quick: bool) -> Sequence[Cell]:
     if is_quick:
-        return [_cell("asyncio", spin, 0.3, "one", is_traced=not spin) for spin in (0, 1)]
+        quick = [_cell("asyncio", spin, 0.3, "one", is_traced=not spin) for spin in (0, 1)]
+        return [*quick, _cell("tornado", 0, 0.3, "one", is_traced=True)]
     cells = [
         _cell(server, spin, _SECONDS, "two", is_traced=is_traced)
-        for server in ("asyncio", "threads")
+        for server in _TRACED
         for spin in (0, 1)
         for is_traced in (False, True)
     ]
@@ -157,7 +166,7 @@ def _body(results: Results) -> str:
         "slowest, due",
         "99 %, due, traced",
     ]
-    for server in ("asyncio", "threads"):
+    for server in _TRACED:
         beside: dict[str, str | float] = {"server": server, "spin": 1, "mode": "traced"}
         more = _more_ms(results, server)
         waited = results.values("wait_ms_a_request", **beside)

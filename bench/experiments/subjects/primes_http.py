@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from bench.experiments.cells import Cell, CellFailed, Experiment, Figures, Results
+from bench.experiments.extensions import with_tornado
 from bench.experiments.pages import shown, spread_of
 from bench.experiments.processes import OWN, PROGRAMS, client_cpus, program, set_of
 from bench.experiments.runtimes import FREE_THREADED, MAIN, RUNTIMES, Runtime, find
@@ -27,7 +28,10 @@ _SECONDS = 2.0
 _WORKERS = (1, 2, 4)
 _CLIENTS = (1, 5, 50)
 _LIMITS = (200, 1000)
-_OTHERS = ("3.11", "3.15", "pypy3")
+_TORNADO = Runtime("tornado", "Tornado 6, CPython 3.11", ("debian-3.11", "pyenv-3.11"))
+"""Answers are made in an executor's threads."""
+_OTHERS = ("3.11", "3.15", "pypy3", "tornado")
+_ALL = (*RUNTIMES, _TORNADO, FREE_THREADED)
 
 _TEXT = f"""\
 The source's server returns the primes up to N by trial division, and `siege -c 50` asks for those up to 10,000 for 20 s.
@@ -78,9 +82,12 @@ class _Arm:
         return Cell(key, axes, self.cpus, takes_s, self.measure, self.rounds)
 
     def measure(self) -> Figures:
-        words = ("http_servers.py", "pool", 0, self.workers)
+        interpreter, kind = find(self.runtime), "pool"
+        if self.runtime is _TORNADO:
+            interpreter, kind = with_tornado(interpreter), "tornado"
+        words = ("http_servers.py", kind, 0, self.workers)
         with (
-            program(find(self.runtime), *words, cpus=set_of(self.cpus)) as server,
+            program(interpreter, *words, cpus=set_of(self.cpus)) as server,
             recorded(server.pid) if self.is_traced else nullcontext(None) as report,
         ):
             load = str(PROGRAMS.parent / "load.py")
@@ -113,7 +120,7 @@ def _cells(is_quick: bool) -> Sequence[Cell]:
     ]
     arms += [
         _Arm(runtime, 4, 50, _LIMIT, is_traced, rounds=3)
-        for runtime in RUNTIMES
+        for runtime in _ALL
         if runtime.key in _OTHERS
         for is_traced in (False, True)
     ]
@@ -160,7 +167,7 @@ def _body(results: Results) -> str:
         for workers in _WORKERS
     ]
     runtimes = []
-    for runtime in (*RUNTIMES, FREE_THREADED):
+    for runtime in _ALL:
         if runtime not in {MAIN, FREE_THREADED} and runtime.key not in _OTHERS:
             continue
         here: dict[str, str | float] = {"runtime": runtime.key, "workers": 4, **usual}
@@ -228,7 +235,7 @@ def _body(results: Results) -> str:
 
 def _pictures(results: Results) -> Mapping[str, str]:
     ours = []
-    for runtime in (*RUNTIMES, FREE_THREADED):
+    for runtime in _ALL:
         for workers in _WORKERS:
             here: dict[str, str | float] = {
                 "runtime": runtime.key,

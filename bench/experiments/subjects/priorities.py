@@ -71,6 +71,7 @@ def _cell(arm: _Arm, mode: str, limit_s: float, cpus: str) -> Cell:
             interval_ms=arm.interval_ms,
             limit_s=limit_s,
         ).measure,
+        rounds=4,
     )
 
 
