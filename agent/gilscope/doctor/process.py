@@ -22,7 +22,7 @@ from gilscope.errors import GilscopeError, NotPermitted, NotPython, UnsupportedP
 from gilscope.gil.target import inspect
 from gilscope.model.diagnosis import Check, ProcessDiagnosis, Status
 from gilscope.model.gil import Gil
-from gilscope.model.transaction_words import LIBRARY_WORDS, METHOD_WORDS
+from gilscope.naming.transaction_words import LIBRARY_WORDS, METHOD_WORDS
 from gilscope.process import procfs
 from gilscope.process.files.mapped_file import leads_to
 from gilscope.process.guarded_memory import GuardedMemory

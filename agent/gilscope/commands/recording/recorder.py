@@ -22,9 +22,9 @@ from gilscope.model.gil import (
 from gilscope.model.kinds import Mode
 from gilscope.model.observation import Observation
 from gilscope.model.session import Session
-from gilscope.model.transaction_words import LIBRARY_WORDS
 from gilscope.model.transactions import StmObservation, StmProcess, StmRecording
 from gilscope.naming.python import python_words
+from gilscope.naming.transaction_words import LIBRARY_WORDS
 from gilscope.process.files.source_files import SourceLines
 from gilscope.reports.gil.heat import hottest
 from gilscope.series.snapshots import SnapshotSeries

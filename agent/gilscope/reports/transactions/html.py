@@ -7,7 +7,6 @@ from markupsafe import Markup
 
 import gilscope
 from gilscope.model.histogram import Histogram
-from gilscope.model.transaction_words import LIBRARY_WORDS, METHOD_WORDS, limits_of
 from gilscope.model.transactions import (
     Library,
     Method,
@@ -16,6 +15,7 @@ from gilscope.model.transactions import (
     StmThread,
     StmTotals,
 )
+from gilscope.naming.transaction_words import LIBRARY_WORDS, METHOD_WORDS, limits_of
 from gilscope.reports.html import durations
 from gilscope.reports.html.document import END, head
 from gilscope.reports.html.markup import (

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from gilscope.model.transaction_words import LIBRARY_WORDS, METHOD_WORDS, limits_of
 from gilscope.model.transactions import StmObservation, StmRecording, StmTotals
+from gilscope.naming.transaction_words import LIBRARY_WORDS, METHOD_WORDS, limits_of
 from gilscope.reports.markdown_table import plain, table
 from gilscope.reports.transactions.words import lost_words
 from gilscope.text.units import counted, percent, seconds

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from gilscope.model.gil import Tally
 from gilscope.model.histogram import Histogram
-from gilscope.model.transaction_words import LIBRARY_WORDS, METHOD_WORDS, limits_of
 from gilscope.model.transactions import (
     Library,
     Method,
@@ -13,6 +12,7 @@ from gilscope.model.transactions import (
     StmThread,
     StmTotals,
 )
+from gilscope.naming.transaction_words import LIBRARY_WORDS, METHOD_WORDS, limits_of
 from gilscope.reports.gil.text.holds import cost_words
 from gilscope.reports.transactions.words import lost_words
 from gilscope.text.ansi import Paint

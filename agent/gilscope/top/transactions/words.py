@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from gilscope.model.transaction_words import METHOD_WORDS, limits_of
 from gilscope.model.transactions import StmTotals
+from gilscope.naming.transaction_words import METHOD_WORDS, limits_of
 from gilscope.text.printable import printable
 from gilscope.text.units import NS_PER_S, counted, percent
 from gilscope.top.figures import a_second, seconds, share, small_percent

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from markupsafe import Markup
 
 from gilscope.model.gil import Tally
-from gilscope.model.transaction_words import LIBRARY_WORDS, METHOD_WORDS
 from gilscope.model.transactions import StmObservation, StmTotals
+from gilscope.naming.transaction_words import LIBRARY_WORDS, METHOD_WORDS
 from gilscope.reports.html.markup import joined, tag, text
 from gilscope.series.recent import Curve
 from gilscope.text.units import percent, seconds

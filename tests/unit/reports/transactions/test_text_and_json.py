@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.model.transaction_words import LIBRARY_WORDS, METHOD_WORDS
 from gilscope.model.transactions import Library, Method
+from gilscope.naming.transaction_words import LIBRARY_WORDS, METHOD_WORDS
 from gilscope.reports.transactions import json as transactions_json
 from gilscope.reports.transactions import text as transactions_text
 from gilscope.reports.transactions.words import LOST_WORDS
