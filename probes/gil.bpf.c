@@ -19,6 +19,8 @@
 
 #include "common/losses.bpf.h"
 
+#include "python/code.bpf.h"
+
 #include "gil/types.bpf.h"
 
 #include "gil/maps.bpf.h"

@@ -13,9 +13,8 @@
 #define MANY_LOCKS 1                       // no address: threads have waited for several locks
 #define LONGEST_AWAY_NS 0xffffffff         // what is longer is told as that
 #define MAX_CALLER_DEPTH 4                 // take_gil, _PyEval_AcquireLock, _Attach, its user
-#define MAX_SLICES 8 // holders of a wait whose kind is still open; a power of two
-#define TURNS 64     // of a lock that are remembered; a power of two
-#define MAX_CODE_POINTERS 4
+#define MAX_SLICES 8       // holders of a wait whose kind is still open; a power of two
+#define TURNS 64           // of a lock that are remembered; a power of two
 #define MAX_FRAME_SIZE 128 // what is read of a frame at most
 
 // The part of _gil_runtime_state that lies before cond.
@@ -82,41 +81,6 @@ struct drop_request {
     u64 asked_ns;
     u64 switch_number;
     u64 holder; // the stack of who was asked
-};
-
-// Where a process' Python keeps its threads and their frames.
-struct python {
-    u64 interpreters;     // address of the pointer to the newest interpreter
-    u64 namespace_device; // of the pid namespace in which it knows its threads; 0 and 0: the
-    u64 namespace_inode;  // agent's own
-    u32 interpreter_next;
-    u32 threads_head;
-    u32 gil_pointer; // 0: all interpreters share one
-    u32 gil_cond;    // from where that points to
-    u32 tstate_next;
-    u32 tstate_interpreter;
-    u32 has_tstate_previous; // otherwise threads are listed one way only
-    u32 thread_id;
-    u32 native_thread_id; // 0: the thread's descriptor has it, at descriptor_tid
-    u32 descriptor_tid;
-    u32 tstate_frame;
-    u32 cframe_frame; // with has_cframe: from where tstate_frame points to
-    u32 has_cframe;
-    u32 frame_begin; // what comes before is not read, and the offsets below begin here
-    u32 frame_size;  // what has to be read of it
-    u32 frame_previous;
-    u32 frame_code;
-    u32 frame_instruction;
-    u32 instruction_is_pointer; // otherwise it is an int32
-    u32 frame_owner;            // 0: there is none
-    u32 frame_root;
-    u32 frame_root_marks; // bit k: frame_root is k in the first frame of a thread
-    u32 code_pointers;    // in a code object: those from file and name to line table, in a row
-    u32 code_pointers_size;
-    u32 str_hash;           // in a str
-    u32 line_table_content; // in the bytes object of a line table
-    u32 attachment;         // what an earlier one of the same number has been sent does not count
-    u32 padding;
 };
 
 // Where a process' PyPy keeps its lock, its threads and their frames.

@@ -10,24 +10,11 @@
 
 #define MAX_STEPS 48  // frames, with those between that C code has put there
 #define WALK_NS 20000 // a walk that takes longer was interrupted
-#define CODE_NAME 1   // its place in the row of pointers
-#define BYTES_READ 2  // of it, in words: so much memory every bytes object has
 #define MAX_WALKS 5
 #define OWNER_GENERATOR 1
 // What is counted while frames are read is kept in the thread's record: of a number in a register
 // the verifier follows every value by itself.
 #define ID_OF_READ_STACK (1ULL << 63)
-
-static __always_inline int read_u64(u64 *value, u64 address)
-{
-    return read_user(value, sizeof(*value), (void *)address);
-}
-
-static __always_inline u64 mixed(u64 hash, u64 value)
-{
-    hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
-    return hash ^ hash >> 32;
-}
 
 // The verifier wants to see the bound at each use, where the compiler knows better and drops it.
 static __always_inline u32 place_in_stack(u32 place)
@@ -258,31 +245,6 @@ static __always_inline void keep_common(struct blame *blame)
     stack->state = STACK_TORN;
 }
 
-// What tells a code object from one that gets its memory later: where its names and its line table
-// are, and some of what is in them. User space reads the names later, and checks this first.
-static __always_inline int code_identity(u32 *identity, struct blame *blame,
-                                         const struct python *python, u64 code)
-{
-    u64 hash = 0, name_hash = 0, content[BYTES_READ] = {};
-    u32 size = python->code_pointers_size;
-
-    blame->pointers[MAX_CODE_POINTERS - 1] = 0;
-    if (size > sizeof(blame->pointers) ||
-        read_user(blame->pointers, size, (void *)(code + python->code_pointers)))
-        return -1;
-    for (u32 at = 0; at < MAX_CODE_POINTERS; at++)
-        hash = mixed(hash, blame->pointers[at]);
-    u64 line_table = blame->pointers[(size / sizeof(u64) - 1) & (MAX_CODE_POINTERS - 1)];
-
-    if (read_user(content, sizeof(content), (void *)(line_table + python->line_table_content)) ||
-        read_u64(&name_hash, blame->pointers[CODE_NAME] + python->str_hash))
-        return -1;
-    for (u32 at = 0; at < BYTES_READ; at++)
-        hash = mixed(hash, content[at]);
-    *identity = mixed(hash, (u32)name_hash);
-    return 0;
-}
-
 // Gives the stack its id. Where a program drops code all the time, another function may stand at
 // the same addresses in the next instant, so no id is taken for known before this.
 static __always_inline int identify(struct blame *blame, const struct python *python)
@@ -296,7 +258,7 @@ static __always_inline int identify(struct blame *blame, const struct python *py
 
         if (at >= stack->depth)
             break;
-        if (code_identity(&stack->identities[place], blame, python, stack->codes[place]))
+        if (code_identity(&stack->identities[place], blame->pointers, python, stack->codes[place]))
             return -1;
         stack->id = mixed(mixed(stack->id, stack->codes[place]), stack->instructions[place]);
         stack->id = mixed(stack->id, stack->identities[place]);
