@@ -9,14 +9,15 @@ import sys
 from gilscope.bpf.loader import compile_ahead
 from gilscope.errors import GilscopeError
 from gilscope.gil.probes import program as gil
+from gilscope.locks import program as locks
 from gilscope.transactions import program as transactions
 
 __all__ = ["main"]
 
 
 def main() -> int:
-    """Write both files into the package and return the exit code."""
-    for request in (gil.whole_request(), transactions.whole_request()):
+    """Write all files into the package and return the exit code."""
+    for request in (program.whole_request() for program in (gil, locks, transactions)):
         try:
             path = compile_ahead(request)
         except (GilscopeError, OSError, ValueError) as error:

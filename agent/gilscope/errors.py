@@ -106,8 +106,9 @@ class NoGil(GilscopeError):
     exit_code = 7
     exit_words = "free-threaded: no GIL"
     remedy = (
-        "PYTHON_GIL=1 or -X gil=1 starts it with a GIL. If it switches its GIL on later, serve, "
-        "top and record --match trace it from then on."
+        "`gilscope record --locks` traces the locks that its threads wait for. PYTHON_GIL=1 or "
+        "-X gil=1 starts it with a GIL; if it switches that on later, serve, top and record "
+        "--match trace it from then on."
     )
 
 

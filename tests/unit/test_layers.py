@@ -13,7 +13,7 @@ _FLOORS = (
     ("stm_log", "system"),
     ("process", "series"),
     ("bpf", "budget", "exporter", "runtimes", "verdict"),
-    ("gil", "reports", "top", "transactions"),
+    ("gil", "locks", "reports", "top", "transactions"),
     ("doctor", "regions", "tracing", "web"),
     ("discovery", "dump"),
     ("commands",),
@@ -29,7 +29,7 @@ _MOST_MODULES = 15
 _PURE_ROOMS = (
     *("arch", "budget", "elf", "errors", "exporter", "metrics", "model", "naming"),
     *("reports", "series", "text", "top", "verdict"),
-    *("gil.abi", "gil.totals", "runtimes", "stm_log"),
+    *("gil.abi", "gil.totals", "locks.abi", "locks.totals", "runtimes", "stm_log"),
 )
 """They import no files, sockets, processes or clocks, but for these modules, each with a reason."""
 _TOUCHING = {
@@ -60,7 +60,12 @@ _TOUCHES_THE_WORLD = {
 
 _SEES_PLAIN_VALUES = ("exporter", "naming", "reports", "series", "text", "top", "verdict")
 """What is shown never depends on how it was observed: no probes, no maps, no /proc."""
-_OBSERVES = ("bpf", "discovery", "gil", "process", "runtimes", "system", "tracing", "transactions")
+_OBSERVES = (
+    *("bpf", "discovery", "gil", "locks", "process", "runtimes", "system", "tracing"),
+    "transactions",
+)
+
+_WAYS_OF_TRACING = ("gil", "locks", "transactions")
 
 # The modules that may import what is not for everyone, each with its reason.
 _MAY_IMPORT = {
@@ -184,17 +189,15 @@ def test_what_is_shown_is_plain_values(module: str) -> None:
     assert [] == [name for name in own_imports(module) if _is_in(name, *_OBSERVES)]
 
 
-def test_the_two_ways_of_tracing_do_not_know_each_other() -> None:
+@pytest.mark.parametrize("room", _WAYS_OF_TRACING)
+def test_the_ways_of_tracing_do_not_know_each_other(room: str) -> None:
     """
-    GILs and transactions share what is below them, and nothing else.
+    GILs, locks and transactions share what is below them, and nothing else.
     """
-    gil = {name for module in MODULES if _is_in(module, "gil") for name in own_imports(module)}
-    transactions = {
-        name for module in MODULES if _is_in(module, "transactions") for name in own_imports(module)
-    }
+    known = {name for module in MODULES if _is_in(module, room) for name in own_imports(module)}
+    others = set(_WAYS_OF_TRACING) - {room}
 
-    assert [] == [name for name in gil if _is_in(name, "transactions")]
-    assert [] == [name for name in transactions if _is_in(name, "gil")]
+    assert [] == [name for name in known if _is_in(name, *others)]
 
 
 def test_the_import_finder_sees_every_form() -> None:

@@ -68,6 +68,8 @@ _HISTORIES = {"openmetrics"}
 """What is made of the sums at several times."""
 _OF_TRANSACTIONS = ("text", "json", "html", "markdown", "collapsed", "speedscope", "pprof")
 """What reports of live transactions there are."""
+_OF_LOCKS = ("text", "json")
+"""What reports of locks there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,20 +157,21 @@ def wants_snapshots(outputs: Sequence[Output]) -> bool:
     return any(output.form in _HISTORIES for output in outputs)
 
 
-def refuse_unfit(outputs: Sequence[Output]) -> None:
-    """Raise UnfitForm where transactions are not reported as one of *outputs*."""
-    unfit = _unfit(outputs)
+def refuse_unfit(outputs: Sequence[Output], *, has_locks: bool = False) -> None:
+    """Raise UnfitForm where transactions, or locks, are not reported as one of *outputs*."""
+    what, forms = ("locks", _OF_LOCKS) if has_locks else ("transactions", _OF_TRANSACTIONS)
+    unfit = _unfit(outputs, forms)
     if unfit:
-        raise UnfitForm(f"transactions are reported as {_as_words('or')}, not as {unfit[0]}")
+        raise UnfitForm(f"{what} are reported as {_as_words(forms, 'or')}, not as {unfit[0]}")
 
 
-def _unfit(outputs: Sequence[Output]) -> list[str]:
-    return sorted({output.form for output in outputs}.difference(_OF_TRANSACTIONS))
+def _unfit(outputs: Sequence[Output], forms: Sequence[str]) -> list[str]:
+    return sorted({output.form for output in outputs}.difference(forms))
 
 
-def _as_words(last: str) -> str:
-    *others, final = _OF_TRANSACTIONS
-    return f"{', '.join(others)} {last} {final}"
+def _as_words(forms: Sequence[str], last: str) -> str:
+    *others, final = forms
+    return " ".join(filter(None, (", ".join(others), last, final)))
 
 
 def write_reports(
@@ -186,13 +189,17 @@ def write_reports(
             return text(session, colour=colour and is_shown, whole=whole or not is_shown)
         return RENDERERS[output.form](session)
 
-    unfit = _unfit(outputs)
-    if session.transactions and unfit:
-        print(
-            f"{counted(len(session.transactions), 'process', 'processes')} with transactions: "
-            f"not in the report as {' or '.join(unfit)}, but as {_as_words('and')}",
-            file=sys.stderr,
-        )
+    for what, number, forms in (
+        ("transactions", len(session.transactions), _OF_TRANSACTIONS),
+        ("locks", len(session.locks), _OF_LOCKS),
+    ):
+        unfit = _unfit(outputs, forms)
+        if number and unfit:
+            print(
+                f"{counted(number, 'process', 'processes')} with {what}: not in the report as "
+                f"{' or '.join(unfit)}, but as {_as_words(forms, 'and')}",
+                file=sys.stderr,
+            )
     return write_rendered(outputs, rendered)
 
 

@@ -42,13 +42,14 @@ from gilscope.commands.recording.watching import Watching
 from gilscope.commands.session import attach_tree, checked, new_tracer
 from gilscope.discovery.selection import descendants_of
 from gilscope.doctor.explain import require_processes
-from gilscope.errors import GilscopeError, NotPython, UnsupportedPython
+from gilscope.errors import GilscopeError, NoGil, NotPython, UnsupportedPython
 from gilscope.gil.calibration.measure import measure_trap_costs
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.program import begin_loading
 from gilscope.gil.target import inspect
 from gilscope.gil.tracing.command import HeldCommand
 from gilscope.gil.tracing.hold_windows import ObservationPlan
+from gilscope.locks.target import inspect_locks
 from gilscope.model.kinds import Mode
 from gilscope.model.session import Session
 from gilscope.model.transactions import Library
@@ -104,6 +105,12 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_stacks_option(parser)
     add_native_stacks_option(parser)
     add_method_option(parser)
+    parser.add_argument(
+        "--locks",
+        action="store_true",
+        help="trace the locks that threads wait for as well, the program's, objects' and the "
+        "interpreter's (CPython 3.13 and later, with a GIL or without)",
+    )
     add_application_option(parser)
     add_format_options(parser)
     parser.add_argument(
@@ -146,7 +153,7 @@ def _tracer(arguments: argparse.Namespace, probe: GilProbe) -> Tracer:
         reads_stacks=arguments.stacks,
         native_stacks=arguments.native_stacks,
     )
-    return new_tracer(arguments, probe, plan)
+    return new_tracer(arguments, probe, plan, has_locks=arguments.locks)
 
 
 def _begin_loading(
@@ -166,7 +173,7 @@ def _record_running(arguments: argparse.Namespace, outputs: Sequence[Output]) ->
         # While the compiler works: what cannot be traced is refused at once.
         are_pythons = [_has_python(arguments, pid) for pid in pids]
         if pids and not any(are_pythons):
-            refuse_unfit(outputs)
+            refuse_unfit(outputs, has_locks=arguments.locks)
     except BaseException:
         loading.cancel()
         raise
@@ -207,7 +214,7 @@ def _record(
         watching.until_end(stopped)
     stopped.allow(_REPORT_S)
     session = watching.session()
-    if not (session.recordings or session.transactions or session.refusals):
+    if not (session.recordings or session.transactions or session.refusals or session.locks):
         raise tracer.gils.without_gil or NotPython(
             "no Python process that was chosen has been running"
         )
@@ -247,13 +254,18 @@ def _has_python(arguments: argparse.Namespace, pid: int) -> bool:
 
 
 def _is_python(arguments: argparse.Namespace, pid: int) -> bool:
-    """Return whether *pid* is a Python with a GIL, and not only one with transactions.
+    """Return whether *pid* is a Python with a GIL, and not only one with transactions or locks.
 
-    Raises what says why it is neither.
+    Raises what says why it is none of them.
     """
     view = view_of(pid)
     try:
         inspect(view, SiteCache(default_folder()), method=chosen_method(arguments)).close()
+    except NoGil:
+        if not arguments.locks:
+            raise
+        inspect_locks(view).close()
+        return False
     except (NotPython, UnsupportedPython) as refusal:
         # PyPy-STM is a Python whose GIL is not known, for it has none.
         target = inspect_stm(view) if view.still_same() else None

@@ -15,9 +15,9 @@ from gilscope.errors import GilscopeError, NotPython, UnsupportedPython
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
 from gilscope.gil.tracing.hold_windows import ObservationPlan
-from gilscope.model.gil import Process
+from gilscope.locks.account import LockAccount
 from gilscope.model.kinds import Mode
-from gilscope.model.transactions import StmProcess
+from gilscope.model.observation import AnyProcess
 from gilscope.process.view import view_of
 from gilscope.process.watch import ProcessWatch
 from gilscope.runtimes.site_cache import SiteCache, default_folder
@@ -53,11 +53,13 @@ def new_tracer(
     plan: ObservationPlan,
     *,
     keep_threads: bool = True,
+    has_locks: bool = False,
     on_long_wait: Callable[[int, int], None] = lambda _pid, _tid: None,
 ) -> Tracer:
     """Return a tracer that observes as *plan* says, and tells *on_long_wait* of long waits.
 
-    Live transactions have the same budget; in full mode all of them are seen.
+    Live transactions have the same budget; in full mode all of them are seen. With *has_locks* the
+    locks of processes are traced beside.
     """
     watch = ProcessWatch()
     gils = GilAccount(
@@ -69,14 +71,15 @@ def new_tracer(
         watch=watch,
         on_long_wait=on_long_wait,
     )
+    locks = LockAccount(costs=plan.costs, watch=watch) if has_locks else None
     budget = None if plan.mode is Mode.FULL else Budget(plan.budget_share)
     transactions = TransactionAccount(
         keep_threads=keep_threads, plan=StmPlan(plan.costs, budget), watch=watch
     )
-    return Tracer(gils, transactions, watch)
+    return Tracer(gils, transactions, watch, locks)
 
 
-def attach_named(tracer: Tracer, pid: int) -> Process | StmProcess:
+def attach_named(tracer: Tracer, pid: int) -> AnyProcess:
     """Attach to *pid*, which the user has named; raises what `Tracer.attach` raises.
 
     The error says all that was searched for.
@@ -87,9 +90,7 @@ def attach_named(tracer: Tracer, pid: int) -> Process | StmProcess:
         raise checked(refusal, pid) from refusal
 
 
-def attach_tree(
-    tracer: Tracer, pid: int, *, children: bool = True
-) -> Sequence[Process | StmProcess]:
+def attach_tree(tracer: Tracer, pid: int, *, children: bool = True) -> Sequence[AnyProcess]:
     """Attach to *pid*, which the user has named, or else to those below it that are Pythons.
 
     A shell, or what has unpacked a program, is a name for what it has started. Raises what

@@ -14,8 +14,9 @@ from gilscope.discovery.selection import Choice, Kinship
 from gilscope.discovery.traced_log import TracedLog
 from gilscope.doctor.explain import explained_denial
 from gilscope.errors import GilscopeError, NoGil, NothingMapped, NotPermitted, NotPython
-from gilscope.model.gil import Process, Refusal
-from gilscope.model.transactions import Library, StmProcess
+from gilscope.model.gil import Refusal
+from gilscope.model.observation import AnyProcess
+from gilscope.model.transactions import Library
 from gilscope.process import procfs
 from gilscope.process.view import name_of
 from gilscope.text.printable import printable
@@ -64,7 +65,7 @@ class _Attempt:
 class Following:
     """Who is told of the processes that are found, and what becomes of their figures."""
 
-    attached: Callable[[Process | StmProcess], None]
+    attached: Callable[[AnyProcess], None]
     """Called with each process that is traced from then on."""
     replaced: Callable[[int], None] = lambda _: None
     """Called before the figures of a program are dropped that its process has replaced."""

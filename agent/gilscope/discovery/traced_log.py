@@ -3,8 +3,7 @@
 import logging
 import time
 
-from gilscope.model.gil import Process
-from gilscope.model.transactions import StmProcess
+from gilscope.model.observation import AnyProcess
 from gilscope.text.printable import printable
 
 __all__ = ["TracedLog"]
@@ -24,7 +23,7 @@ class TracedLog:
         self._said = 0
         self._unsaid = 0
 
-    def add(self, process: Process | StmProcess) -> None:
+    def add(self, process: AnyProcess) -> None:
         """Log that *process* is traced, or count it if there were too many of late."""
         now_s = time.monotonic()
         if now_s >= self._span_ends_s:

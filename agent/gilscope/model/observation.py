@@ -3,9 +3,13 @@
 from dataclasses import dataclass
 
 from gilscope.model.gil import GilObservation, Process
+from gilscope.model.locks import LockObservation, LockProcess
 from gilscope.model.transactions import StmObservation, StmProcess
 
-__all__ = ["Observation"]
+__all__ = ["AnyProcess", "Observation"]
+
+AnyProcess = Process | StmProcess | LockProcess
+"""By what is measured in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,20 +18,26 @@ class Observation:
 
     gil: GilObservation | None = None
     transactions: StmObservation | None = None
+    locks: LockObservation | None = None
 
     @property
-    def process(self) -> Process | StmProcess:
+    def process(self) -> AnyProcess:
         """What it is called, and how it is traced."""
-        seen = self.gil or self.transactions
+        seen = self.gil or self.transactions or self.locks
         assert seen is not None  # noqa: S101 - see above
         return seen.process
 
     @property
     def has_ended(self) -> bool:
         """Whether the process has exited, or was replaced by another program."""
-        return any(seen.ended for seen in (self.gil, self.transactions) if seen is not None)
+        return any(seen.ended for seen in self._all)
 
     @property
     def is_valid(self) -> bool:
         """Whether all of its figures can be trusted."""
-        return not any(seen.invalid for seen in (self.gil, self.transactions) if seen is not None)
+        return not any(seen.invalid for seen in self._all)
+
+    @property
+    def _all(self) -> tuple[GilObservation | StmObservation | LockObservation, ...]:
+        seen = (self.gil, self.transactions, self.locks)
+        return tuple(each for each in seen if each is not None)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from gilscope.model.gil import Recording, Refusal
+from gilscope.model.locks import LockRecording
 from gilscope.model.transactions import StmRecording
 
 __all__ = ["Session"]
@@ -24,9 +25,14 @@ class Session:
     """Pythons that were chosen and could not be traced."""
     left_out: int = 0
     """Processes that have ended and whose figures were given up, because there were too many."""
+    locks: tuple[LockRecording, ...] = ()
+    """A process each, beside its GIL where it has one."""
 
     @property
     def is_one_process(self) -> bool:
         """Whether it is all about one, so that nothing has to be said of others."""
+        with_gil = {recording.observation.process.pid for recording in self.recordings}
+        locks_alone = [each for each in self.locks if each.observation.process.pid not in with_gil]
         others = len(self.refusals) + self.left_out
-        return len(self.recordings) + len(self.transactions) == 1 and not others
+        told = len(self.recordings) + len(self.transactions) + len(locks_alone)
+        return told == 1 and not others

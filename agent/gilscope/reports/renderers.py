@@ -17,7 +17,8 @@ def text(session: Session, *, colour: bool, whole: bool) -> str:
 
 
 def _texts(session: Session, *, colour: bool, whole: bool) -> Iterator[str]:
-    if not whole and (session.recordings or not session.transactions):
+    has_others = bool(session.transactions or session.locks)
+    if not whole and (session.recordings or not has_others):
         yield screen.render(session, colour=colour)
     elif session.is_one_process and session.recordings:
         yield text_report.render(session.recordings[0], colour=colour)
@@ -28,6 +29,11 @@ def _texts(session: Session, *, colour: bool, whole: bool) -> Iterator[str]:
 
         for recording in session.transactions:
             yield transactions_text.render(recording, colour=colour)
+    if session.locks:
+        from gilscope.reports.locks import text as locks_text  # noqa: PLC0415 - imported when it is asked for
+
+        for each in session.locks:
+            yield locks_text.render(each, colour=colour, whole=whole)
 
 
 def _json(session: Session) -> str:

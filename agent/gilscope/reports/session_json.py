@@ -6,6 +6,7 @@ from gilscope.model.gil import Refusal
 from gilscope.model.session import Session
 from gilscope.reports.gil import json as of_gil
 from gilscope.reports.json_lines import rendered
+from gilscope.reports.locks import json as of_locks
 from gilscope.reports.transactions import json as of_transactions
 from gilscope.text.units import NS_PER_S
 
@@ -28,6 +29,7 @@ def report(session: Session) -> dict[str, Any]:
         "waits": sum(thread.waits for each in totals for thread in each.threads),
         "processes": [of_gil.report(recording) for recording in session.recordings],
         "transactions": [of_transactions.report(each) for each in session.transactions],
+        "locks": [of_locks.report(each) for each in session.locks],
         "refused": [_refusal(refusal) for refusal in session.refusals],
         "left_out": session.left_out,
     }
@@ -42,5 +44,5 @@ def _refusal(refusal: Refusal) -> dict[str, Any]:
     }
 
 
-_PARTS = {"processes", "transactions"}
+_PARTS = {"processes", "transactions", "locks"}
 """Lists of what has keys and lists of its own."""

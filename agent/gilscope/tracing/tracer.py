@@ -3,11 +3,11 @@
 from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 
-from gilscope.errors import NotPython, UnsupportedPython
+from gilscope.errors import NoGil, NotPython, UnsupportedPython
 from gilscope.gil.tracing.account import GilAccount
-from gilscope.model.gil import Process
-from gilscope.model.observation import Observation
-from gilscope.model.transactions import Library, StmProcess
+from gilscope.locks.account import LockAccount
+from gilscope.model.observation import AnyProcess, Observation
+from gilscope.model.transactions import Library
 from gilscope.process.access import while_alive
 from gilscope.process.view import view_of
 from gilscope.process.watch import ProcessWatch
@@ -20,7 +20,8 @@ class Tracer:
     """The processes that are being traced. Its methods may be called from several threads.
 
     A process is attached to by the first account that can: a Python with a GIL by *gils*, any
-    other program with transactions by *transactions*.
+    other program with transactions by *transactions*. Locks are traced by *locks* in whatever has a
+    GIL, and in a Python that does without.
     """
 
     def __init__(
@@ -28,12 +29,15 @@ class Tracer:
         gils: GilAccount,
         transactions: TransactionAccount | None = None,
         watch: ProcessWatch | None = None,
+        locks: LockAccount | None = None,
     ) -> None:
         """Keep these accounts. *watch*, which they share, is closed with them."""
         self.gils = gils
         self.transactions = transactions
+        self.locks = locks
         self._watch = watch
-        self._accounts = (gils,) if transactions is None else (gils, transactions)
+        accounts = (gils, transactions, locks)
+        self._accounts = tuple(account for account in accounts if account is not None)
 
     @property
     def pids(self) -> frozenset[int]:
@@ -45,16 +49,18 @@ class Tracer:
         """How often any process has run into a probe so far."""
         return sum(account.traps for account in self._accounts)
 
-    def attach(
-        self, pid: int, libraries: Collection[Library] = tuple(Library)
-    ) -> Process | StmProcess:
+    def attach(self, pid: int, libraries: Collection[Library] = tuple(Library)) -> AnyProcess:
         """Begin to trace *pid*, and return what it is; transactions are those of *libraries*.
 
-        Raises what `GilAccount.attach` and `TransactionAccount.attach` raise. What is neither is
+        Raises what the accounts' `attach` raise. What is neither is
         refused as a Python.
         """
         try:
-            return self.gils.attach(pid).process
+            found = self.gils.attach(pid).process
+        except NoGil:
+            if self.locks is None:
+                raise
+            return self.locks.attach(pid)
         except (NotPython, UnsupportedPython):
             # PyPy-STM is a Python whose GIL is not known, for it has none.
             if self.transactions is None:
@@ -66,6 +72,9 @@ class Tracer:
                 raise
             self.transactions.attach(target, view)
             return target.process
+        if self.locks is not None:
+            self.locks.attach_beside(found)
+        return found
 
     def drop(self, pid: int) -> None:
         """Stop tracing *pid* and forget what was counted."""
@@ -85,7 +94,11 @@ class Tracer:
 
         To be called a few times a second; whatever was missed in between is made up for.
         """
-        return [pid for account in self._accounts for pid in account.tick()]
+        replaced = [pid for account in self._accounts for pid in account.tick()]
+        if self.locks is None:
+            return replaced
+        # One that has turned out to do without a GIL is traced all along.
+        return [pid for pid in replaced if pid not in self.locks.pids]
 
     def wait(self, timeout_s: float) -> None:
         """Wait until `tick` has something to do, *timeout_s* at the most."""
@@ -99,6 +112,8 @@ class Tracer:
         seen = [Observation(gil=each) for each in self.gils.observe(is_final=is_final)]
         if self.transactions is not None:
             seen += [Observation(transactions=each) for each in self.transactions.observe()]
+        if self.locks is not None:
+            seen += [Observation(locks=each) for each in self.locks.observe()]
         return seen
 
     def close(self) -> None:

@@ -30,8 +30,8 @@ _KEYS = {
     "": {
         *("version", "mode", "duration_s", "process", "totals", "histograms", "threads"),
         *("interpreters", "edges", "slow_drops", "held_by", "held_up", "stacks", "frames"),
-        *("wait_s", "waits", "processes", "transactions", "refused", "left_out"),
-        *("changes", "brief_releases"),
+        *("wait_s", "waits", "processes", "transactions", "locks", "refused"),
+        *("left_out", "changes", "brief_releases"),
     },
     "process": {
         *("pid", "name", "runtime", "python", "build_id", "gil", "method", "valid"),

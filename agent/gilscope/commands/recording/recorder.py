@@ -14,13 +14,13 @@ from gilscope.commands.progress import Progress
 from gilscope.model.gil import (
     BriefRelease,
     GilObservation,
-    Process,
     ProcessTotals,
     Recording,
     Refusal,
 )
 from gilscope.model.kinds import Mode
-from gilscope.model.observation import Observation
+from gilscope.model.locks import LockObservation, LockProcess, LockRecording
+from gilscope.model.observation import AnyProcess, Observation
 from gilscope.model.session import Session
 from gilscope.model.transactions import StmObservation, StmProcess, StmRecording
 from gilscope.naming.python import python_words
@@ -64,7 +64,7 @@ class Recorder:
         self._lock = threading.Lock()
         self._traced: dict[int, _Traced] = {}
         self._told = 0
-        self._finished: list[Recording | StmRecording] = []
+        self._finished: list[Recording | StmRecording | LockRecording] = []
         self._left_out = 0
 
     def __enter__(self) -> Self:
@@ -81,7 +81,7 @@ class Recorder:
         """Whether anything has been traced so far."""
         return self._told > 0
 
-    def add(self, process: Process | StmProcess) -> None:
+    def add(self, process: AnyProcess) -> None:
         """Note that *process* is traced from now on, and say so."""
         with self._lock:
             self._note(process.pid)
@@ -89,14 +89,18 @@ class Recorder:
         self.on_first()
         self._progress.wipe()
         if self._told <= _MOST_TOLD:
-            print(f"Tracing {_what_is_traced(process)}. Ctrl-C to end.", file=sys.stderr)
+            locks = self._tracer.locks
+            beside = " and its locks" if locks is not None and process.pid in locks.pids else ""
+            print(f"Tracing {_what_is_traced(process, beside)}. Ctrl-C to end.", file=sys.stderr)
         elif self._told == _MOST_TOLD + 1:
             print("Tracing more of them, which the report names.", file=sys.stderr)
 
     def finish_program(self, pid: int) -> None:
         """Keep what was counted of the program that process *pid* has replaced by another one."""
         for seen in self._tracer.observe():
-            if seen.process.pid == pid:
+            # A program that has turned out to do without a GIL is traced for its locks all along.
+            is_traced_on = seen.locks is not None and not seen.has_ended
+            if seen.process.pid == pid and not is_traced_on:
                 with self._lock:
                     self._finished.append(self._recording(seen))
                     self._forget(pid)
@@ -141,6 +145,7 @@ class Recorder:
             tuple(each for each in recordings if isinstance(each, StmRecording)),
             tuple(refusals),
             self._left_out,
+            tuple(each for each in recordings if isinstance(each, LockRecording)),
         )
 
     def _note(self, pid: int) -> _Traced:
@@ -155,17 +160,20 @@ class Recorder:
 
     def _give_up(self, ended: Sequence[Observation]) -> None:
         # Those that lost the least say the least, and only then those that ended first.
-        for each in sorted(ended, key=_wait_ns)[: len(ended) // 2]:
-            self._tracer.drop(each.process.pid)
+        pids = dict.fromkeys(each.process.pid for each in sorted(ended, key=_wait_ns))
+        for pid in list(pids)[: len(pids) // 2]:
+            self._tracer.drop(pid)
             with self._lock:
-                self._forget(each.process.pid)
+                self._forget(pid)
                 self._left_out += 1
 
-    def _recording(self, seen: Observation) -> Recording | StmRecording:
+    def _recording(self, seen: Observation) -> Recording | StmRecording | LockRecording:
         pid = seen.process.pid
         traced = self._traced.get(pid) or self._note(pid)
         if seen.transactions is not None:
             return _of_transactions(seen.transactions, traced)
+        if seen.locks is not None:
+            return self._of_locks(seen.locks, traced)
         assert seen.gil is not None  # noqa: S101 - an observation has one of them
         return self._of_gil(seen.gil, traced)
 
@@ -191,6 +199,13 @@ class Recorder:
             snapshots=() if traced.snapshots is None else traced.snapshots.kept,
         )
 
+    def _of_locks(self, seen: LockObservation, traced: _Traced) -> LockRecording:
+        if seen.totals is None:
+            return LockRecording(seen, 0, self._application)
+        sources = traced.sources.read(seen.totals.frames())
+        duration_ns = seen.totals.at_ns - seen.since_ns
+        return LockRecording(seen, duration_ns, self._application, sources)
+
     def _brief_releases(self, seen: GilObservation) -> tuple[BriefRelease, ...] | None:
         # The release before a wait is seen where all of them are.
         if self._arguments.mode != Mode.FULL.value:
@@ -210,9 +225,11 @@ def _sources(traced: _Traced, totals: ProcessTotals) -> Mapping[tuple[str, int],
     return traced.sources.read(totals.frames())
 
 
-def _what_is_traced(process: Process | StmProcess) -> str:
+def _what_is_traced(process: AnyProcess, beside: str) -> str:
     who = f"{printable(process.name)}, pid {process.pid}"
     if isinstance(process, StmProcess):
         return f"the transactions of {who} ({LIBRARY_WORDS[process.library]})"
+    if isinstance(process, LockProcess):
+        return f"the locks of {who} ({python_words(process.python, tells_gil=False)})"
     # What a free-threaded one does with its GIL is not known before it has been initialised.
-    return f"the GIL of {who} ({python_words(process.python, tells_gil=False)})"
+    return f"the GIL of {who} ({python_words(process.python, tells_gil=False)}){beside}"

@@ -61,7 +61,10 @@ def record_started(
                 arguments.duration = max(0.0, arguments.duration - (time.monotonic() - began_s))
             watching.until_end(stopped, is_running=lambda: command.is_running)
         session = watching.session()
-        if not (session.recordings or session.transactions) and tracer.gils.without_gil:
+        if (
+            not (session.recordings or session.transactions or session.locks)
+            and tracer.gils.without_gil
+        ):
             raise tracer.gils.without_gil
         return session
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from gilscope.errors import GilCodeNotFound, UnsupportedPython
 from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
 
-__all__ = ["COOKIE", "WORDS_NEEDED", "read_members"]
+__all__ = ["COOKIE", "WORDS_NEEDED", "read_members", "structure_sizes"]
 
 COOKIE = int(struct.unpack("<Q", b"xdebugpy")[0])
 WORDS_NEEDED = 96
@@ -95,6 +95,12 @@ def read_members(minor: tuple[int, int], words: Sequence[int]) -> Mapping[str, i
         offsets[name] = offset
     _check_gil(version, offsets, own_gil=offsets["own_gil"] + (8 if is_free_threaded else 0))
     return offsets
+
+
+def structure_sizes(minor: tuple[int, int], words: Sequence[int]) -> tuple[int, int]:
+    """Return how many bytes the runtime and an interpreter have; *words* are as `read_members`'."""
+    column = _MINORS.index(minor)
+    return words[_SIZES["runtime"][column]], words[_SIZES["interpreter"][column]]
 
 
 def _check_gil(version: str, offsets: Mapping[str, int], own_gil: int) -> None:

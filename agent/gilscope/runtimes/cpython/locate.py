@@ -16,7 +16,7 @@ from gilscope.runtimes.cpython.usage import Usage, usage_of
 from gilscope.runtimes.interpreter_files import LikelyFiles, builds_in
 from gilscope.text.printable import printable
 
-__all__ = ["CPython"]
+__all__ = ["CPython", "find_cpython"]
 
 
 class CPython:
@@ -29,10 +29,18 @@ class CPython:
 
         Raises NotPython, NotPermitted, UnsupportedPython, NoGil or GilCodeNotFound.
         """
-        build = _the_one_in_use(builds_in(files, partial(_located, files.view.pid)))
+        build = find_cpython(files)
         if build.interpreter.is_free_threaded and _does_without_gil(build):
             raise without_gil(build.pid, build.version)
         return build
+
+
+def find_cpython(files: LikelyFiles) -> CPythonBuild:
+    """Return the CPython that the process that has mapped *files* runs, with a GIL or without.
+
+    Raises NotPython, NotPermitted, UnsupportedPython or GilCodeNotFound.
+    """
+    return _the_one_in_use(builds_in(files, partial(_located, files.view.pid)))
 
 
 def _does_without_gil(build: CPythonBuild) -> bool:

@@ -1,9 +1,9 @@
 """One end of a wait in the text report: where a thread stood."""
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Protocol
 
 from gilscope.model.application import Application
-from gilscope.model.gil import Recording
 from gilscope.model.stack import Frame, Stack, StackState
 from gilscope.naming.application import is_of_application
 from gilscope.naming.bootstrap import is_threading
@@ -11,7 +11,7 @@ from gilscope.naming.places import IN_WORDS
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 
-__all__ = ["place_of", "stack_lines"]
+__all__ = ["Named", "place_of", "stack_lines"]
 
 _MOST_CALLERS = 3
 _MOST_LINES = 5
@@ -26,9 +26,21 @@ def place_of(stack: Stack) -> Hashable:
     return (frame.function, frame.file, frame.first_line, stack.state is StackState.TORN)
 
 
+class Named(Protocol):
+    """What a recording knows of the code in which its threads stood."""
+
+    @property
+    def application(self) -> Application:
+        """Which of it is the application's."""
+
+    @property
+    def sources(self) -> Mapping[tuple[str, int], str]:
+        """Lines of source code by file and line."""
+
+
 def stack_lines(
     stack: Stack,
-    recording: Recording,
+    recording: Named,
     paint: Paint,
     others: Iterable[Stack] = (),
 ) -> Iterator[str]:

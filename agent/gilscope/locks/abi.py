@@ -1,0 +1,74 @@
+"""What the probes on locks and user space agree on: numbers, records, reasons for losses.
+
+`make abi` renders it as ``probes/locks/abi.bpf.h``.
+"""
+
+from typing import Final
+
+from gilscope.bpf.c_header import CEnum, CStruct, Member, Row, SharedEnum, constants, header
+from gilscope.model.numbered import Numbered
+from gilscope.runtimes.cpython.layout import FIRST_OWNER_WITHOUT_CODE, REFERENCE_FLAGS
+
+__all__ = ["LONGEST_TYPE", "NOTICE", "LockLoss", "SleepKind", "c_header"]
+
+LONGEST_TYPE: Final = 64
+"""Of a type's name, with the zero at its end; of a longer one the rest is left out."""
+_STACK_DEPTH: Final = 8
+"""A power of two: frames of a waiting thread that are read."""
+
+
+class LockLoss(Numbered):
+    """A reason why a wait for a lock was not counted, or not in full.
+
+    The names are some of `gilscope.gil.abi`: both are values of the same label.
+    """
+
+    READ_FAULT = "read_fault", 0
+    """A page of the target's memory was not readable at that instant."""
+    TABLE_FULL = "table_full", 1
+    """A BPF map had no room for another thread, place or stack."""
+    BEGAN_UNSEEN = "began_unseen", 2
+    """A sleep had begun before the probes were there."""
+    THREAD_REUSED = "thread_reused", 3
+    """A dead thread's number went to another process before it was listed."""
+    STACK_UNKNOWN = "stack_unknown", 4
+    """The thread's own state was not found: its waits count without a place."""
+
+
+class SleepKind(SharedEnum):
+    """What a thread waits for, as far as the probes tell it."""
+
+    OBJECT = 0, "the lock of an object"
+    LOCK_OBJECT = 1, "an object that is a lock"
+    INTERPRETER = 2, "a mutex of the interpreter"
+    OTHER = 3, "another mutex"
+    SEMAPHORE = 4, "a lock of the older kind"
+    STOPPED = 5, "the end of a stop of the world"
+    STOPPING = 6, "a stop that it has asked for: until the other threads have stopped"
+    EVENT = 7, "an event, the end of a thread or an item of a queue"
+
+
+NOTICE: Final = CStruct(
+    "notice",
+    "A process that has a child with a copy of its memory.",
+    (Member("u32", "tgid"),),
+)
+
+
+def c_header() -> str:
+    """Return ``probes/locks/abi.bpf.h``."""
+    losses = (Row(f"LOST_{loss.name}", loss.number) for loss in LockLoss)
+    return header(
+        "locks/abi.py",
+        constants(
+            {
+                "LONGEST_TYPE": (LONGEST_TYPE, "with the zero at its end"),
+                "STACK_DEPTH": (_STACK_DEPTH, "a power of two"),
+                "OWNER_WITHOUT_CODE": (FIRST_OWNER_WITHOUT_CODE, "from here on, of a frame"),
+                "REFERENCE_FLAGS": (REFERENCE_FLAGS, "of a reference to code, no part of it"),
+            }
+        ),
+        CEnum("loss", "Why a wait was not counted.", tuple(losses)).declaration(),
+        CEnum.of(SleepKind, "sleep_kind", "SLEEP_").declaration(),
+        NOTICE.declaration(),
+    )

@@ -1,0 +1,94 @@
+"""The probes on locks in the kernel: loads them, attaches them, reads their maps."""
+
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gilscope.bpf.features import Features, kernel_features
+from gilscope.bpf.loader import Loading
+from gilscope.bpf.probe import Probe, ProcessTables
+from gilscope.bpf.uprobes.hooks import Hook
+from gilscope.locks.abi import LockLoss
+from gilscope.locks.program import begin_loading
+from gilscope.locks.totals import RawLocks
+from gilscope.model.gil import Record
+
+__all__ = ["LockProbe", "RawPlace"]
+
+_TABLES = ProcessTables(
+    by_part_of_key=("waits", "stacks", "lost_events"),
+    by_key=("pythons",),
+    by_thread=("threads", "works"),
+)
+_NOBODY = {"value": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class RawPlace:
+    """The frames of a stack, innermost first."""
+
+    places: tuple[tuple[int, int], ...]
+    """Code object and instruction."""
+    identities: tuple[int, ...]
+    """Of the code objects."""
+    is_cut: bool
+    """Whether there are more of them."""
+
+
+class LockProbe(Probe):
+    """All BPF programs and maps on locks."""
+
+    def __init__(self, loading: Loading | None = None, *, features: Features | None = None) -> None:
+        """Take over what `begin_loading` has begun for *features*, or begin now.
+
+        Raises KernelOrBccMissing or NotPermitted.
+        """
+        features = features or kernel_features()
+        super().__init__(loading or begin_loading(features=features), features, _TABLES)
+        self._attach_tracepoints()
+        self._table("works").put(_NOBODY, {})
+
+    def attach(self, pid: int, target: Record, python: Record, hooks: Sequence[Hook]) -> None:
+        """Put *hooks* into *pid*, whose records are *target* and *python*.
+
+        Raises as `Uprobes.open` does.
+        """
+        self._make_way(pid)
+        self._table("pythons").put({"value": pid}, python)
+        self._table("targets").put({"value": pid}, target)
+        self._put_in_or_forget(pid, hooks, cookie=0)
+
+    def take_forked(self) -> frozenset[int]:
+        """Return the processes that have had children since the last call."""
+        return frozenset(notice["tgid"] for notice in self._loaded.rings["notices"].drain())
+
+    def stacks(self, pid: int, known: frozenset[int]) -> dict[int, RawPlace]:
+        """Return the stacks of *pid* by their ids, but for those that are *known*."""
+        found = {}
+        for key, record in self._table("stacks").items():
+            if key["tgid"] == pid and key["id"] not in known:
+                depth = record["depth"]
+                codes, instructions = record["codes"][:depth], record["instructions"][:depth]
+                places = tuple(zip(codes, instructions, strict=True))
+                found[key["id"]] = RawPlace(
+                    places, record["identities"][:depth], bool(record["is_cut"])
+                )
+        return found
+
+    def read(self) -> dict[int, RawLocks]:
+        """Return what the maps hold of all processes now, by pid."""
+        found: dict[int, RawLocks] = defaultdict(lambda: RawLocks(time.monotonic_ns()))
+        for key, record in self._table("threads").items():
+            found[record["tgid"]].threads[key["value"]] = record
+        for key, record in self._table("waits").items():
+            found[key["tgid"]].waits.append((key, record))
+        losses = {loss.number: loss for loss in LockLoss}
+        for key, count in self._table("lost_events").items():
+            found[key["tgid"]].lost[losses[key["reason"]].value] = count["value"]
+        return found
+
+    def forget_waits(self, keys: Sequence[Record]) -> None:
+        """Remove what dead threads have waited for, once it has been counted."""
+        for key in keys:
+            self._table("waits").delete(key)

@@ -1,0 +1,56 @@
+"""Which programs and tables on locks are asked for."""
+
+from dataclasses import dataclass
+
+from gilscope.bpf.features import Features, kernel_features, namespace_parameters, program_kinds
+from gilscope.bpf.loader import Loading
+from gilscope.bpf.request import Request
+from gilscope.locks.abi import NOTICE, LockLoss
+
+__all__ = ["LockLimits", "begin_loading", "whole_request"]
+
+_PROGRAMS = ("on_park", "on_semaphore", "on_take", "on_want", "on_woken")
+"""Those that sit in traced processes."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockLimits:
+    """Sizes of the tables: how much is counted before something is lost as ``table_full``."""
+
+    targets: int = 256
+    threads: int = 16384
+    waits: int = 65536
+    stacks: int = 16384
+    notice_pages: int = 1
+
+
+def begin_loading(limits: LockLimits | None = None, features: Features | None = None) -> Loading:
+    """Begin to compile the programs."""
+    return Loading(_request(limits or LockLimits(), features or kernel_features()))
+
+
+def whole_request() -> Request:
+    """Return a request with all programs, tables and rings that any other may ask for."""
+    return _request(LockLimits(), Features(uprobe_links=True))
+
+
+def _request(sizes: LockLimits, kernel: Features) -> Request:
+    return Request(
+        probe="locks.bpf.c",
+        constants={},
+        parameters=namespace_parameters(),
+        entries={
+            "targets": sizes.targets,
+            "pythons": sizes.targets,
+            "threads": sizes.threads,
+            "works": sizes.threads,
+            "waits": sizes.waits,
+            "stacks": sizes.stacks,
+            "lost_events": len(LockLoss) * sizes.targets,
+            "notices": sizes.notice_pages,
+        },
+        table_flags=kernel.table_flags,
+        programs=program_kinds(_PROGRAMS, kernel),
+        tables=("targets", "pythons", "threads", "works", "waits", "stacks", "lost_events"),
+        rings={"notices": NOTICE.layout()},
+    )

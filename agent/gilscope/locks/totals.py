@@ -1,0 +1,170 @@
+"""Turns what the kernel's tables hold of locks into totals."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+from typing import Final
+
+from gilscope.locks.abi import LONGEST_TYPE, SleepKind
+from gilscope.model.gil import Record
+from gilscope.model.locks import LockKind, LockThread, LockWait
+from gilscope.model.stack import UNKNOWN_STACK, Frame, Stack
+from gilscope.text.printable import label
+
+__all__ = ["RawLocks", "threads_of"]
+
+_MUTEX, _OTHER = 0, 1
+"""``enum want``."""
+_KINDS: Final = {
+    SleepKind.OBJECT: LockKind.OBJECT,
+    SleepKind.INTERPRETER: LockKind.INTERPRETER,
+    SleepKind.OTHER: LockKind.OTHER,
+    SleepKind.SEMAPHORE: LockKind.C_API,
+    SleepKind.STOPPED: LockKind.WORLD_STOP,
+    SleepKind.STOPPING: LockKind.WORLD_STOP_REQUEST,
+    SleepKind.EVENT: LockKind.IDLE,
+}
+_LOCK, _RLOCK = "_thread.lock", "_thread.RLock"
+_LOCKS: Final = {_LOCK: LockKind.LOCK, _RLOCK: LockKind.RLOCK}
+_CONDITION: Final = ("threading.py", "Condition.wait")
+"""File and function in which a thread waits, by a lock of its own, to be notified."""
+
+_Key = tuple[int, int, str, int]
+"""Thread, number of the kind, type and stack."""
+
+
+@dataclass(slots=True)
+class RawLocks:
+    """What the tables hold of one process."""
+
+    at_ns: int
+    """CLOCK_MONOTONIC."""
+    threads: dict[int, Record] = field(default_factory=dict)
+    """By thread id."""
+    waits: list[tuple[Record, Record]] = field(default_factory=list)
+    """``struct wait_key`` and ``struct wait``."""
+    lost: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """What one thread has waited for at one place."""
+
+    wait_ns: int = 0
+    slept_ns: int = 0
+    waits: int = 0
+    sleeps: int = 0
+    longest_ns: int = 0
+
+    def __add__(self, other: "_Sums") -> "_Sums":
+        return _Sums(
+            self.wait_ns + other.wait_ns,
+            self.slept_ns + other.slept_ns,
+            self.waits + other.waits,
+            self.sleeps + other.sleeps,
+            max(self.longest_ns, other.longest_ns),
+        )
+
+
+def threads_of(raw: RawLocks, stacks: Mapping[int, Stack]) -> tuple[LockThread, ...]:
+    """Return the threads of *raw*, those that lost the most first; *stacks* are by their ids."""
+    sums: defaultdict[_Key, _Sums] = defaultdict(_Sums)
+    for key, record in raw.waits:
+        sums[key["tid"], key["kind"], _text(key["type"]), key["stack"]] += _Sums(
+            record["wait_ns"],
+            record["slept_ns"],
+            record["waits"],
+            record["sleeps"],
+            record["longest_ns"],
+        )
+    for tid, thread in raw.threads.items():
+        flight = _in_flight(tid, thread, raw.at_ns)
+        if flight is not None:
+            sums[flight[0]] += flight[1]
+    by_thread: defaultdict[int, list[LockWait]] = defaultdict(list)
+    for (tid, number, type_name, stack), each in sums.items():
+        known = stacks.get(stack, UNKNOWN_STACK)
+        by_thread[tid].append(_wait(SleepKind(number), type_name, known, each))
+    threads = (
+        LockThread(tid, _name(raw.threads.get(tid)), _costliest_first(waits))
+        for tid, waits in by_thread.items()
+    )
+    return tuple(sorted(threads, key=lambda each: (-each.contended_ns, -each.idle_ns, each.tid)))
+
+
+def _in_flight(tid: int, thread: Record, now_ns: int) -> tuple[_Key, _Sums] | None:
+    """Return what a thread that sleeps now has waited and is not counted yet."""
+    if not thread["asleep_ns"]:
+        return None
+    what = thread["sleeps_for"]
+    slept_ns = wait_ns = max(0, now_ns - thread["asleep_ns"])
+    is_new = True
+    if what == _MUTEX:
+        counted_ns = thread["counted_ns"] - thread["counted_then_ns"]
+        wait_ns = max(0, now_ns - thread["wanted_ns"] - counted_ns)
+        is_new = not thread["is_counted"]
+    type_name = _text(thread["type"]) if what == _MUTEX else ""
+    key = (tid, thread["kinds"][what], type_name, thread["stacks"][what])
+    return key, _Sums(wait_ns, slept_ns, int(is_new), 1, wait_ns)
+
+
+def _wait(sleep: SleepKind, type_name: str, stack: Stack, sums: _Sums) -> LockWait:
+    kind = _kind(sleep, type_name, stack)
+    shown = type_name if kind in (LockKind.OBJECT, LockKind.OTHER) and type_name else None
+    if shown is not None and len(shown) == LONGEST_TYPE - 1:
+        shown += "..."
+    return LockWait(
+        kind=kind,
+        type=None if shown is None else label(shown),
+        stack=stack,
+        wait_ns=sums.wait_ns,
+        slept_ns=sums.slept_ns,
+        waits=sums.waits,
+        sleeps=sums.sleeps,
+        longest_ns=sums.longest_ns,
+    )
+
+
+def _kind(sleep: SleepKind, type_name: str, stack: Stack) -> LockKind:
+    # What a condition waits by is a lock of its own. In CPython 3.13 that may be one whose type is
+    # not known, and so may the condition's RLock, which the thread takes again behind that wait.
+    is_lock = sleep is SleepKind.SEMAPHORE or type_name == _LOCK
+    if is_lock and stack.frames and _place(stack.frames[0]) == _CONDITION:
+        return LockKind.IDLE
+    if sleep is not SleepKind.LOCK_OBJECT:
+        return _KINDS[sleep]
+    return _LOCKS.get(type_name, LockKind.OTHER)
+
+
+def _place(frame: Frame) -> tuple[str, str]:
+    return PurePosixPath(frame.file).name, frame.function
+
+
+def _costliest_first(waits: Iterable[LockWait]) -> tuple[LockWait, ...]:
+    """Return *waits*; what is the same to a reader is one of them."""
+    merged: dict[tuple[LockKind, str | None, Stack], LockWait] = {}
+    for each in waits:
+        key = (each.kind, each.type, each.stack)
+        known = merged.get(key)
+        merged[key] = each if known is None else _sum(known, each)
+    return tuple(sorted(merged.values(), key=lambda each: -each.wait_ns))
+
+
+def _sum(one: LockWait, other: LockWait) -> LockWait:
+    return replace(
+        one,
+        wait_ns=one.wait_ns + other.wait_ns,
+        slept_ns=one.slept_ns + other.slept_ns,
+        waits=one.waits + other.waits,
+        sleeps=one.sleeps + other.sleeps,
+        longest_ns=max(one.longest_ns, other.longest_ns),
+    )
+
+
+def _name(thread: Record | None) -> str:
+    return "" if thread is None else label(_text(thread["name"]))
+
+
+def _text(raw: Iterable[int]) -> str:
+    return bytes(raw).split(b"\0", 1)[0].decode(errors="replace")

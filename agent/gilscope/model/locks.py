@@ -1,0 +1,158 @@
+"""What is known of the locks that threads of a live process wait for, as plain values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from gilscope.model.application import EVERYBODYS, Application
+from gilscope.model.gil import TracingCost
+from gilscope.model.stack import Frame, Stack
+
+__all__ = [
+    "LockKind",
+    "LockObservation",
+    "LockProcess",
+    "LockRecording",
+    "LockThread",
+    "LockTotals",
+    "LockWait",
+]
+
+
+class LockKind(Enum):
+    """What a thread waits for."""
+
+    OBJECT = "object"
+    """The lock of an object, which free-threaded builds have in each."""
+    LOCK = "lock"
+    """A `threading.Lock`."""
+    RLOCK = "rlock"
+    """A `threading.RLock`."""
+    INTERPRETER = "interpreter"
+    """A mutex of the interpreter's own."""
+    C_API = "c_api"
+    """A lock of the C API (``PyThread_type_lock``): buffered files, zlib, C code, and in CPython
+    3.13 an RLock too."""
+    OTHER = "other"
+    """Another mutex, of which it is not known what it guards."""
+    WORLD_STOP = "world_stop"
+    """The end of a stop of the world."""
+    WORLD_STOP_REQUEST = "world_stop_request"
+    """The other threads, which it has asked to stop."""
+    IDLE = "idle"
+    """Something to do: a condition, an event, a queue, the end of a thread. No contention."""
+
+    @property
+    def is_contention(self) -> bool:
+        """Whether a thread waits for it because others are in its way."""
+        return self is not LockKind.IDLE
+
+
+@dataclass(frozen=True, slots=True)
+class LockProcess:
+    """Who a traced process is."""
+
+    pid: int
+    name: str
+    python: str
+    """``3.14.2t``; the last letter is that of a free-threaded build."""
+    path: str
+    """Of the file that the probes are in, as the process sees it."""
+    build_id: str
+    checks: tuple[str, ...] = ()
+    """What was found in its code, in words."""
+    container_id: str | None = None
+    pod_uid: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LockWait:
+    """What one thread has waited for at one place."""
+
+    kind: LockKind
+    type: str | None
+    """Of the object, as its type is called; None where it is not the lock of an object."""
+    stack: Stack
+    """Where it waited, innermost first, eight frames at the most."""
+    wait_ns: int
+    """From wanting to having, with the part of a wait in flight."""
+    slept_ns: int
+    """Of these, in the kernel; what is left it was spinning, and on its way."""
+    waits: int
+    sleeps: int
+    longest_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class LockThread:
+    """What one thread has waited for so far."""
+
+    tid: int
+    """As the agent sees it."""
+    name: str
+    """As the kernel knew the thread when it waited first."""
+    waits: tuple[LockWait, ...]
+
+    @property
+    def contended_ns(self) -> int:
+        """All that it waited but for what it was idle."""
+        return sum(each.wait_ns for each in self.waits if each.kind.is_contention)
+
+    @property
+    def idle_ns(self) -> int:
+        """What it waited for something to do."""
+        return sum(each.wait_ns for each in self.waits if not each.kind.is_contention)
+
+
+@dataclass(frozen=True, slots=True)
+class LockTotals:
+    """Everything that has been counted of one process."""
+
+    at_ns: int
+    """CLOCK_MONOTONIC."""
+    threads: tuple[LockThread, ...] = ()
+    """Those that have waited, those that lost the most first."""
+    lost_events: Mapping[str, int] = field(default_factory=dict)
+    traps: int = 0
+
+    @property
+    def contended_ns(self) -> int:
+        """What all threads have lost."""
+        return sum(thread.contended_ns for thread in self.threads)
+
+    @property
+    def idle_ns(self) -> int:
+        """What all threads were idle, as far as it was in waits that are seen."""
+        return sum(thread.idle_ns for thread in self.threads)
+
+    def frames(self) -> frozenset[Frame]:
+        """Return every frame in which a thread waited."""
+        stacks = (wait.stack for thread in self.threads for wait in thread.waits)
+        return frozenset(frame for stack in stacks for frame in stack.frames)
+
+
+@dataclass(frozen=True, slots=True)
+class LockObservation:
+    """One process as a report shows it."""
+
+    process: LockProcess
+    since_ns: int
+    """CLOCK_MONOTONIC when the probes were in place."""
+    totals: LockTotals | None
+    """None where nothing was seen at all; then `invalid` says why."""
+    invalid: str = ""
+    """Why nothing is counted any more; empty: it is. What was counted before holds."""
+    ended: bool = False
+    """The process has exited or was replaced by another program."""
+    cost: TracingCost | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LockRecording:
+    """One process, observed for a while."""
+
+    observation: LockObservation
+    duration_ns: int
+    application: Application = EVERYBODYS
+    sources: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    """Lines of source code by file and line, as far as they could be read."""

@@ -1,0 +1,131 @@
+"""The report on the locks of a live process that a person reads."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from gilscope.model.locks import LockRecording, LockThread, LockTotals, LockWait
+from gilscope.model.stack import Stack
+from gilscope.reports.gil.text.holds import cost_words
+from gilscope.reports.gil.text.stack import place_of, stack_lines
+from gilscope.reports.locks.words import limits_of, lost_words, what_words
+from gilscope.text.ansi import Paint
+from gilscope.text.printable import printable
+from gilscope.text.units import counted, percent, seconds, short_duration
+
+__all__ = ["render"]
+
+_MOST_PLACES = 20
+_MOST_THREADS = 20
+_ON_A_SCREEN = 3
+
+
+def render(recording: LockRecording, *, colour: bool = False, whole: bool = True) -> str:
+    """Return the report, or what of it fits a screen; *colour* adds terminal colours."""
+    lines = list(_lines(recording, Paint(on=colour), whole=whole))
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _lines(recording: LockRecording, paint: Paint, *, whole: bool) -> Iterator[str]:
+    observation = recording.observation
+    process, totals = observation.process, observation.totals
+    yield paint.bold(
+        f"Locks of {printable(process.name)}, pid {process.pid}, CPython {process.python}"
+    )
+    if totals is None:
+        yield paint.red(f"They were not traced: {observation.invalid}.")
+        return
+    end = ", until the process ended" if observation.ended and not observation.invalid else ""
+    yield f"{seconds(recording.duration_ns)}{end}."
+    if observation.invalid:
+        yield paint.red(f"It was not seen to the end: {observation.invalid}.")
+    yield ""
+    yield from _verdict(totals, recording.duration_ns, paint)
+    yield from _places(recording, totals, paint, whole=whole)
+    yield from _threads(totals.threads, paint, whole=whole)
+    yield ""
+    if whole:
+        yield from limits_of(process)
+    yield from cost_words(observation.cost, recording.duration_ns)
+    if not totals.lost_events:
+        yield "No wait was lost."
+        return
+    for reason, count in totals.lost_events.items():
+        yield f"Not counted in full: {lost_words(reason, count)}."
+
+
+def _verdict(totals: LockTotals, duration_ns: int, paint: Paint) -> Iterator[str]:
+    lost_ns = totals.contended_ns
+    if not lost_ns:
+        yield paint.bold("No thread waited for a lock that another one had.")
+    else:
+        worst = totals.threads[0]
+        share = percent(worst.contended_ns / max(1, duration_ns))
+        yield paint.bold(f"{seconds(lost_ns)} lost waiting for locks") + (
+            f", {share} of the time of {printable(worst.name)} (thread {worst.tid})."
+        )
+    if totals.idle_ns:
+        yield (
+            f"Besides, threads were idle for {seconds(totals.idle_ns)}: they waited for something "
+            "to do, which is no contention."
+        )
+
+
+def _places(
+    recording: LockRecording, totals: LockTotals, paint: Paint, *, whole: bool
+) -> Iterator[str]:
+    ranked = _ranked(totals)
+    shown = ranked[: _MOST_PLACES if whole else _ON_A_SCREEN]
+    if not shown:
+        return
+    yield ""
+    yield paint.bold("What was waited for, and where")
+    for waits in shown:
+        wait_ns = sum(each.wait_ns for each in waits)
+        slept_ns = sum(each.slept_ns for each in waits)
+        number = sum(each.waits for each in waits)
+        longest_ns = max(each.longest_ns for each in waits)
+        spun = f", {percent(1 - slept_ns / wait_ns)} of it spinning" if wait_ns > slept_ns else ""
+        yield (
+            f"{seconds(wait_ns):>10} lost ({number}x {what_words(waits[0])}; "
+            f"longest {short_duration(longest_ns)}{spun})"
+        )
+        for line in stack_lines(waits[0].stack, recording, paint, _stacks(waits)):
+            yield f"           {line}"
+    rest = ranked[len(shown) :]
+    if rest:
+        rest_ns = sum(each.wait_ns for waits in rest for each in waits)
+        yield f"{seconds(rest_ns):>10} lost at {counted(len(rest), 'other place')}"
+
+
+def _ranked(totals: LockTotals) -> Sequence[Sequence[LockWait]]:
+    """Return the waits by what they were for and by function, the costliest first."""
+    found: dict[object, list[LockWait]] = {}
+    for thread in totals.threads:
+        for wait in thread.waits:
+            if wait.kind.is_contention and wait.wait_ns:
+                key = (wait.kind, wait.type, place_of(wait.stack))
+                found.setdefault(key, []).append(wait)
+    groups = [sorted(waits, key=lambda each: -each.wait_ns) for waits in found.values()]
+    return sorted(groups, key=lambda waits: -sum(each.wait_ns for each in waits))
+
+
+def _stacks(waits: Iterable[LockWait]) -> Sequence[Stack]:
+    return [each.stack for each in waits]
+
+
+def _threads(threads: Sequence[LockThread], paint: Paint, *, whole: bool) -> Iterator[str]:
+    told = [thread for thread in threads if whole or thread.contended_ns]
+    shown = told[: _MOST_THREADS if whole else _ON_A_SCREEN]
+    if not shown:
+        return
+    yield ""
+    yield paint.bold("By thread")
+    for thread in shown:
+        waits = sum(wait.waits for wait in thread.waits if wait.kind.is_contention)
+        yield (
+            f"{seconds(thread.contended_ns):>10} lost ({waits}x), idle {seconds(thread.idle_ns)}: "
+            f"{printable(thread.name)}, thread {thread.tid}"
+        )
+    rest = told[len(shown) :]
+    if rest:
+        rest_ns = sum(thread.contended_ns for thread in rest)
+        yield f"{seconds(rest_ns):>10} lost by {counted(len(rest), 'other')}"

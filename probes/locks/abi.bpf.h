@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+//
+// Made by `make abi` from agent/gilscope/locks/abi.py, which says the same to Python.
+
+#define LONGEST_TYPE 64      // with the zero at its end
+#define STACK_DEPTH 8        // a power of two
+#define OWNER_WITHOUT_CODE 3 // from here on, of a frame
+#define REFERENCE_FLAGS 7    // of a reference to code, no part of it
+
+// Why a wait was not counted.
+enum loss {
+    LOST_READ_FAULT = 0,
+    LOST_TABLE_FULL = 1,
+    LOST_BEGAN_UNSEEN = 2,
+    LOST_THREAD_REUSED = 3,
+    LOST_STACK_UNKNOWN = 4,
+};
+
+// What a thread waits for, as far as the probes tell it.
+enum sleep_kind {
+    SLEEP_OBJECT = 0,      // the lock of an object
+    SLEEP_LOCK_OBJECT = 1, // an object that is a lock
+    SLEEP_INTERPRETER = 2, // a mutex of the interpreter
+    SLEEP_OTHER = 3,       // another mutex
+    SLEEP_SEMAPHORE = 4,   // a lock of the older kind
+    SLEEP_STOPPED = 5,     // the end of a stop of the world
+    SLEEP_STOPPING = 6,    // a stop that it has asked for: until the other threads have stopped
+    SLEEP_EVENT = 7,       // an event, the end of a thread or an item of a queue
+};
+
+// A process that has a child with a copy of its memory.
+struct notice {
+    u32 tgid;
+};

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+//
+// What a thread waits for, told from the address of the semaphore that it is about to sleep in.
+//
+// The parking lot has the semaphore in a record on the waiter's stack (struct wait_entry), the same
+// in CPython 3.13 to 3.15:
+//
+//     park_arg, address, semaphore, node of the bucket's list, is_unparking
+//
+// A mutex is waited for with a park_arg that says when the thread began to want it, less a
+// millisecond (struct mutex_entry). A bucket's own lock has its semaphore elsewhere, and nothing of
+// this around it.
+
+#define PARK_ARGUMENT 16 // before the semaphore
+#define PARK_ADDRESS 8
+#define PARK_NODE 32 // behind it
+#define PARK_NODE_PREVIOUS 40
+#define PARK_IS_UNPARKING 48
+#define FAIR_AFTER_NS 1000000
+#define LONGEST_WAIT_NS 3600000000000ULL // what was wanted before that is no time
+#define HAS_PARKED 2                     // in a mutex: somebody sleeps
+#define TSTATE_SUSPENDED 2
+#define OBJECT_ALIGNMENT 16
+#define STOP_REQUESTER 16 // in struct _stoptheworld_state: who has asked for the stop,
+#define STOP_EVENT 4      // and what it waits for until the others have stopped
+#define MAX_METATYPES 3
+
+struct park {
+    u64 argument;
+    u64 address;
+    u64 wanted_ns; // of a mutex
+    u32 is_bucket;
+    u32 is_mutex;
+};
+
+static __always_inline u8 read_u8(u64 address)
+{
+    u8 value = 0;
+
+    read_user(&value, sizeof(value), (void *)address);
+    return value;
+}
+
+// Reads what is around the semaphore.
+static __always_inline int read_park(struct park *park, u64 semaphore, u64 now)
+{
+    u64 previous = 0, linked = 0;
+    u8 is_unparking = read_u8(semaphore + PARK_IS_UNPARKING);
+
+    if (read_u64(&park->argument, semaphore - PARK_ARGUMENT) ||
+        read_u64(&park->address, semaphore - PARK_ADDRESS) ||
+        read_u64(&previous, semaphore + PARK_NODE_PREVIOUS))
+        return -1;
+    if (previous)
+        read_u64(&linked, previous);
+    if (linked != semaphore + PARK_NODE && is_unparking != 1) {
+        park->is_bucket = 1;
+        return 0;
+    }
+    // Whoever takes an item out of a SimpleQueue parks with an argument too, and is no mutex.
+    if (!park->argument || (is_unparking != 1 && !(read_u8(park->address) & HAS_PARKED)) ||
+        read_u64(&park->wanted_ns, park->argument))
+        return 0;
+    park->wanted_ns -= FAIR_AFTER_NS;
+    park->is_mutex = park->wanted_ns <= now && now - park->wanted_ns < LONGEST_WAIT_NS;
+    return 0;
+}
+
+// Copies the name of the type of the object at *object*; returns whether it is an object.
+static __always_inline int type_name(u8 *name, const struct target *target, u64 object)
+{
+    u64 type = 0, metatype = 0, text = 0;
+
+    if (read_u64(&type, object + target->object_type) || !type)
+        return 0;
+    metatype = type;
+#pragma clang loop unroll(disable)
+    for (int step = 0; step < MAX_METATYPES && metatype != target->type_of_types; step++)
+        if (read_u64(&metatype, metatype + target->object_type))
+            return 0;
+    return metatype == target->type_of_types && !read_u64(&text, type + target->type_name) &&
+           read_user_str(name, LONGEST_TYPE, (void *)text) > 0;
+}
+
+static __always_inline int is_of_interpreter(const struct target *target,
+                                             const struct python *python, u64 tstate, u64 address)
+{
+    u64 interpreter = 0;
+
+    if (address >= target->runtime && address < target->runtime_end)
+        return 1;
+    return tstate && !read_u64(&interpreter, tstate + python->tstate_interpreter) &&
+           address >= interpreter && address < interpreter + target->interpreter_size;
+}
+
+static __always_inline void tell_mutex(struct thread *thread, const struct target *target,
+                                       const struct python *python, u64 address)
+{
+    u32 kind = SLEEP_OTHER;
+
+    __builtin_memset(thread->type, 0, sizeof(thread->type));
+    if (is_of_interpreter(target, python, thread->tstate, address))
+        kind = SLEEP_INTERPRETER;
+    else if (target->object_lock && address % OBJECT_ALIGNMENT == target->object_lock &&
+             type_name(thread->type, target, address - target->object_lock))
+        kind = SLEEP_OBJECT;
+    else if (type_name(thread->type, target, address - target->lock_content))
+        kind = SLEEP_LOCK_OBJECT;
+    thread->kinds[WANTS_MUTEX] = kind;
+}
+
+// Of what parks and is no mutex.
+static __always_inline u32 other_kind(const struct target *target, u64 tstate, u64 address)
+{
+    u64 requester = 0;
+
+    if (tstate && address == tstate + target->thread_state)
+        return SLEEP_STOPPED;
+    if (tstate && !read_u64(&requester, address - STOP_EVENT + STOP_REQUESTER) &&
+        requester == tstate)
+        return SLEEP_STOPPING;
+    return SLEEP_EVENT;
+}

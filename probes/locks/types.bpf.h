@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+//
+// What is kept of processes, of threads that wait, and of what they have waited for.
+//
+// A thread's record, and what it has waited for, are written by that thread alone.
+
+#define THREAD_NAME 16
+
+// Where a process' Python keeps its locks. Written by user space.
+struct target {
+    u64 runtime; // _PyRuntime, from its first byte to behind its last
+    u64 runtime_end;
+    u64 type_of_types; // address of PyType_Type
+    u32 interpreter_size;
+    u32 thread_state;  // in a thread state: whether it is attached, detached or suspended
+    u32 object_type;   // in an object
+    u32 object_lock;   // in an object; 0: it has none
+    u32 lock_content;  // in an object that is a lock: the mutex
+    u32 type_name;     // in a type
+    u32 spins;         // a mutex is tried for a while before a thread sleeps for it
+    u32 lock_register; // then, in pt_regs where it is taken: its address
+};
+
+struct stack_key {
+    u64 id;
+    u32 tgid;
+    u32 padding;
+};
+
+struct stack {
+    u64 codes[STACK_DEPTH];
+    u32 instructions[STACK_DEPTH]; // from the code object
+    u32 identities[STACK_DEPTH];
+    u32 depth;
+    u32 is_cut; // it is deeper
+};
+
+// What is waited for, by whom and where.
+struct wait_key {
+    u64 stack; // 0: not known
+    u32 tgid;
+    u32 tid;
+    u32 kind; // enum sleep_kind
+    u32 padding;
+    u8 type[LONGEST_TYPE]; // of the object, with SLEEP_OBJECT and SLEEP_LOCK_OBJECT; else empty
+};
+
+struct wait {
+    u64 wait_ns;
+    u64 slept_ns; // of these
+    u64 waits;
+    u64 sleeps; // a mutex may take several in one wait
+    u64 longest_ns;
+};
+
+// A thread may sleep for something else while it wants a mutex.
+enum want {
+    WANTS_MUTEX,
+    WANTS_OTHER,
+    WANTS,
+};
+
+struct thread {
+    u64 wanted_ns;       // since when it wants the mutex that it wants, or has wanted last
+    u64 counted_then_ns; // `counted_ns` at that time
+    u64 counted_ns;      // waits of all kinds so far: no moment counts twice
+    u64 asleep_ns;       // 0: awake
+    u64 tstate;          // its own; 0: not known
+    u64 traps;
+    u64 exited_ns; // 0: alive
+    u64 stacks[WANTS];
+    u32 kinds[WANTS]; // enum sleep_kind
+    u32 tgid;
+    u32 is_counted; // the wait for the mutex is one of `waits` already
+    u32 sleeps_for; // enum want
+    u32 padding;
+    u8 type[LONGEST_TYPE]; // of the object whose mutex it is
+    u8 name[THREAD_NAME];
+};
+
+// Working space. It must be the thread's own: a program may be interrupted by another thread's.
+struct work {
+    struct stack stack;
+    u64 pointers[MAX_CODE_POINTERS];
+    struct wait_key key;
+};

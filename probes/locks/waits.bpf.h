@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+//
+// How long threads wait for locks, on the contended path alone.
+//
+//     wait = had - wanted           of a mutex, spinning included
+//     wait = woken - fallen asleep  of all else
+//
+// A mutex is had when the thread takes it by itself, or when it wakes up for it the last time. What
+// a thread waits for in between, such as the end of a stop of the world, is that wait and not this
+// one: no moment of a thread counts twice. A wait counts as soon as it was slept in, so that one
+// which is given up has counted too.
+
+#define ZERO_FLAG 0x40
+
+static int (*read_kernel)(void *to, u32 size,
+                          const void *from) = (void *)BPF_FUNC_probe_read_kernel;
+
+static __always_inline void count_wait(struct thread *thread, u32 tid, u32 what, u64 wait_ns,
+                                       u64 slept_ns, u64 is_new)
+{
+    struct wait fresh = {};
+    struct wait_key key = {
+        .stack = what ? thread->stacks[WANTS_OTHER] : thread->stacks[WANTS_MUTEX],
+        .kind = what ? thread->kinds[WANTS_OTHER] : thread->kinds[WANTS_MUTEX],
+        .tgid = thread->tgid,
+        .tid = tid,
+    };
+
+    if (what == WANTS_MUTEX)
+        __builtin_memcpy(key.type, thread->type, sizeof(key.type));
+    struct wait *wait = waits.lookup_or_try_init(&key, &fresh);
+
+    thread->counted_ns += wait_ns;
+    if (!wait) {
+        lose(thread->tgid, LOST_TABLE_FULL);
+        return;
+    }
+    wait->wait_ns += wait_ns;
+    wait->slept_ns += slept_ns;
+    wait->waits += is_new;
+    wait->sleeps += slept_ns > 0;
+    if (wait_ns > wait->longest_ns)
+        wait->longest_ns = wait_ns;
+}
+
+// What has not been counted yet of the wait for the mutex.
+static __always_inline u64 uncounted_ns(const struct thread *thread, u64 now)
+{
+    u64 wait_ns = now - thread->wanted_ns, counted_ns = thread->counted_ns;
+
+    counted_ns -= thread->counted_then_ns;
+    return wait_ns > counted_ns ? wait_ns - counted_ns : 0;
+}
+
+static __always_inline void want(struct thread *thread, u64 now)
+{
+    thread->wanted_ns = now;
+    thread->counted_then_ns = thread->counted_ns;
+    thread->is_counted = 0;
+}
+
+// Where a thread begins to want a mutex that is taken, in builds in which it spins first.
+int on_want(struct pt_regs *ctx)
+{
+    u64 ids = current_ids();
+    u32 tgid = ids >> 32, tid = ids;
+    struct thread *thread;
+
+    if (!targets.lookup(&tgid))
+        return 0;
+    thread = current_thread(tgid, tid);
+    if (thread)
+        want(thread, now_ns());
+    return 0;
+}
+
+// Where the thread stands, now that it begins to wait.
+static __always_inline u64 place(struct thread *thread, const struct python *python, u32 tid)
+{
+    struct work *work = own_work(tid);
+    u64 stack = work ? own_stack(work, thread, python) : 0;
+
+    if (!stack)
+        lose(thread->tgid, LOST_STACK_UNKNOWN);
+    return stack;
+}
+
+// The jump behind the exchange that takes a mutex: it was taken if the zero flag is set.
+int on_take(struct pt_regs *ctx)
+{
+    u64 now = now_ns(), ids = current_ids(), address = 0;
+    u32 tgid = ids >> 32, tid = ids;
+    struct target *target = targets.lookup(&tgid);
+    struct python *python = pythons.lookup(&tgid);
+    struct thread *thread;
+
+    if (!target || !python)
+        return 0;
+    thread = current_thread(tgid, tid);
+    if (!thread || !(ctx->flags & ZERO_FLAG) || !thread->wanted_ns)
+        return 0;
+    if (!thread->is_counted) {
+        if (read_kernel(&address, sizeof(address), (void *)ctx + target->lock_register)) {
+            lose(tgid, LOST_READ_FAULT);
+            return 0;
+        }
+        find_tstate(thread, python, tid);
+        tell_mutex(thread, target, python, address);
+        thread->stacks[WANTS_MUTEX] = place(thread, python, tid);
+    }
+    count_wait(thread, tid, WANTS_MUTEX, uncounted_ns(thread, now), 0, !thread->is_counted);
+    thread->wanted_ns = 0;
+    return 0;
+}
+
+// The call that puts a thread to sleep in the parking lot.
+int on_park(struct pt_regs *ctx)
+{
+    u64 now = now_ns(), ids = current_ids(), semaphore = PT_REGS_PARM1(ctx);
+    u32 tgid = ids >> 32, tid = ids;
+    struct target *target = targets.lookup(&tgid);
+    struct python *python = pythons.lookup(&tgid);
+    struct park park = {};
+    struct thread *thread;
+
+    if (!target || !python)
+        return 0;
+    thread = current_thread(tgid, tid);
+    if (!thread)
+        return 0;
+    if (read_park(&park, semaphore, now)) {
+        lose(tgid, LOST_READ_FAULT);
+        return 0;
+    }
+    find_tstate(thread, python, tid);
+    thread->sleeps_for = park.is_mutex ? WANTS_MUTEX : WANTS_OTHER;
+    if (park.is_mutex) {
+        // Where it spins first, that has told since when; it may have slept for the mutex before.
+        if (target->spins ? thread->wanted_ns > park.wanted_ns || !thread->wanted_ns
+                          : thread->wanted_ns != park.wanted_ns)
+            want(thread, park.wanted_ns);
+        if (!thread->is_counted) {
+            tell_mutex(thread, target, python, park.address);
+            thread->stacks[WANTS_MUTEX] = place(thread, python, tid);
+        }
+    } else {
+        thread->kinds[WANTS_OTHER] =
+            park.is_bucket ? SLEEP_INTERPRETER : other_kind(target, thread->tstate, park.address);
+        thread->stacks[WANTS_OTHER] = place(thread, python, tid);
+    }
+    thread->asleep_ns = now_ns();
+    return 0;
+}
+
+// The call that puts a thread to sleep for a lock of the older kind.
+int on_semaphore(struct pt_regs *ctx)
+{
+    u64 ids = current_ids();
+    u32 tgid = ids >> 32, tid = ids;
+    struct python *python = pythons.lookup(&tgid);
+    struct thread *thread;
+
+    if (!targets.lookup(&tgid) || !python)
+        return 0;
+    thread = current_thread(tgid, tid);
+    if (!thread)
+        return 0;
+    find_tstate(thread, python, tid);
+    thread->sleeps_for = WANTS_OTHER;
+    thread->kinds[WANTS_OTHER] = SLEEP_SEMAPHORE;
+    thread->stacks[WANTS_OTHER] = place(thread, python, tid);
+    thread->asleep_ns = now_ns();
+    return 0;
+}
+
+static __always_inline void wake(struct thread *thread, u32 tid, u64 now)
+{
+    u64 slept_ns = now - thread->asleep_ns;
+
+    thread->asleep_ns = 0;
+    if (thread->sleeps_for != WANTS_MUTEX) {
+        count_wait(thread, tid, WANTS_OTHER, slept_ns, slept_ns, 1);
+        return;
+    }
+    count_wait(thread, tid, WANTS_MUTEX, uncounted_ns(thread, now), slept_ns, !thread->is_counted);
+    thread->is_counted = 1;
+}
+
+// What follows each of these calls.
+int on_woken(struct pt_regs *ctx)
+{
+    u64 now = now_ns(), ids = current_ids();
+    u32 tgid = ids >> 32, tid = ids;
+    struct thread *thread;
+
+    if (!targets.lookup(&tgid))
+        return 0;
+    thread = current_thread(tgid, tid);
+    if (!thread)
+        return 0;
+    if (thread->asleep_ns)
+        wake(thread, tid, now);
+    else if (thread->traps == 1) // else it has come by two of these places on its way
+        lose(tgid, LOST_BEGAN_UNSEEN);
+    return 0;
+}

@@ -1,0 +1,179 @@
+"""``gilscope record --locks``: waits for locks, against clocks in the target itself."""
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accuracy.truth import Workload, spoken_to
+from support.commands.gilscope import gilscope_started
+from support.interpreters.known import FREE_THREADED, ONE_PER_MINOR, Interpreter
+from support.paths import WORKLOADS
+from support.tracing.trace import command_of
+
+pytestmark = pytest.mark.live
+
+_S = "1.8"
+_TOLERANCE = 0.01
+
+_ORDINARY = [
+    each for each in ONE_PER_MINOR if getattr(each, "id", None) in ("debian-3.14", "debian-3.15")
+]
+_ALL = [*FREE_THREADED, *_ORDINARY]
+_TWO = [*FREE_THREADED[:1], *_ORDINARY[:1]]
+
+
+@pytest.fixture(scope="module")
+def clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library that reads the truth."""
+    built = tmp_path_factory.mktemp("clock") / "clock.so"
+    source = WORKLOADS / "sleep_clock.c"
+    command = ["gcc", "-O2", "-shared", "-fPIC", "-o", str(built), str(source), "-ldl"]
+    subprocess.run(command, check=True)
+    return built
+
+
+@contextmanager
+def _workload(interpreter: Interpreter, clock: Path, kind: str) -> Iterator[Workload]:
+    settings = [f"LD_PRELOAD={clock}", f"SLEEP_CLOCK={clock}"]
+    script = [str(WORKLOADS / "lock_waits.py"), kind, _S]
+    with spoken_to(["env", *settings, *command_of(interpreter), *script]) as workload:
+        yield workload
+
+
+def _recorded(workload: Workload, tmp_path: Path) -> tuple[Mapping[str, Any], dict[str, Any], str]:
+    """Return what the workload knows of its threads, what gilscope does, and its text report."""
+    file = tmp_path / "report.json"
+    arguments = ("-p", str(workload.pid), "--locks", "--format", f"json={file}", "--format", "text")
+    with gilscope_started("record", *arguments) as recording:
+        recording.says("Tracing ")
+        truth = workload.run()["threads"]
+        workload.finish()
+        outcome = recording.outcome()
+    assert 0 == outcome.exit_code, outcome.messages
+    (report,) = json.loads(file.read_text())["locks"]
+    return truth, report, outcome.output
+
+
+def _of_thread(report: Mapping[str, Any], tid: str) -> dict[str, float]:
+    """Return the sums of one thread, whatever it waited for."""
+    waits = [
+        wait
+        for thread in report["threads"]
+        for wait in thread["waits"]
+        if thread["tid"] == int(tid)
+    ]
+    return {key: sum(wait[key] for wait in waits) for key in ("wait_s", "slept_s", "sleeps")}
+
+
+def _places(report: Mapping[str, Any]) -> dict[tuple[str, str | None, str], float]:
+    """Return what was waited for, and in which function, with the time."""
+    places: dict[tuple[str, str | None, str], float] = {}
+    for thread in report["threads"]:
+        for wait in thread["waits"]:
+            inner = wait["frames"][0]["function"] if wait["frames"] else ""
+            key = (wait["kind"], wait["type"], inner)
+            places[key] = places.get(key, 0.0) + wait["wait_s"]
+    return places
+
+
+def _check_lock(workload: Workload, kind: str, tmp_path: Path) -> None:
+    truth, report, text = _recorded(workload, tmp_path)
+
+    for tid, known in truth.items():
+        seen = _of_thread(report, tid)
+        assert known["sleeps"] == seen["sleeps"]
+        assert known["slept_ns"] / 1e9 == pytest.approx(seen["slept_s"], rel=_TOLERANCE)
+        assert known["wait_ns"] / 1e9 == pytest.approx(seen["wait_s"], rel=_TOLERANCE)
+    places = _places(report)
+    assert (kind, None, "hold") == max(
+        (key for key in places if key[0] != "idle"), key=places.__getitem__
+    )
+    assert "lost waiting for locks" in text
+    assert f"a threading.{'RLock' if kind == 'rlock' else 'Lock'}" in text
+
+
+@pytest.mark.parametrize("interpreter", _ALL)
+def test_waits_for_a_lock_are_those_of_its_clocks(
+    interpreter: Interpreter, clock: Path, tmp_path: Path
+) -> None:
+    """
+    Sleeps are counted exactly, and time is within 1 %: asleep, and from wanting to having.
+    """
+    with _workload(interpreter, clock, "lock") as workload:
+        _check_lock(workload, "lock", tmp_path)
+
+
+@pytest.mark.parametrize("interpreter", FREE_THREADED[:1])
+def test_waits_for_an_rlock_are_told_apart(
+    interpreter: Interpreter, clock: Path, tmp_path: Path
+) -> None:
+    """
+    By the type of the object.
+    """
+    with _workload(interpreter, clock, "rlock") as workload:
+        _check_lock(workload, "rlock", tmp_path)
+
+
+@pytest.mark.parametrize("interpreter", FREE_THREADED)
+def test_waits_for_an_object_have_its_type(
+    interpreter: Interpreter, clock: Path, tmp_path: Path
+) -> None:
+    """
+    Two threads that append while a third one sorts wait for the list, spinning nearly always.
+    """
+    with _workload(interpreter, clock, "object") as workload:
+        truth, report, text = _recorded(workload, tmp_path)
+
+    _, *appending = truth.items()
+    for tid, known in appending:
+        seen = _of_thread(report, tid)
+        assert known["sleeps"] == seen["sleeps"]
+        assert known["wait_ns"] / 1e9 == pytest.approx(seen["wait_s"], rel=_TOLERANCE)
+    places = _places(report)
+    assert ("object", "list", "append") == max(
+        (key for key in places if key[0] != "idle"), key=places.__getitem__
+    )
+    assert "the lock of an object (list)" in text
+
+
+@pytest.mark.parametrize("interpreter", _TWO)
+def test_who_waits_for_something_to_do_is_idle(
+    interpreter: Interpreter, clock: Path, tmp_path: Path
+) -> None:
+    """
+    A queue is waited at, and a thread's end: no contention, whatever lock that is made of.
+    """
+    with _workload(interpreter, clock, "idle") as workload:
+        truth, report, _ = _recorded(workload, tmp_path)
+
+    (consumer, known), _ = truth.items()
+    assert known["sleeps"] == _of_thread(report, consumer)["sleeps"]
+    kinds = {kind for kind, _, inner in _places(report) if inner == "Condition.wait"}
+    assert {"idle"} == kinds
+    (thread,) = (each for each in report["threads"] if each["tid"] == int(consumer))
+    assert known["slept_ns"] / 1e9 == pytest.approx(thread["idle_s"], rel=5 * _TOLERANCE)
+    assert 0.01 * thread["idle_s"] > thread["wait_s"]
+
+
+@pytest.mark.parametrize("interpreter", _ORDINARY[:1])
+def test_waits_that_are_given_up_count(
+    interpreter: Interpreter, clock: Path, tmp_path: Path
+) -> None:
+    """
+    Each sleep of a thread that never gets the lock is a wait.
+    """
+    with _workload(interpreter, clock, "timeout") as workload:
+        truth, report, _ = _recorded(workload, tmp_path)
+
+    for tid, known in truth.items():
+        seen = _of_thread(report, tid)
+        assert known["sleeps"] == seen["sleeps"]
+        assert known["slept_ns"] / 1e9 == pytest.approx(seen["slept_s"], rel=_TOLERANCE)
+    assert {} == {
+        reason: count for reason, count in report["lost_events"].items() if reason != "began_unseen"
+    }

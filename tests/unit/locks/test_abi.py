@@ -1,0 +1,52 @@
+"""What the probes on locks and user space agree on, as a C compiler and Python have it."""
+
+from pathlib import Path
+
+from gilscope.gil.abi import Loss
+from gilscope.locks import abi
+from gilscope.runtimes.cpython.layout import FIRST_OWNER_WITHOUT_CODE, REFERENCE_FLAGS
+from support.c_header import CMember, compiled_numbers, compiled_struct
+from support.paths import ROOT
+
+_HEADER = "locks/abi.bpf.h"
+
+
+def test_the_header_is_that_of_the_tables() -> None:
+    """
+    Made again, it is the same.
+    """
+    assert (ROOT / "probes" / _HEADER).read_text() == abi.c_header()
+
+
+def test_the_numbers_of_c_are_those_of_python(tmp_path: Path) -> None:
+    """
+    All of them, as the compiler of this machine sees them.
+    """
+    expected = {
+        "LONGEST_TYPE": abi.LONGEST_TYPE,
+        "STACK_DEPTH": 8,
+        "OWNER_WITHOUT_CODE": FIRST_OWNER_WITHOUT_CODE,
+        "REFERENCE_FLAGS": REFERENCE_FLAGS,
+        **{f"LOST_{loss.name}": loss.number for loss in abi.LockLoss},
+        **{f"SLEEP_{kind.name}": kind.value for kind in abi.SleepKind},
+    }
+
+    assert expected == compiled_numbers(_HEADER, tmp_path)
+    assert list(range(len(abi.LockLoss))) == [loss.number for loss in abi.LockLoss]
+
+
+def test_losses_are_reasons_that_the_metric_knows() -> None:
+    """
+    The label has the same values for a GIL.
+    """
+    assert {loss.value for loss in abi.LockLoss} <= {loss.value for loss in Loss}
+
+
+def test_a_notice_lies_in_memory_as_python_reads_it(tmp_path: Path) -> None:
+    """
+    A number of four bytes.
+    """
+    layout = abi.NOTICE.layout()
+
+    assert 4 == layout.size
+    assert (4, {"tgid": CMember(0, 4)}) == compiled_struct(_HEADER, "notice", ["tgid"], tmp_path)

@@ -1,0 +1,51 @@
+"""The JSON report on locks."""
+
+from gilscope.reports.locks.json import report
+from support.recordings.locks import lock_recording
+
+
+def test_figures_are_those_of_the_recording() -> None:
+    """
+    Seconds as floats; idle time is apart.
+    """
+    shown = report(lock_recording())
+
+    assert (4711, "3.14.2t", True, True) == (
+        shown["pid"],
+        shown["python"],
+        shown["free_threaded"],
+        shown["valid"],
+    )
+    assert (0.05, 1.0, 20) == (shown["wait_s"], shown["idle_s"], shown["traps"])
+    first, second = shown["threads"]
+    assert (11, 0.03, 12, 0.02) == (first["tid"], first["wait_s"], second["tid"], second["wait_s"])
+    assert [
+        {
+            "kind": "object",
+            "type": "list",
+            "wait_s": 0.03,
+            "slept_s": 0.015,
+            "waits": 2,
+            "sleeps": 2,
+            "longest_s": 0.03,
+            "stack_state": "whole",
+            "frames": [
+                {"function": "append", "file": "/app/app.py", "line": 12},
+                {"function": "work", "file": "/app/app.py", "line": 22},
+            ],
+        }
+    ] == first["waits"]
+
+
+def test_what_was_not_traced_is_null_with_a_reason() -> None:
+    """
+    Zero would be a figure.
+    """
+    shown = report(lock_recording(invalid="it is too old", has_totals=False))
+
+    assert (None, None, None) == (shown["wait_s"], shown["idle_s"], shown["traps"])
+    assert (False, "it is too old", []) == (
+        shown["valid"],
+        shown["invalid_reason"],
+        shown["threads"],
+    )

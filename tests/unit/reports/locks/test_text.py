@@ -1,0 +1,59 @@
+"""The text report on locks."""
+
+from gilscope.reports.locks import text
+from support.recordings.locks import lock_recording
+
+_WHOLE = """\
+Locks of app.py, pid 4711, CPython 3.14.2t
+1.000s.
+
+0.050s lost waiting for locks, 3 % of the time of first (thread 11).
+Besides, threads were idle for 1.000s: they waited for something to do, which is no contention.
+
+What was waited for, and where
+    0.030s lost (2x the lock of an object (list); longest 30 ms, 50 % of it spinning)
+           File "/app/app.py", line 12, in append
+               shared.append(1)
+             called from File "/app/app.py", line 22, in work
+    0.020s lost (2x a threading.Lock; longest 20 ms, 50 % of it spinning)
+           File "/app/app.py", line 12, in append
+               shared.append(1)
+             called from File "/app/app.py", line 22, in work
+
+By thread
+    0.030s lost (2x), idle 0.000s: first, thread 11
+    0.020s lost (2x), idle 1.000s: second, thread 12
+
+Who takes a lock while it is free is not seen, nor what is tried without a lock.
+Tracing cost the process about 60 us of CPU time (20 traps), 0.1 % of what it used itself.
+Not counted in full: 1 sleep begun before the recording, not counted.
+"""
+
+
+def test_the_report_says_what_was_waited_for_and_where() -> None:
+    """
+    The answer first, then places, threads, limits, the cost and what was lost.
+    """
+    assert text.render(lock_recording()) == _WHOLE
+
+
+def test_what_could_not_be_traced_has_its_reason() -> None:
+    """
+    And no figure.
+    """
+    recording = lock_recording(python="3.12.1", invalid="it is too old", has_totals=False)
+
+    assert [
+        "Locks of app.py, pid 4711, CPython 3.12.1",
+        "They were not traced: it is too old.",
+    ] == text.render(recording).splitlines()
+
+
+def test_a_screen_leaves_the_limits_out() -> None:
+    """
+    They are the same every time.
+    """
+    shown = text.render(lock_recording(), whole=False)
+
+    assert "is not seen" not in shown
+    assert "idle 1.000s: second" in shown

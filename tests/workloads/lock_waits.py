@@ -1,0 +1,129 @@
+"""Threads that wait for locks: of the program, of objects, or for something to do.
+
+lock_waits.py KIND SECONDS. Each worker times its own acquisitions; with the library of
+sleep_clock.c, loaded before and named by SLEEP_CLOCK, it is known what each has slept too.
+"""
+
+import ctypes
+import os
+import queue
+import sys
+import threading
+import time
+
+from handshake import await_begin, finish, ready
+
+_HELD_S = 0.003
+_APART_S = 0.0005
+_SORTED = 30_000
+
+kind, seconds = sys.argv[1], float(sys.argv[2])
+clock = time.perf_counter_ns
+began = threading.Event()
+waited: "dict[int, dict[str, int]]" = {}
+
+
+def until_end() -> "int":
+    """Return when it is over."""
+    began.wait()
+    return clock() + int(seconds * 1e9)
+
+
+def note(times: "list[int]") -> None:
+    """Keep how long the acquisitions of this thread took, and how many."""
+    waited[threading.get_native_id()] = {"wait_ns": sum(times), "waits": len(times)}
+
+
+def hold(lock: "threading.Lock") -> None:
+    """Take the lock, keep it for a while, and again."""
+    end, times = until_end(), []
+    while clock() < end:
+        before = clock()
+        lock.acquire()
+        times.append(clock() - before)
+        time.sleep(_HELD_S)
+        lock.release()
+        time.sleep(_APART_S)
+    note(times)
+
+
+def give_up(lock: "threading.Lock") -> None:
+    """Try to take the lock for a time that is never enough."""
+    end, times = until_end(), []
+    while clock() < end:
+        before = clock()
+        lock.acquire(timeout=_HELD_S)
+        times.append(clock() - before)
+    note(times)
+
+
+def sort(shared: "list[int]") -> None:
+    """Keep the list's own lock for as long as it takes to sort it."""
+    end = until_end()
+    while clock() < end:
+        shared.sort()
+        del shared[_SORTED:]
+    note([])
+
+
+def append(shared: "list[int]") -> None:
+    """Append to the list, again and again."""
+    end, times = until_end(), []
+    while clock() < end:
+        before = clock()
+        shared.append(1)
+        times.append(clock() - before)
+        time.sleep(_APART_S / 2)
+    note(times)
+
+
+def consume(items: "queue.Queue[object]") -> None:
+    """Wait for something to do, which comes seldom."""
+    until_end()
+    while items.get() is not None:
+        pass
+    note([])
+
+
+def produce(items: "queue.Queue[object]") -> None:
+    """Give the other one something to do."""
+    end = until_end()
+    while clock() < end:
+        items.put(0)
+        time.sleep(_HELD_S)
+    items.put(None)
+    note([])
+
+
+shared = list(range(_SORTED))
+items: "queue.Queue[object]" = queue.Queue()
+lock = threading.RLock() if kind == "rlock" else threading.Lock()
+workers = {
+    "lock": [(hold, lock)] * 3,
+    "rlock": [(hold, lock)] * 3,
+    "timeout": [(give_up, lock)] * 2,
+    "object": [(sort, shared), (append, shared), (append, shared)],
+    "idle": [(consume, items), (produce, items)],
+}[kind]
+threads = [threading.Thread(target=work, args=(what,)) for work, what in workers]
+for thread in threads:
+    thread.start()
+if kind == "timeout":
+    lock.acquire()
+while not all(thread.native_id for thread in threads):
+    time.sleep(0.001)
+ready(tids=[thread.native_id for thread in threads])
+await_begin()
+library = os.environ.get("SLEEP_CLOCK")
+sleeps = ctypes.CDLL(library) if library else None
+if sleeps is not None:
+    sleeps.sleep_clock_begin()
+began.set()
+for thread in threads:
+    thread.join()
+for tid, numbers in waited.items():
+    ns, count = ctypes.c_uint64(), ctypes.c_uint64()
+    if sleeps is not None:
+        sleeps.sleep_clock(ctypes.c_long(tid), ctypes.byref(ns), ctypes.byref(count))
+    numbers.update(slept_ns=ns.value, sleeps=count.value)
+finish({"threads": {str(thread.native_id): waited[thread.native_id] for thread in threads}})
