@@ -65,6 +65,8 @@ def _seen(report: Report, echoes: int, *, is_alone: bool) -> Figures:
     return {
         "waits": waits,
         "wait_s": report.wait_s(_ECHO),
+        "mean_wait_ms": 1000 * report.wait_s(_ECHO) / waits if waits else None,
+        "failed_wakeups": totals["failed_wakeups"],
         "convoy_waits": report.waits(_ECHO, "GIL_CONVOY"),
         "convoy_s": report.wait_s(_ECHO, "GIL_CONVOY"),
         "held_by_spin": report.held_by("spin", "GIL_CONVOY"),

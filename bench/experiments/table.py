@@ -10,6 +10,7 @@ from bench.experiments.subjects import (
     no_threads,
     primes_http,
     priorities,
+    py27_ticks,
     pypy_gil,
     stm_golden,
     stm_scaling,
@@ -36,4 +37,5 @@ EXPERIMENTS = (
     free_threaded.EXPERIMENT,
     stm_scaling.EXPERIMENT,
     pypy_gil.EXPERIMENT,
+    py27_ticks.EXPERIMENT,
 )

@@ -33,7 +33,8 @@ class Report:
     def threads(self, role: str) -> list[Mapping[str, Any]]:
         """Return the threads whose role is the function *role*."""
         threads: list[Mapping[str, Any]] = self.process["threads"]
-        return [each for each in threads if each["role"].partition(" ")[0] == role]
+        # A thread that has only begun has none yet.
+        return [each for each in threads if (each["role"] or "").partition(" ")[0] == role]
 
     def wait_s(self, role: str, kind: str | None = None) -> float:
         """Return what the threads of *role* waited in all, or of one kind."""

@@ -47,7 +47,7 @@ _PATIENCE_S = 0.5
 """How long a thread may take to end."""
 
 
-def new_tracer(
+def new_tracer(  # noqa: PLR0913 - most have defaults
     arguments: argparse.Namespace,
     probe: GilProbe,
     plan: ObservationPlan,
