@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.elf.image import ElfImage
+from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.gil import GilObservation
 from gilscope.model.kinds import Kind
@@ -15,6 +16,7 @@ from gilscope.model.stack import StackState
 from gilscope.runtimes.pypy.sites.resolve import resolve_sites
 from support.interpreters.known import PYPYS, TIMED_PYPYS, Interpreter, find_interpreter
 from support.paths import WORKLOADS
+from support.tracing.hold_windows import tracing
 from support.tracing.trace import looked_after, missed_events, observation_of
 
 pytestmark = pytest.mark.live
@@ -60,10 +62,13 @@ def _clock_settings(interpreter: Interpreter) -> dict[str, str]:
 
 @contextmanager
 def _started(
-    interpreter: Interpreter, *options: str, **settings: str
+    interpreter: Interpreter,
+    *options: str,
+    run_s: float = _RUN_S,
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    command = interpreter.command(*options, str(WORKLOADS / "pypy_turns.py"), str(_RUN_S))
-    environment = interpreter.environment(**settings)
+    command = interpreter.command(*options, str(WORKLOADS / "pypy_turns.py"), str(run_s))
+    environment = interpreter.environment(**(settings or {}))
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
     ) as program:
@@ -124,7 +129,7 @@ def test_waits_are_those_of_the_clock(
     """
     out = tmp_path / "truth"
     settings = {"LD_PRELOAD": str(clock), "CLOCK_OUT": str(out), **_clock_settings(interpreter)}
-    with _started(interpreter, **settings) as program:
+    with _started(interpreter, settings=settings) as program:
         observation = _run(tracer, program)
     totals, truth = observation.totals, _truth(out)
     measured = {thread.tid: thread for thread in totals.threads if thread.waits}
@@ -179,6 +184,30 @@ def test_interpreted_frames_have_lines(tracer: GilAccount) -> None:
         "for number in range(20000):",
         "total += number * number % 7",
     }
+
+
+@pytest.mark.beside_others
+def test_full_mode_estimates_what_it_cannot_see(probe: GilProbe, tmp_path: Path) -> None:
+    """
+    Nothing shows holds; for how long the GIL was held is sampled there as in contention mode.
+    """
+    with (
+        tracing(probe, tmp_path) as tracer,
+        _started(find_interpreter("pypy3-trixie"), run_s=1.0) as program,
+    ):
+        tracer.attach(program.pid)
+        assert program.stdin is not None
+        with looked_after(tracer):
+            program.stdin.write(b"go\n")
+            program.stdin.close()
+            program.wait()
+        totals = observation_of(tracer, program.pid).totals
+    (gil,) = totals.gils
+
+    assert totals.observed_ns is None
+    assert {None} == {gil.holds, *(thread.held for thread in totals.threads)}
+    assert gil.held_ns is not None
+    assert 0 < gil.held_ns <= totals.at_ns
 
 
 def test_a_lock_that_nobody_waits_for_is_never_seen(tracer: GilAccount) -> None:

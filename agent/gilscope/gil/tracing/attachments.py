@@ -70,8 +70,7 @@ class Attachments:
         self.readings = Readings(probe, self.by_pid, plan.moments_for_s)
         self.wakeups = Wakeups(probe, watch)
         self.watch = watch
-        # In full mode windows cover all the time, so nothing is left to be estimated.
-        self.held_time = None if plan.mode is Mode.FULL else HeldTime(plan.held_error)
+        self.held_time = HeldTime(plan.held_error, windows_cover_all=plan.mode is Mode.FULL)
         self._holders = HolderSampler(Random(), plan.holders_cpu_share)  # noqa: S311 - of no secret
 
     def attach(self, pid: int, method: str | None) -> Target:
@@ -151,12 +150,12 @@ class Attachments:
         if not (traced.gils or traced.ended):
             # It was attached before its Python was initialised.
             self.learn_gils(traced)
-        if self.held_time is not None and self.held_time.is_behind(traced):
+        if self.held_time.is_behind(traced):
             self.held_time.sample(traced)
 
     def give_up_unanswered(self) -> None:
         """Stop reading the process whose memory keeps the lock's sampler waiting."""
-        pid = None if self.held_time is None else self.held_time.unanswered()
+        pid = self.held_time.unanswered()
         if pid is not None and pid in self.by_pid:
             self.by_pid[pid].reads.give_up()
 
@@ -167,21 +166,18 @@ class Attachments:
 
     def look_at_locks(self, traced: AttachedProcess) -> None:
         """Take over what is estimated of the held time of *traced*."""
-        if self.held_time is not None:
-            self.held_time.sample(traced)
+        self.held_time.sample(traced)
         traced.holder_samples = self._holders.figures(traced.pid) or traced.holder_samples
         traced.check_interval = traced.runtime.check_interval() or traced.check_interval
 
     @property
     def sampling_cpu_ns(self) -> int:
         """CPU time that sampling locks and their holders has taken."""
-        of_locks_ns = 0 if self.held_time is None else self.held_time.cpu_ns
-        return of_locks_ns + self._holders.cpu_ns
+        return self.held_time.cpu_ns + self._holders.cpu_ns
 
     def close_samplers(self) -> None:
         """Sample nothing any more."""
-        if self.held_time is not None:
-            self.held_time.close()
+        self.held_time.close()
         self._holders.close()
 
     def all(self) -> tuple[AttachedProcess, ...]:
@@ -263,8 +259,7 @@ class Attachments:
             # No wait that is counted, and no held time, can be longer than the time from then on.
             traced.since_ns = self._probe.attach(traced.pid, traced.plan())
             self.full_mode.begin(traced)
-            if self.held_time is not None:
-                self.held_time.begin(traced)
+            self.held_time.begin(traced)
         except (FileNotFoundError, ProcessLookupError) as error:
             raise NotPython(f"process {traced.pid} ended while it was being attached") from error
 
@@ -308,8 +303,7 @@ class Attachments:
                 _log.debug("forks of process %d keep its probes for now: %s", pid, error)
 
     def _drop_samples(self, pid: int) -> None:
-        if self.held_time is not None:
-            self.held_time.drop(pid)
+        self.held_time.drop(pid)
         self._holders.drop(pid)
 
     def _take_out(self, traced: AttachedProcess) -> None:

@@ -16,8 +16,13 @@ _MOST_LOCKS = 64
 class HeldTime:
     """Estimates for each lock how long it is held outside of windows."""
 
-    def __init__(self, error: float | None) -> None:
-        """Look as often as *error* wants it; see `LockSampler`."""
+    def __init__(self, error: float | None, *, windows_cover_all: bool) -> None:
+        """Look as often as *error* wants it; see `LockSampler`.
+
+        Where *windows_cover_all*, in full mode, nothing is left to be estimated of a process that
+        has any; of one whose holds nobody sees there is.
+        """
+        self._windows_cover_all = windows_cover_all
         self._sampler = LockSampler(Random(), error=error)  # noqa: S311 - of no secret
 
     @property
@@ -38,6 +43,8 @@ class HeldTime:
             coverage = NEVER_OPEN if traced.window is None else traced.window.coverage
             self._sampler.add(traced.pid, cond, traced.memory, coverage, traced.runtime.lock_word)
             traced.sampled_held_ns[cond] = 0
+        if not traced.sampled_held_ns:
+            return
         traced.reads(lambda: self._sampler.sample(traced.pid))
         for cond in traced.sampled_held_ns:
             traced.sampled_held_ns[cond] = self._sampler.figures(traced.pid, cond).held_ns
@@ -54,6 +61,8 @@ class HeldTime:
         return not traced.ended and bool(self._unsampled(traced))
 
     def _unsampled(self, traced: AttachedProcess) -> list[int]:
+        if self._windows_cover_all and traced.window is not None:
+            return []
         left = _MOST_LOCKS - len(traced.sampled_held_ns)
         if left <= 0 or len(traced.sampled_held_ns) == len(traced.gils):
             return []

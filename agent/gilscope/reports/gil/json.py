@@ -88,7 +88,9 @@ def report(recording: Recording) -> dict[str, Any]:
 
 _HOLDS = ("hold_s", "holds", "observed_s", "hold", "switch_latency")
 _NO_HOLDS = "holds are seen in full mode and in the windows of auto mode"
-_NO_HOLDS_OF_LOCK = "nothing shows the holds of this Python's lock, in any mode"
+_NO_HOLDS_OF_LOCK = (
+    "nothing shows the holds of this Python's lock, in any mode; held_s is how long it was held"
+)
 _NO_HOLDS_BY_LIBC = "the libc method sees no holds"
 _CAUSES = ("forced_switches", "convoy_waits")
 _ASKING = ("drop_requests", "drop_latency", "slow_drops", "switch_interval_s")
