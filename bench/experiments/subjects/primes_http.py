@@ -246,7 +246,7 @@ def _pictures(results: Results) -> Mapping[str, str]:
             }
             if results.values("requests_per_s", **here):
                 ends = spread_of(results, "requests_per_s", **here)
-                ours.append(Bar(f"{runtime.title}, {workers} threads", *ends, "ours"))
+                ours.append(Bar(f"{runtime.title}, workers: {workers}", *ends, "ours"))
     if not ours:
         return {}
     theirs = [Bar(name, rate, rate, rate, "peer") for name, rate in _SOURCE.items()]

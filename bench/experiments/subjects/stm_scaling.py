@@ -18,8 +18,8 @@ _THREADS = (1, 2, 4)
 _MILLISECONDS = 1000
 _MOST_REASONS = 3
 _COUNTED: tuple[tuple[str, str, Kind], ...] = (
-    ("restarts_per_100", "restarts", "ours"),
-    ("irrevocable_per_100", "irrevocable", "peer"),
+    ("restarts_per_100", "restarts, for 100 transactions", "ours"),
+    ("irrevocable_per_100", "made irrevocable, for 100 transactions", "peer"),
 )
 _SOURCE = {"requests_per_s": {"PyPy-STM, 1 to 4 threads": (9.3, 16.4, 20.4, 24.2)}}
 
@@ -148,8 +148,8 @@ def _body(results: Results) -> str:
     threads = [f"{each} thread{'s' * (each > 1)}" for each in _THREADS]
     header = ["transactions", *threads, "2 threads by 1"]
     traced_header = [
-        *("2 threads, traced", "transactions", "irrevocable, of 100"),
-        *("restarts, of 100", "by reason"),
+        *("2 threads, traced", "transactions", "irrevocable, for 100"),
+        *("restarts, for 100", "by reason"),
     ]
     return _TEXT + table(header, rates) + _ADDS + table(traced_header, seen)
 
@@ -207,18 +207,21 @@ def _pictures(results: Results) -> Mapping[str, str]:
     )
     pictures = {"stm_scaling.svg": draw_lines(picture)}
     if restarts:
-        groups = [Group("of 100 transactions", list(_bars(results, restarts)))]
         subtitle = "2 threads on two CPUs, median and range"
-        chart = Chart("Restarts, and what is made irrevocable", subtitle, groups, 0, "")
+        groups = [
+            Group(title, list(_bars(results, restarts, figure, kind)))
+            for figure, title, kind in _COUNTED
+        ]
+        chart = Chart(
+            "Restarts, and what is made irrevocable", subtitle, groups, 0, "", own_scales=True
+        )
         pictures["stm_scaling-restarts.svg"] = draw(chart)
     return pictures
 
 
-def _bars(results: Results, arms: Sequence[str]) -> Iterator[Bar]:
+def _bars(results: Results, arms: Sequence[str], figure: str, kind: Kind) -> Iterator[Bar]:
     for key in arms:
-        for figure, name, kind in _COUNTED:
-            ends = spread_of(results, figure, arm=key, mode="traced")
-            yield Bar(f"{_ARMS[key].title}, {name}", *ends, kind)
+        yield Bar(_ARMS[key].title, *spread_of(results, figure, arm=key, mode="traced"), kind)
 
 
 def _found(results: Results) -> Mapping[str, tuple[str, str]]:
