@@ -18,8 +18,9 @@ from gilscope.doctor.interpreter import (
     sites_count,
 )
 from gilscope.doctor.machine import Machine
-from gilscope.errors import GilscopeError, NotPermitted, NotPython, UnsupportedPython
+from gilscope.errors import GilscopeError, NoGil, NotPermitted, NotPython, UnsupportedPython
 from gilscope.gil.target import inspect
+from gilscope.locks.target import inspect_locks
 from gilscope.model.diagnosis import Check, ProcessDiagnosis, Status
 from gilscope.model.gil import Gil
 from gilscope.naming.transaction_words import LIBRARY_WORDS, METHOD_WORDS
@@ -70,9 +71,9 @@ def _diagnose_python(
     pid = outside.pid
     build = _attempted("interpreter", lambda: detect(view_of(pid)))
     if isinstance(build, Check):
-        transactions = _transactions(pid, build)
-        if transactions is not None:
-            return replace(outside, checks=(*outside.checks, transactions))
+        instead = _transactions(pid, build) or _locks_alone(pid, build)
+        if instead is not None:
+            return replace(outside, checks=(*outside.checks, instead))
         closed = closed_path(pid) if build.exit_code == NotPermitted.exit_code else None
         if closed is not None:
             build = judge_closed_path(closed, machine)
@@ -126,6 +127,18 @@ def _transactions(pid: int, build: Check) -> Check | None:
         f"seen {METHOD_WORDS[process.method]}; {'; '.join(process.checks)}"
     )
     return Check("interpreter", Status.OK, found)
+
+
+def _locks_alone(pid: int, build: Check) -> Check | None:
+    """Return how the locks of *pid* can be traced, which does without a GIL."""
+    if build.exit_code != NoGil.exit_code:
+        return None
+    target = _attempted("interpreter", lambda: inspect_locks(view_of(pid)))
+    if isinstance(target, Check):
+        return replace(build, found=f"{build.found}; nor can its locks be traced: {target.found}")
+    target.close()
+    checks = "; ".join(target.process.checks)
+    return replace(build, found=f"{build.found}; its locks can be traced: {checks}")
 
 
 def _attempted(name: str, action: Callable[[], _Result]) -> _Result | Check:

@@ -87,7 +87,7 @@ def test_gil_that_is_switched_on_later_is_traced_from_then_on(
 @pytest.mark.parametrize("interpreter", FREE_THREADED[:1])
 def test_python_without_a_gil_is_refused(interpreter: Interpreter) -> None:
     """
-    It gives exit code 7 and not zero waits.
+    It gives exit code 7 and not zero waits; doctor says that its locks can be traced.
     """
     with subprocess.Popen(
         [*command_of(interpreter), "-c", "print(1, flush=True); input()"],
@@ -97,9 +97,12 @@ def test_python_without_a_gil_is_refused(interpreter: Interpreter) -> None:
         assert process.stdout is not None
         process.stdout.readline()
         outcome = gilscope("record", "-p", str(process.pid))
+        diagnosis = gilscope("doctor", "-p", str(process.pid))
         process.kill()
 
     assert (7, "") == (outcome.exit_code, outcome.output)
     error, remedy = outcome.messages.splitlines()
     assert f"error: process {process.pid} runs without a GIL" in error
     assert "PYTHON_GIL=1" in remedy
+    assert 7 == diagnosis.exit_code
+    assert "its locks can be traced" in " ".join(diagnosis.output.split())
