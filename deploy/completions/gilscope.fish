@@ -51,7 +51,7 @@ function _shtab_gilscope_using
 end
 
 set -g _shtab_gilscope_commands record top serve snapshot dump diff stm 'stm report' 'stm follow' doctor export
-set -g _shtab_gilscope_opts_with_value --app --cacert --capture-above --capture-dir --capture-files --cert --color --count --duration --events --every --fail-if --format --interval --key --last --listen --log.format --log.level --match --maxcount --merge --method --mode --otlp --otlp-every --output --overhead-budget --pairs --password-file --pid --places --regions --runbooks --semantics --sources --stm-log --user --web.config.file -d -n -o -p
+set -g _shtab_gilscope_opts_with_value --app --cacert --capture-above --capture-dir --capture-files --cert --color --count --duration --events --every --fail-if --format --interval --key --last --listen --log.format --log.level --match --maxcount --merge --method --mode --otlp --otlp-every --otlp-profiles --output --overhead-budget --pairs --password-file --pid --places --regions --runbooks --semantics --sources --stm-log --user --web.config.file -d -n -o -p
 
 complete -c gilscope -e
 complete -c gilscope -f
@@ -109,6 +109,7 @@ complete -c gilscope -n '_shtab_gilscope_using serve' -l capture-files -x -d 'ke
 complete -c gilscope -n '_shtab_gilscope_using serve' -l regions -x -d 'let traced processes read their own waits, with gilscope-client, which asks for them at a Unix socket that is made at PATH; each gets its own threads'"'"' and nobody else'"'"'s'
 complete -c gilscope -n '_shtab_gilscope_using serve' -l otlp -x -d 'send the metrics to this receiver of OTLP over HTTP as well, such as http://127.0.0.1:4318; with headers of OTEL_EXPORTER_OTLP_HEADERS'
 complete -c gilscope -n '_shtab_gilscope_using serve' -l otlp-every -x -d 'time between two of these (default: 15s)'
+complete -c gilscope -n '_shtab_gilscope_using serve' -l otlp-profiles -x -d 'send profiles there too, an alpha of OTLP, each time of what was lost since the last'
 complete -c gilscope -n '_shtab_gilscope_using serve' -l log.level -xka "debug info warning error" -d 'write what is as important as this, or more, to stderr (default: info)'
 complete -c gilscope -n '_shtab_gilscope_using serve' -l log.format -xka "text json" -d 'form of these lines; json is an object a line (default: text)'
 complete -c gilscope -n '_shtab_gilscope_using; and test $_shtab_gilscope_npos -eq 0' -a snapshot -d 'Ask a running gilscope serve for a report of its last minutes.'

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from gilscope.commands.options import chosen_application, chosen_targets, has_ta
 from gilscope.commands.serving.capturing import Capturing, check_capture_options
 from gilscope.commands.serving.logs import followed, serve_logs
 from gilscope.commands.serving.options import EXAMPLES, SUMMARY, prepare_parser
-from gilscope.commands.serving.otlp import HEADERS, otlp_headers, pushed
+from gilscope.commands.serving.otlp import check_otlp_options, pushed
 from gilscope.commands.serving.regions import given_regions
 from gilscope.commands.serving.service import Service, begin_log
 from gilscope.commands.session import attach_tree, new_tracer, tracing_session
@@ -80,10 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not has_targets(arguments) and not arguments.stm_log:
         arguments.complain("one of the arguments -p/--pid --match --all --stm-log is required")
     check_capture_options(arguments, has_targets=has_targets(arguments))
-    try:
-        otlp_headers(os.environ.get(HEADERS, "") if arguments.otlp else "")
-    except argparse.ArgumentTypeError as error:
-        arguments.complain(str(error))
+    check_otlp_options(arguments)
     begin_log(arguments)
     service = Service()
     allow_many()
@@ -198,7 +194,9 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
                 captures=capturing.recent,
                 moment=tracer.gils.moment,
             )
-            with pushed(arguments, service.began_ns, collector.collect):
+            with pushed(
+                arguments, service.began_ns, collector.collect, tracer.observe, application
+            ):
                 service.ready(parts.server.url)
                 service.stopped.wait()
 

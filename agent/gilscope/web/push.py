@@ -1,18 +1,14 @@
-"""Sends what a scrape would show to a receiver of OTLP, again and again."""
+"""Sends requests to a receiver of OTLP, again and again."""
 
 import gzip
 import json
 import logging
-import platform
 import threading
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from http.client import HTTPException
 
-from gilscope.exporter.otlp import encode_otlp
-from gilscope.exporter.samples import Series
 from gilscope.text.printable import printable
 
 __all__ = ["Push"]
@@ -22,27 +18,28 @@ _log = logging.getLogger(__name__)
 _TIMEOUT_S = 10.0
 _MOST_ANSWER = 65536
 _MOST_WORDS = 300
+_REJECTED = ("rejectedDataPoints", "rejectedProfiles")
 _FIXED = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
 
 
 class Push:
-    """Sends sums, so that one that does not arrive costs a point of a curve and nothing else."""
+    """Sends what is made for it each time; one that does not arrive is not sent again."""
 
     def __init__(
         self,
         url: str,
         headers: Mapping[str, str],
-        collect: Callable[[], Iterable[Series]],
-        began_ns: int,
+        make: Callable[[], bytes | None],
+        taken: Callable[[], None] = lambda: None,
     ) -> None:
-        """Send what *collect* returns to *url*, whose scheme has been checked.
+        """Send what *make* returns, which is JSON, to *url*, whose scheme has been checked.
 
-        It has been counted since *began_ns*, of the epoch.
+        None is nothing to send. *taken* is called whenever a request was.
         """
         self._url = url
         self._headers = {**headers, **_FIXED}
-        self._collect = collect
-        self._began_ns = began_ns
+        self._make = make
+        self._taken = taken
         self._failed = 0
 
     def run(self, every_s: float, stopped: threading.Event) -> None:
@@ -55,7 +52,9 @@ class Push:
 
     def once(self) -> bool:
         """Send, and return whether it was taken; the log says when that changes."""
-        body = encode_otlp(self._collect(), self._began_ns, time.time_ns(), platform.node())
+        body = self._make()
+        if body is None:
+            return True
         failure = self._send(gzip.compress(body))
         if failure:
             if not self._failed:
@@ -64,6 +63,8 @@ class Push:
         elif self._failed:
             _log.info("%s takes OTLP again, after %d failures", printable(self._url), self._failed)
             self._failed = 0
+        if not failure:
+            self._taken()
         return not failure
 
     def _send(self, body: bytes) -> str:
@@ -83,8 +84,8 @@ def _rejected(answer: bytes) -> str:
     """Return what a receiver says of figures that it has left out; empty: it has none."""
     try:
         partial = json.loads(answer)["partialSuccess"]
-        number = int(partial.get("rejectedDataPoints", 0))
+        number = sum(int(partial.get(what, 0)) for what in _REJECTED)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ""  # nothing in it, or in another form: it was taken, by its status
     words = printable(str(partial.get("errorMessage", "")))[:_MOST_WORDS]
-    return f"it has rejected {number} points: {words}" if number else ""
+    return f"it has rejected {number} of them: {words}" if number else ""

@@ -8,6 +8,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 from accuracy.truth import exact_counts, started
 from support.commands.gilscope import gilscope
 from support.commands.serve import serving
+from support.reports.otlp_profiles import read
 from support.web.otlp_receiver import Receiver, metrics_in, receiving
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
@@ -48,6 +49,31 @@ def test_what_is_sent_is_what_is_scraped() -> None:
     )
 
 
+def test_profiles_are_sent_once_each() -> None:
+    """
+    What all of them say was lost is what a scrape says, to the nanosecond.
+    """
+    with (
+        receiving() as receiver,
+        started(["/usr/bin/python3"], "exact_count.py") as workload,
+        serving(
+            *("-p", str(workload.pid), "--mode", "contention"),
+            *("--otlp", receiver.url, "--otlp-every", "1h", "--otlp-profiles", "1s"),
+        ) as service,
+    ):
+        exact_counts(workload.run())
+        lost_ns = round(1e9 * service.scrape().total("gilscope_gil_thread_wait_seconds_total"))
+        waits_ns = holders_ns = 0
+        while waits_ns < lost_ns:
+            received = receiver.received.get(timeout=_PATIENCE_S)
+            profiles = read(received.body)
+            waits_ns += sum(each.total for each in profiles if each.type[0] == "gil_wait")
+            holders_ns += sum(each.total for each in profiles if each.type[0] == "gil_held_up")
+
+    assert "/v1development/profiles" == received.path
+    assert (lost_ns, lost_ns) == (waits_ns, holders_ns)
+
+
 def test_what_cannot_be_sent_to_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Before anything is traced, and without what may be a secret.
@@ -55,8 +81,10 @@ def test_what_cannot_be_sent_to_is_a_usage_error(monkeypatch: pytest.MonkeyPatch
     wrong_url = gilscope("serve", "--all", "--otlp", "127.0.0.1:4318")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "secret")
     wrong_headers = gilscope("serve", "--all", "--otlp", "http://127.0.0.1:4318")
+    nowhere = gilscope("serve", "--all", "--otlp-profiles", "1s")
 
-    assert [2, 2] == [wrong_url.exit_code, wrong_headers.exit_code]
+    assert [2, 2, 2] == [wrong_url.exit_code, wrong_headers.exit_code, nowhere.exit_code]
+    assert "--otlp-profiles needs --otlp" in nowhere.messages
     assert "'127.0.0.1:4318' is not http://HOST:PORT" in wrong_url.messages
     assert "OTEL_EXPORTER_OTLP_HEADERS is not NAME=VALUE" in wrong_headers.messages
     assert "secret" not in wrong_headers.messages

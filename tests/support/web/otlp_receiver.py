@@ -1,4 +1,4 @@
-"""A receiver of OTLP over HTTP, which reads what it gets with OpenTelemetry's own messages."""
+"""A receiver of OTLP over HTTP, which notes what it gets; read by OpenTelemetry's own messages."""
 
 import gzip
 import threading
@@ -36,7 +36,13 @@ class Received:
     path: str
     headers: Mapping[str, str]
     """By their names in small letters."""
-    request: ExportMetricsServiceRequest
+    body: bytes
+    """Not compressed any more."""
+
+    @property
+    def request(self) -> ExportMetricsServiceRequest:
+        """It as one of metrics in JSON; raises where it is none."""
+        return request_in(self.body)
 
 
 @dataclass
@@ -58,7 +64,7 @@ def receiving() -> Iterator[Receiver]:
             if self.headers["Content-Encoding"] == "gzip":
                 body = gzip.decompress(body)
             headers = {name.lower(): value for name, value in self.headers.items()}
-            receiver.received.put(Received(self.path, headers, request_in(body)))
+            receiver.received.put(Received(self.path, headers, body))
             status, answer = receiver.answer
             self.send_response(status)
             self.send_header("Content-Length", str(len(answer)))

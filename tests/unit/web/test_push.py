@@ -5,27 +5,27 @@ import threading
 
 import pytest
 
-from gilscope.exporter.samples import Series
-from gilscope.metrics import table as metrics
 from gilscope.web.push import Push
 from support.ports import free_port
-from support.web.otlp_receiver import metrics_in, receiving
-
-_BEGAN_NS = 1_800_000_000_000_000_000
+from support.web.otlp_receiver import receiving
 
 
-def _series() -> list[Series]:
-    series = Series(metrics.AGENT_TRAPS)
-    series.add((), 5000)
-    return [series]
+def _made() -> bytes:
+    return b"{}"
 
 
 def test_figures_arrive() -> None:
     """
     At the path that was given, compressed, with the headers that were given.
     """
+    taken: list[bool] = []
     with receiving() as receiver:
-        push = Push(f"{receiver.url}/v1/metrics", {"X-Scope-OrgID": "ops"}, _series, _BEGAN_NS)
+        push = Push(
+            f"{receiver.url}/v1/metrics",
+            {"X-Scope-OrgID": "ops"},
+            _made,
+            lambda: taken.append(True),
+        )
         assert push.once()
         received = receiver.received.get()
 
@@ -35,10 +35,30 @@ def test_figures_arrive() -> None:
         received.headers["content-type"],
         received.headers["content-encoding"],
     )
-    (metric,) = metrics_in(received.request).values()
-    (point,) = metric.sum.data_points
-    assert ("gilscope_agent_traps_total", 5000.0) == (metric.name, point.as_double)
-    assert _BEGAN_NS == point.start_time_unix_nano
+    assert (b"{}", [True]) == (received.body, taken)
+
+
+def test_nothing_to_send_is_not_sent() -> None:
+    """
+    And is no failure.
+    """
+    taken: list[bool] = []
+    with receiving() as receiver:
+        assert Push(receiver.url, {}, lambda: None, lambda: taken.append(True)).once()
+
+        assert (0, []) == (receiver.received.qsize(), taken)
+
+
+def test_what_is_not_taken_is_not_said_to_be() -> None:
+    """
+    Who makes it may then send it again.
+    """
+    taken: list[bool] = []
+    with receiving() as receiver:
+        receiver.answer = (503, b"full")
+        Push(receiver.url, {}, _made, lambda: taken.append(True)).once()
+
+    assert [] == taken
 
 
 def test_it_is_said_once_that_figures_are_not_taken(caplog: pytest.LogCaptureFixture) -> None:
@@ -47,7 +67,7 @@ def test_it_is_said_once_that_figures_are_not_taken(caplog: pytest.LogCaptureFix
     """
     caplog.set_level(logging.INFO)
     with receiving() as receiver:
-        push = Push(receiver.url, {}, _series, _BEGAN_NS)
+        push = Push(receiver.url, {}, _made)
         receiver.answer = (503, b"full\x1b[31m\n")
         assert [False, False] == [push.once(), push.once()]
         receiver.answer = (200, b"{}")
@@ -64,7 +84,7 @@ def test_points_that_are_rejected_are_a_failure(caplog: pytest.LogCaptureFixture
     The receiver says how many and why; other answers are none.
     """
     with receiving() as receiver:
-        push = Push(receiver.url, {}, _series, _BEGAN_NS)
+        push = Push(receiver.url, {}, _made)
         for answer in (b"", b"\n\x01", b"[]", b'{"partialSuccess":{}}', b'{"partialSuccess":[]}'):
             receiver.answer = (200, answer)
             assert push.once()
@@ -74,14 +94,14 @@ def test_points_that_are_rejected_are_a_failure(caplog: pytest.LogCaptureFixture
         )
         assert not push.once()
 
-    assert caplog.records[-1].getMessage().endswith("it has rejected 3 points: too old")
+    assert caplog.records[-1].getMessage().endswith("it has rejected 3 of them: too old")
 
 
 def test_nobody_there_is_no_end(caplog: pytest.LogCaptureFixture) -> None:
     """
     The reason is the system's.
     """
-    assert not Push(f"http://127.0.0.1:{free_port()}", {}, _series, _BEGAN_NS).once()
+    assert not Push(f"http://127.0.0.1:{free_port()}", {}, _made).once()
     assert "Connection refused" in caplog.text
 
 
@@ -91,15 +111,15 @@ def test_it_goes_on_whatever_fails(caplog: pytest.LogCaptureFixture) -> None:
     """
     stopped, calls = threading.Event(), []
 
-    def collect() -> list[Series]:
+    def make() -> bytes:
         calls.append(1)
         if len(calls) == 1:
             raise OSError(9, "Bad file descriptor")
         stopped.set()
-        return _series()
+        return _made()
 
     with receiving() as receiver:
-        Push(receiver.url, {}, collect, _BEGAN_NS).run(0.001, stopped)
+        Push(receiver.url, {}, make).run(0.001, stopped)
         assert 1 == receiver.received.qsize()
 
     assert "could not make the figures for OTLP this time" in caplog.text

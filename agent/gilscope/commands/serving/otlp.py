@@ -2,21 +2,39 @@
 
 import argparse
 import os
+import platform
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from gilscope.commands.numbers import seconds_between
 from gilscope.exporter.samples import Series
+from gilscope.model.application import EVERYBODYS, Application
+from gilscope.model.observation import Observation
 from gilscope.text.printable import printable
 
-__all__ = ["HEADERS", "add_otlp_options", "otlp_headers", "otlp_url", "pushed"]
+if TYPE_CHECKING:
+    from gilscope.web.push import Push
+
+__all__ = [
+    "HEADERS",
+    "add_otlp_options",
+    "check_otlp_options",
+    "otlp_headers",
+    "otlp_url",
+    "profiles_url",
+    "pushed",
+]
 
 HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
 """The variable that all exporters of OTLP know; secrets do not belong on a command line."""
 _METRICS = "/v1/metrics"
 _LEAST_S, _MOST_S = 0.1, 3600.0
+_LEAST_PROFILES_S = 1.0
+_PROFILES = "/v1development/profiles"
 _PATIENCE_S = 0.5
 
 
@@ -36,6 +54,26 @@ def add_otlp_options(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="time between two of these (default: 15s)",
     )
+    parser.add_argument(
+        "--otlp-profiles",
+        type=seconds_between(_LEAST_PROFILES_S, _MOST_S),
+        metavar="TIME",
+        help="send profiles there too, an alpha of OTLP, each time of what was lost since the last",
+    )
+
+
+def check_otlp_options(arguments: argparse.Namespace) -> None:
+    """Complain where `pushed` could not do what *arguments* say."""
+    if arguments.otlp is None:
+        if arguments.otlp_profiles is not None:
+            arguments.complain("--otlp-profiles needs --otlp")
+        return
+    try:
+        otlp_headers(os.environ.get(HEADERS, ""))
+        if arguments.otlp_profiles is not None:
+            profiles_url(arguments.otlp)
+    except (argparse.ArgumentTypeError, ValueError) as error:
+        arguments.complain(str(error))
 
 
 def otlp_url(text: str) -> str:
@@ -65,26 +103,52 @@ def otlp_headers(text: str) -> dict[str, str]:
     return headers
 
 
+def profiles_url(url: str) -> str:
+    """Return where to send profiles to, beside the metrics at *url*; raises ValueError."""
+    if not url.endswith(_METRICS):
+        raise ValueError(f"--otlp-profiles needs an --otlp that ends in {_METRICS}, or has no path")
+    return f"{url.removesuffix(_METRICS)}{_PROFILES}"
+
+
 @contextmanager
 def pushed(
-    arguments: argparse.Namespace, began_ns: int, collect: Callable[[], Iterable[Series]]
+    arguments: argparse.Namespace,
+    began_ns: int,
+    collect: Callable[[], Iterable[Series]],
+    observe: Callable[[], Iterable[Observation]] = tuple,
+    application: Application = EVERYBODYS,
 ) -> Iterator[None]:
-    """Send what *collect* returns as *arguments* say until the block has ended.
+    """Send what *collect* returns, and profiles of what *observe* does, as *arguments* say.
 
-    It has been counted since *began_ns*, of the epoch.
+    Until the block has ended. It has been counted since *began_ns*, of the epoch.
     """
     if arguments.otlp is None:
         yield
         return
     # It brings what speaks HTTP and TLS, which who is scraped alone is not to pay for.
+    from gilscope.exporter.otlp import encode_otlp  # noqa: PLC0415 - see above
     from gilscope.web.push import Push  # noqa: PLC0415 - see above
 
+    def metrics() -> bytes:
+        return encode_otlp(collect(), began_ns, time.time_ns(), platform.node())
+
     headers = otlp_headers(os.environ.get(HEADERS, ""))
-    push = Push(arguments.otlp, headers, collect, began_ns)
+    with ExitStack() as stack:
+        push = Push(arguments.otlp, headers, metrics)
+        stack.enter_context(_pushing(push, arguments.otlp_every, "otlp"))
+        if arguments.otlp_profiles is not None:
+            from gilscope.web.profiles import Profiles  # noqa: PLC0415 - see above
+
+            made = Profiles(observe, arguments.mode, application)
+            push = Push(profiles_url(arguments.otlp), headers, made.request, made.taken)
+            stack.enter_context(_pushing(push, arguments.otlp_profiles, "otlp profiles"))
+        yield
+
+
+@contextmanager
+def _pushing(push: "Push", every_s: float, name: str) -> Iterator[None]:
     is_over = threading.Event()
-    thread = threading.Thread(
-        target=push.run, args=(arguments.otlp_every, is_over), name="otlp", daemon=True
-    )
+    thread = threading.Thread(target=push.run, args=(every_s, is_over), name=name, daemon=True)
     thread.start()
     try:
         yield

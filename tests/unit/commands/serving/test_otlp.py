@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from gilscope.commands.serving.otlp import otlp_headers, otlp_url
+from gilscope.commands.serving.otlp import otlp_headers, otlp_url, profiles_url
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,16 @@ def test_what_is_no_url_is_refused(text: str) -> None:
     """
     with pytest.raises(argparse.ArgumentTypeError, match="is not http://HOST:PORT"):
         otlp_url(text)
+
+
+def test_profiles_go_beside_the_metrics() -> None:
+    """
+    Where that is known.
+    """
+    assert "http://a:4318/v1development/profiles" == profiles_url(otlp_url("http://a:4318"))
+    assert "http://a/otlp/v1development/profiles" == profiles_url("http://a/otlp/v1/metrics")
+    with pytest.raises(ValueError, match="needs an --otlp that ends in /v1/metrics"):
+        profiles_url(otlp_url("http://a/metrics"))
 
 
 def test_headers_are_as_all_exporters_have_them() -> None:
