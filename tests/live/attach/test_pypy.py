@@ -187,12 +187,12 @@ def test_interpreted_frames_have_lines(tracer: GilAccount) -> None:
 
 
 @pytest.mark.beside_others
-def test_full_mode_estimates_what_it_cannot_see(probe: GilProbe, tmp_path: Path) -> None:
+def test_full_mode_estimates_what_it_cannot_see(probe: GilProbe) -> None:
     """
     Nothing shows holds; for how long the GIL was held is sampled there as in contention mode.
     """
     with (
-        tracing(probe, tmp_path) as tracer,
+        tracing(probe) as tracer,
         _started(find_interpreter("pypy3-trixie"), run_s=1.0) as program,
     ):
         tracer.attach(program.pid)
