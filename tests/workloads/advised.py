@@ -1,15 +1,19 @@
 """A process before and after what a report advises, for its estimates to be held against.
 
     advised.py turns INTERVAL_S NUMBER
+    advised.py spins INTERVAL_S NUMBER
     advised.py calls INTERVAL_S NUMBER
     advised.py places NUMBER [PLACE ...]
 
-Who holds the GIL sleeps in C meanwhile, so that what it costs others hangs on no CPU.
+Who holds the GIL sleeps in C meanwhile, so that what it costs others hangs on no CPU; but for
+`spins`.
 
 `turns`: one thread keeps the GIL and hears a request within 0.2 ms; another one comes back from
 NUMBER sleeps, and each time waits for a switch interval and a drop.
 
-`calls`: the same, where the other thread comes back from NUMBER calls that release the GIL for
+`spins`: the same, where the thread that keeps the GIL computes in Python.
+
+`calls`: as in `turns`, where the other thread comes back from NUMBER calls that release the GIL for
 20 us and a bit more, and from as many sleeps.
 
 `places`: a thread keeps the GIL NUMBER times at each PLACE, `slow` for 60 ms and `quick` for 40 ms,
@@ -35,6 +39,12 @@ def keep(ended):
     """Keep the GIL, but drop it when asked."""
     while not ended.is_set():
         _HELD.usleep(_SHORT_US)
+
+
+def spin(ended):
+    """Keep the GIL, and compute."""
+    while not ended.is_set():
+        pass
 
 
 def come_back(number, ended):
@@ -85,11 +95,11 @@ def main():
     """Do what the arguments say."""
     kind, first, *rest = sys.argv[1:]
     ended = threading.Event()
-    if kind in ("turns", "calls"):
-        other = come_back if kind == "turns" else drain
+    if kind in ("turns", "spins", "calls"):
+        other = drain if kind == "calls" else come_back
         sys.setswitchinterval(float(first))
         thread = threading.Thread(target=other, args=(int(rest[0]), ended))
-        own = functools.partial(keep, ended)
+        own = functools.partial(spin if kind == "spins" else keep, ended)
     else:
         begun, answered = os.pipe(), os.pipe()
         places = [{"slow": slow, "quick": quick}[name] for name in rest]

@@ -15,6 +15,10 @@ from gilscope.verdict.estimates import about, are_shared_out
 __all__ = ["ChangeWords", "advice_lines", "assumption", "change_words", "changes_so_far"]
 
 
+_CLOSE = 1.2
+"""What is no farther apart is told as one figure."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChangeWords:
     """A change in words."""
@@ -51,7 +55,7 @@ def advice_lines(recording: Recording, states: Iterable[TellingState]) -> tuple[
         first = f"{first.removesuffix(';')}: at most {gain} less;"
     if interval is not None:
         second = (
-            f"{_set(interval.shorter_ns)}: ≈ {short_duration(interval.expected_ns)} a wait, with "
+            f"{_set(interval.shorter_ns)}: ≈ {_expected(interval)} a wait, with "
             f"≈ {interval.switches:.2g} times as many switches."
         )
     elif changes.fewer_threads is not None:
@@ -104,9 +108,16 @@ def _process_gain(process: OtherProcess, mark: str) -> str:
 
 def _interval_gain(interval: ShorterInterval) -> str:
     return (
-        f"≈ {short_duration(interval.expected_ns)} for each convoy wait, not "
+        f"≈ {_expected(interval)} for each convoy wait, not "
         f"{short_duration(interval.wait_ns)}; ≈ {interval.switches:.2g} times the switches"
     )
+
+
+def _expected(interval: ShorterInterval) -> str:
+    """Return how long a wait would take: from one to the other, where these are far apart."""
+    if interval.most_ns <= _CLOSE * interval.least_ns:
+        return short_duration(interval.expected_ns)
+    return f"{short_duration(interval.least_ns)} to {short_duration(interval.most_ns)}"
 
 
 def _set(ns: int) -> str:

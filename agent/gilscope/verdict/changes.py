@@ -62,8 +62,18 @@ class ShorterInterval:
 
     @property
     def expected_ns(self) -> int:
-        """How long one would take."""
+        """How long one would take, if it is made of turns alone."""
         return round(self.wait_ns / self.switches)
+
+    @property
+    def least_ns(self) -> int:
+        """How long one takes at least: a turn."""
+        return self.shorter_ns + self.latency_ns
+
+    @property
+    def most_ns(self) -> int:
+        """How long one takes if all that is beyond its first interval stays as it is."""
+        return max(self.least_ns, self.wait_ns - self.interval_ns + self.shorter_ns)
 
     @property
     def turns(self) -> float:
@@ -126,9 +136,14 @@ def shorter_interval(totals: ProcessTotals) -> ShorterInterval | None:
     A turn of another thread takes the interval I and the drop latency L. A wait of W takes
     W / (I + L) turns, and with the interval J that many again: W * (J + L) / (I + L). It is taken
     for granted that as many turns are waited for, and that holders drop the GIL as soon as now. L
-    is the median: the drops that took much longer were those of a holder without a CPU, which fewer
-    have the shorter the turns are. None where threads have not waited so, or where drops take so
-    long that it brings nothing.
+    is the median: the drops that took much longer were those of a holder without a CPU.
+
+    Where all CPUs are busy, whoever is to drop the GIL, and whoever is to take it, waits for one
+    too. That does not shrink with the interval, nor is it known whether it comes as often where
+    turns are shorter. So a wait takes from J + L, if it never does, to W - (I - J): of each wait a
+    whole interval is known to shrink, and of the rest that is not known.
+
+    None where threads have not waited so, or where drops take so long that it brings nothing.
     """
     intervals = {gil.interval_ns for gil in totals.gils if gil.interval_ns}
     lost = sum((thread.lost[Kind.CONVOY] for thread in totals.threads), start=Tally())

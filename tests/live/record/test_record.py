@@ -57,7 +57,8 @@ _KEYS = {
     },
     "changes": {
         *("change", "assumption", "holder", "saved_s", "saved_itself_s", "switch_interval_s"),
-        *("mean_wait_s", "expected_wait_s", "switches_ratio", "role", "number", "enough"),
+        *("mean_wait_s", "expected_wait_s", "least_wait_s", "most_wait_s", "switches_ratio"),
+        *("role", "number", "enough"),
     },
     "edges": {
         *("kind", "wait_s", "waits", "waiter", "holder"),

@@ -78,6 +78,27 @@ def test_a_turn_takes_the_interval_and_the_drop() -> None:
     assert (5 * MS + _MEDIAN_NS) / (MS // 2 + _MEDIAN_NS) == found.switches
 
 
+@pytest.mark.parametrize(
+    ("wait_ns", "most_ns"),
+    [
+        # A turn and no more: it is what is left of it.
+        (5 * MS + _MEDIAN_NS, MS // 2 + _MEDIAN_NS),
+        # 11 ms for which neither of them had a CPU, perhaps.
+        (16 * MS, 11 * MS + MS // 2),
+        # Shorter than a turn: no more than that comes out.
+        (5 * MS, MS // 2 + _MEDIAN_NS),
+    ],
+)
+def test_of_each_wait_one_interval_is_known_to_shrink(wait_ns: int, most_ns: int) -> None:
+    """
+    The rest of it may be turns, which shrink as well, or the lack of a CPU, which need not.
+    """
+    found = shorter_interval(_queueing(wait_ns))
+
+    assert found is not None
+    assert (MS // 2 + _MEDIAN_NS, most_ns) == (found.least_ns, found.most_ns)
+
+
 def test_slow_drops_leave_nothing_to_gain() -> None:
     """
     A holder that drops it after a second does not hear a request any sooner.

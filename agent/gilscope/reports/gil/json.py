@@ -30,7 +30,8 @@ __all__ = ["buckets", "report"]
 
 _OF_CHANGES = (
     *("holder", "saved_s", "saved_itself_s"),
-    *("switch_interval_s", "mean_wait_s", "expected_wait_s", "switches_ratio"),
+    *("switch_interval_s", "mean_wait_s", "expected_wait_s", "least_wait_s", "most_wait_s"),
+    "switches_ratio",
     *("role", "number", "enough"),
 )
 
@@ -292,6 +293,8 @@ def _changes(recording: Recording, stacks: StackTable) -> Iterator[dict[str, Any
             "switch_interval_s": interval.shorter_ns / NS_PER_S,
             "mean_wait_s": interval.wait_ns / NS_PER_S,
             "expected_wait_s": interval.expected_ns / NS_PER_S,
+            "least_wait_s": interval.least_ns / NS_PER_S,
+            "most_wait_s": interval.most_ns / NS_PER_S,
             "switches_ratio": interval.switches,
         }
     if threads is not None:

@@ -24,11 +24,11 @@ Convoy: serve (app.py:8)
   75 % of its time, in 100 of the 125 times that it had to wait after a blocking call.
   Behind crunch (app.py:2).
   What helps: compute in another process, or in code that releases the GIL;
-  sys.setswitchinterval(0.0005): ≈ 1.73 ms a wait, with ≈ 8.7 times as many switches.
+  sys.setswitchinterval(0.0005): ≈ 586 us to 10.5 ms a wait, with ≈ 8.7 times as many switches.
 
 What a change would bring (estimates)
   sys.setswitchinterval(0.0005) instead of 0.005:
-    ≈ 1.73 ms for each convoy wait, not 15 ms; ≈ 8.7 times the switches,
+    ≈ 586 us to 10.5 ms for each convoy wait, not 15 ms; ≈ 8.7 times the switches,
     if threads wait for as many turns of others as now, and holders drop the GIL as soon.
 
 Time lost, by thread role and kind
