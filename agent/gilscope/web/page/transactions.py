@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from markupsafe import Markup
 
-from gilscope.model.gil import Tally
 from gilscope.model.transactions import StmObservation, StmTotals
 from gilscope.naming.transaction_words import LIBRARY_WORDS, METHOD_WORDS
 from gilscope.reports.html.markup import joined, tag, text
@@ -28,8 +27,7 @@ _HEADINGS = (
     ("lost lately", "n c"),
     ("lost in aborts", "n"),
     ("paused", "n"),
-    ("paused most in", ""),
-    ("inevitable most often by", "s"),
+    ("what holds it up", ""),
 )
 
 _MOST_REASONS = 3
@@ -75,18 +73,15 @@ def _cells(observation: StmObservation, curve: Curve | None) -> Iterator[str]:
     yield "" if totals.aborted is None else lost_cell(curve)
     yield "" if totals.aborted is None else seconds(totals.aborted.sum_ns)
     yield "" if totals.waits is None else seconds(sum(each.ns for each in totals.waits.values()))
-    yield _most_waited(totals)
-    yield _most_inevitable(totals)
+    yield joined(_held_up_by(totals), Markup("<br>"))
 
 
-def _most_waited(totals: StmTotals) -> str:
-    kind, tally = max(
-        (totals.waits or {}).items(), key=lambda item: item[1].ns, default=("", Tally())
-    )
-    return f"{kind} {seconds(tally.ns)} ({tally.count}x)" if tally.ns else ""
-
-
-def _most_inevitable(totals: StmTotals) -> Markup:
+def _held_up_by(totals: StmTotals) -> Iterator[Markup]:
+    """Yield the kind of wait with the most time, and the most frequent reasons of inevitability."""
+    waits = totals.waits or {}
+    kind = max(waits, key=lambda each: waits[each].ns, default="")
+    if kind and waits[kind].ns:
+        yield text(f"{kind} {seconds(waits[kind].ns)} ({waits[kind].count}x)")
     ranked = sorted(totals.inevitable.items(), key=lambda item: (-item[1], item[0]))
-    shown = (text(f"{count}x {reason}") for reason, count in ranked[:_MOST_REASONS])
-    return joined(shown, Markup("<br>"))
+    for reason, count in ranked[:_MOST_REASONS]:
+        yield text(f"inevitable {count}x {reason}")
