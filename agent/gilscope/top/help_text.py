@@ -37,6 +37,7 @@ and its threads, by name, below it. All of its figures are of the windows
 that the overhead budget allows.
   lost        run time of tries that were aborted, and pauses
   commits/s   transactions that took effect; aborted: how many tries did not
+  ≈           no window was open since: figures of the last interval with one
 
 Lower part: who keeps whom waiting in the selected process
   kept by     whose code had the GIL while others waited, of the time lost

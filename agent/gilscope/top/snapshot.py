@@ -44,7 +44,7 @@ def take_snapshot(source: Source, before: Snapshot) -> Snapshot:
         observations=observations,
         processes=rates(before.observations, observations),
         stm_observations=transactions,
-        transactions=stm_rates(before.stm_observations, transactions),
+        transactions=stm_rates(before.stm_observations, transactions, before.transactions),
         refusals=source.refusals(),
         agent=agent,
         cpu_share=cpu_ns / running_ns if running_ns > 0 else None,

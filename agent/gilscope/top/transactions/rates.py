@@ -1,7 +1,7 @@
 """What the transactions of a traced process have done between two snapshots."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gilscope.model.transactions import StmObservation, StmProcess, StmThread, StmTotals
 
@@ -37,6 +37,8 @@ class StmRates:
     """Waits of all kinds."""
     threads: tuple[StmThreadRates, ...] = ()
     """Those that lost the most first."""
+    is_earlier: bool = False
+    """Whether they are of an earlier interval, as windows have covered nothing of this one."""
 
     @property
     def process(self) -> StmProcess:
@@ -51,16 +53,28 @@ class StmRates:
 
 
 def stm_rates(
-    before: Iterable[StmObservation], now: Iterable[StmObservation]
+    before: Iterable[StmObservation],
+    now: Iterable[StmObservation],
+    shown: Iterable[StmRates] = (),
 ) -> tuple[StmRates, ...]:
     """Return what each process of *now* has done since *before*, the worst first.
 
     A process that was not there before, was attached anew, or had no figures is measured from its
-    attachment on. A counter that has fallen counts as having stood still.
+    attachment on. A counter that has fallen counts as having stood still. Where no window has
+    covered anything since, it keeps the figures that are *shown*.
     """
+    last = {_identity(each.seen): each for each in shown}
     known = {_identity(seen): seen for seen in before if not seen.invalid}
-    found = [_rates(known.get(_identity(seen)), seen) for seen in now]
+    found = [
+        _kept(_rates(known.get(_identity(seen)), seen), last.get(_identity(seen))) for seen in now
+    ]
     return tuple(sorted(found, key=lambda each: (-(each.lost_ns or 0), each.process.pid)))
+
+
+def _kept(rates: StmRates, shown: StmRates | None) -> StmRates:
+    if rates.observed_ns or rates.seen.invalid or shown is None or not shown.observed_ns:
+        return rates
+    return replace(shown, seen=rates.seen, is_earlier=True)
 
 
 def _identity(seen: StmObservation) -> tuple[int, int]:

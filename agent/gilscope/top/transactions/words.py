@@ -16,6 +16,7 @@ _LOST_WIDTH = 7
 _COST_WIDTH = 4
 _MOST_REASONS = 5
 _GAP = "  "
+_EARLIER = "≈"
 
 
 def cells(rates: StmRates, whose: StmRates | StmThreadRates, width: int) -> tuple[Span, ...]:
@@ -23,16 +24,17 @@ def cells(rates: StmRates, whose: StmRates | StmThreadRates, width: int) -> tupl
 
     In the columns of what is lost and of what tracing costs, with words in between.
     """
+    mark = _EARLIER if rates.is_earlier else ""
     lost = share(whose.lost_ns, rates.observed_ns)
     room = width - (1 + _LOST_WIDTH) - (1 + _COST_WIDTH) - len(_GAP)
-    words = f"{_rate(whose.commits, rates.observed_ns)} commits/s"
+    words = f"{mark}{_rate(whose.commits, rates.observed_ns)} commits/s"
     if whose.aborts is not None:
         words += f", {_aborted(whose.commits, whose.aborts)} aborted"
     if not rates.observed_ns:
         words = "not seen in this interval"
     cost = rates.seen.cost if whose is rates else None
     return (
-        Span(" " + right("" if lost is None else a_second(lost), _LOST_WIDTH)),
+        Span(" " + right("" if lost is None else mark + a_second(lost), _LOST_WIDTH)),
         Span(_GAP + left(fit(words, room), room)),
         Span(" " + right("" if cost is None else small_percent(cost.recent_ratio), _COST_WIDTH)),
     )

@@ -58,6 +58,23 @@ def test_what_the_method_does_not_see_is_not_zero() -> None:
     assert [(None, None)] == [(each.aborts, each.lost_ns) for each in begins.threads]
 
 
+def test_figures_of_the_last_window_stay() -> None:
+    """
+    Until the next window, and marked as such; the sums below are those of now.
+    """
+    first = stm_rates([stm_observation()], [_LATER])
+    now = replace(_LATER, totals=replace(_LATER.totals, at_ns=9000 * MS))
+    (second,) = stm_rates([_LATER], [now], first)
+    (third,) = stm_rates([now], [now], [second])
+
+    assert [(100, False), (100, True), (100, True)] == [
+        (each.commits, each.is_earlier) for each in (*first, second, third)
+    ]
+    assert now is second.seen
+    (fresh,) = stm_rates([stm_observation()], [_LATER], [third])
+    assert not fresh.is_earlier
+
+
 def test_worst_process_is_first_and_one_without_figures_last() -> None:
     """
     A process that is not to be trusted has no figures; one attached anew is another one.

@@ -37,6 +37,7 @@ def test_what_is_not_seen_is_empty() -> None:
         for method in (Method.ENTRIES, Method.BEGINS)
     )
     (unseen,) = stm_rates([], [replace(stm_observation(), observed_ns=0)])
+    earlier = replace(stm_rates([], [stm_observation()])[0], is_earlier=True)
 
     assert (
         "          15 commits/s, 25 % aborted"
@@ -46,6 +47,7 @@ def test_what_is_not_seen_is_empty() -> None:
     assert (
         "          not seen in this interval" == _text(cells(unseen, unseen, _WIDTH)[:2]).rstrip()
     )
+    assert "   ≈15.0  ≈15 commits/s, 25 % aborted" == _text(cells(earlier, earlier, _WIDTH)[:2])
 
 
 def test_process_is_explained() -> None:
