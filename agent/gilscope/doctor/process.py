@@ -1,7 +1,7 @@
 """Examines one process from all sides, without touching it."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -23,7 +23,8 @@ from gilscope.gil.target import inspect
 from gilscope.locks.target import inspect_locks
 from gilscope.model.diagnosis import Check, ProcessDiagnosis, Status
 from gilscope.model.gil import Gil
-from gilscope.naming.transaction_words import LIBRARY_WORDS, METHOD_WORDS
+from gilscope.model.transactions import StmProcess
+from gilscope.naming.transaction_words import LIBRARY_WORDS, METHOD_WORDS, limits_of
 from gilscope.process import procfs
 from gilscope.process.files.mapped_file import leads_to
 from gilscope.process.guarded_memory import GuardedMemory
@@ -126,7 +127,12 @@ def _transactions(pid: int, build: Check) -> Check | None:
         f"no Python with a GIL, but transactions of {LIBRARY_WORDS[process.library]}, which are "
         f"seen {METHOD_WORDS[process.method]}; {'; '.join(process.checks)}"
     )
-    return Check("interpreter", Status.OK, found)
+    # What is not seen of it, and what would show more.
+    return Check("interpreter", Status.OK, ". ".join([found, *_limits(process)]))
+
+
+def _limits(process: StmProcess) -> Iterator[str]:
+    return (limit.removesuffix(".") for limit in limits_of(process))
 
 
 def _locks_alone(pid: int, build: Check) -> Check | None:

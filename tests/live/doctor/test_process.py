@@ -233,13 +233,17 @@ def _code_of(pid: int) -> bytes:
 
 def test_process_with_transactions(tmp_path: Path, trial: Trial) -> None:
     """
-    What has no GIL and runs transactions can be traced, and it is said how.
+    What has no GIL and runs transactions can be traced, and it is said how, and what would help.
     """
     program = built(tmp_path, "rpython", RPYTHON["pie-stripped"])
     with running([str(program), "1", "1", "log"]) as pid:
         report = examined(pid, trial)
+    with running([str(program), "1", "1"]) as pid:
+        mute = examined(pid, trial)
 
     assert 0 == report["exit_code"]
+    assert found(mute["process"], "interpreter").endswith("PYPYSTM=/dev/null shows more")
+    assert "PYPYSTM" not in found(report["process"], "interpreter")
     assert "_stm_profiling_event: where the exported pointer stmcb_timing_event leads" in (
         found(report["process"], "interpreter")
     )
