@@ -52,7 +52,7 @@ _ADDS = """
 ## What it costs
 
 *held* is the share of the time for which the GIL was held, and *threads waiting* how many threads waited for it on average.
-With the GIL switched on, four clients get what a build with a GIL gives them; the answer is in the second table, before anybody looks for it in the program.
+With the GIL switched on, four clients get what a build with a GIL gives them, and why is in the table above.
 `PYTHON_GIL=0` keeps it off at one's own risk: datrie is only read here, and what the source saw may still come.
 
 """
