@@ -99,7 +99,7 @@ def index_table(
         ours, shape = found.get(row.key, ("-", "-"))
         if links and row.key not in found:
             ours = "not measured yet"
-        where = ", ".join(links) or f"none: {row.missing or 'not built yet'}"
+        where = ", ".join(links) or f"none: {row.missing}"
         rows.append((row.key, row.what, row.figure, ours, shape, where))
     header = ["", "what was done", "figure of the source", "ours", "same shape?", "page"]
     return table(header, rows)

@@ -58,6 +58,14 @@ def test_names_are_unique_and_rows_are_known() -> None:
         assert rows >= set(each.sources), each.name
 
 
+def test_each_row_has_a_page_or_a_reason() -> None:
+    """
+    The index never says that something is missing without saying why.
+    """
+    about = {key for each in EXPERIMENTS for key in each.sources}
+    assert [] == [row.key for row in ROWS if bool(row.missing) == (row.key in about)]
+
+
 def test_an_unknown_name_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     """
     The others are named.
