@@ -19,7 +19,6 @@
 #define FAIR_AFTER_NS 1000000
 #define LONGEST_WAIT_NS 3600000000000ULL // what was wanted before that is no time
 #define HAS_PARKED 2                     // in a mutex: somebody sleeps
-#define TSTATE_SUSPENDED 2
 #define OBJECT_ALIGNMENT 16
 #define STOP_REQUESTER 16 // in struct _stoptheworld_state: who has asked for the stop,
 #define STOP_EVENT 4      // and what it waits for until the others have stopped

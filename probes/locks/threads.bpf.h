@@ -2,7 +2,7 @@
 //
 // The record of the thread that runs a program, and its thread state in the interpreter's list.
 
-#define MOST_SEARCHED 256 // thread states, until the thread's own is found
+#define MOST_SEARCHED 512 // thread states, until the thread's own is found
 
 static __always_inline void thread_left(u32 tgid)
 {

@@ -35,9 +35,22 @@ struct stack {
     u32 is_cut; // it is deeper
 };
 
+struct wake_key {
+    u64 semaphore;
+    u32 tgid;
+    u32 padding;
+};
+
+// Who has woken a thread, which may not have fallen asleep yet.
+struct wake {
+    u64 at_ns;
+    u64 stack; // 0: not known
+};
+
 // What is waited for, by whom and where.
 struct wait_key {
-    u64 stack; // 0: not known
+    u64 stack;    // 0: not known
+    u64 released; // the stack of the thread that has ended the wait; 0: not known
     u32 tgid;
     u32 tid;
     u32 kind; // enum sleep_kind
@@ -68,8 +81,10 @@ struct thread {
     u64 tstate;          // its own; 0: not known
     u64 traps;
     u64 exited_ns; // 0: alive
+    u64 semaphore; // that it sleeps in
     u64 stacks[WANTS];
-    u32 kinds[WANTS]; // enum sleep_kind
+    u64 released[WANTS]; // as in struct wait_key, by who has woken it last
+    u32 kinds[WANTS];    // enum sleep_kind
     u32 tgid;
     u32 is_counted; // the wait for the mutex is one of `waits` already
     u32 sleeps_for; // enum want

@@ -21,6 +21,7 @@ static __always_inline void count_wait(struct thread *thread, u32 tid, u32 what,
     struct wait fresh = {};
     struct wait_key key = {
         .stack = what ? thread->stacks[WANTS_OTHER] : thread->stacks[WANTS_MUTEX],
+        .released = what ? thread->released[WANTS_OTHER] : thread->released[WANTS_MUTEX],
         .kind = what ? thread->kinds[WANTS_OTHER] : thread->kinds[WANTS_MUTEX],
         .tgid = thread->tgid,
         .tid = tid,
@@ -57,6 +58,7 @@ static __always_inline void want(struct thread *thread, u64 now)
     thread->wanted_ns = now;
     thread->counted_then_ns = thread->counted_ns;
     thread->is_counted = 0;
+    thread->released[WANTS_MUTEX] = 0; // nobody is seen to release what it gets by spinning
 }
 
 // Where a thread begins to want a mutex that is taken, in builds in which it spins first.
@@ -128,11 +130,12 @@ int on_park(struct pt_regs *ctx)
     thread = current_thread(tgid, tid);
     if (!thread)
         return 0;
+    // First: of what comes after a search the verifier would follow each of its ends.
+    find_tstate(thread, python, tid);
     if (read_park(&park, semaphore, now)) {
         lose(tgid, LOST_READ_FAULT);
         return 0;
     }
-    find_tstate(thread, python, tid);
     thread->sleeps_for = park.is_mutex ? WANTS_MUTEX : WANTS_OTHER;
     if (park.is_mutex) {
         // Where it spins first, that has told since when; it may have slept for the mutex before.
@@ -148,6 +151,7 @@ int on_park(struct pt_regs *ctx)
             park.is_bucket ? SLEEP_INTERPRETER : other_kind(target, thread->tstate, park.address);
         thread->stacks[WANTS_OTHER] = place(thread, python, tid);
     }
+    thread->semaphore = PT_REGS_PARM1(ctx);
     thread->asleep_ns = now_ns();
     return 0;
 }
@@ -169,19 +173,37 @@ int on_semaphore(struct pt_regs *ctx)
     thread->sleeps_for = WANTS_OTHER;
     thread->kinds[WANTS_OTHER] = SLEEP_SEMAPHORE;
     thread->stacks[WANTS_OTHER] = place(thread, python, tid);
+    thread->semaphore = PT_REGS_PARM1(ctx);
     thread->asleep_ns = now_ns();
     return 0;
 }
 
+// The stack of who has woken the thread; 0: it is not known.
+static __always_inline u64 released_by(const struct thread *thread)
+{
+    struct wake_key key = {.semaphore = thread->semaphore, .tgid = thread->tgid};
+    struct wake *wake = wakes.lookup(&key);
+    u64 stack = 0;
+
+    // The same place of its stack may have been a semaphore before.
+    if (wake && wake->at_ns >= thread->wanted_ns)
+        stack = wake->stack;
+    if (wake)
+        wakes.delete(&key);
+    return stack;
+}
+
 static __always_inline void wake(struct thread *thread, u32 tid, u64 now)
 {
-    u64 slept_ns = now - thread->asleep_ns;
+    u64 slept_ns = now - thread->asleep_ns, stack = released_by(thread);
 
     thread->asleep_ns = 0;
     if (thread->sleeps_for != WANTS_MUTEX) {
+        thread->released[WANTS_OTHER] = stack;
         count_wait(thread, tid, WANTS_OTHER, slept_ns, slept_ns, 1);
         return;
     }
+    thread->released[WANTS_MUTEX] = stack;
     count_wait(thread, tid, WANTS_MUTEX, uncounted_ns(thread, now), slept_ns, !thread->is_counted);
     thread->is_counted = 1;
 }
@@ -202,5 +224,29 @@ int on_woken(struct pt_regs *ctx)
         wake(thread, tid, now);
     else if (thread->traps == 1) // else it has come by two of these places on its way
         lose(tgid, LOST_BEGAN_UNSEEN);
+    return 0;
+}
+
+// The call that wakes a thread, which may not have fallen asleep yet: it finds this when it wakes.
+int on_wake(struct pt_regs *ctx)
+{
+    u64 ids = current_ids();
+    u32 tgid = ids >> 32, tid = ids;
+    struct wake_key key = {.semaphore = PT_REGS_PARM1(ctx), .tgid = tgid};
+    struct python *python = pythons.lookup(&tgid);
+    struct wake wake = {};
+    struct thread *thread;
+    struct work *work;
+
+    if (!targets.lookup(&tgid) || !python)
+        return 0;
+    thread = current_thread(tgid, tid);
+    work = thread ? own_work(tid) : 0;
+    if (!work)
+        return 0;
+    find_tstate(thread, python, tid);
+    wake.stack = own_stack(work, thread, python);
+    wake.at_ns = now_ns();
+    wakes.update(&key, &wake);
     return 0;
 }

@@ -7,6 +7,7 @@ import pytest
 
 from gilscope.bpf.loader import Loading
 from gilscope.gil.probes import program as gil_request
+from gilscope.locks import program as lock_request
 from gilscope.transactions import program as stm_request
 
 pytestmark = pytest.mark.live
@@ -28,9 +29,10 @@ def _looked_at(fd: int) -> int:
     [
         lambda: gil_request.begin_loading(discover=True, timeline=True),
         lambda: gil_request.begin_loading(discover=True, moments=True),
+        lock_request.begin_loading,
         stm_request.begin_loading,
     ],
-    ids=["gil", "gil-moments", "stm"],
+    ids=["gil", "gil-moments", "locks", "stm"],
 )
 def test_each_program_is_quickly_verified(begin: Callable[[], Loading]) -> None:
     """

@@ -5,6 +5,7 @@ sleep_clock.c, loaded before and named by SLEEP_CLOCK, it is known what each has
 """
 
 import ctypes
+import gc
 import os
 import queue
 import sys
@@ -95,6 +96,23 @@ def produce(items: "queue.Queue[object]") -> None:
     note([])
 
 
+def collect() -> None:
+    """Stop the world, again and again."""
+    end = until_end()
+    while clock() < end:
+        gc.collect()
+        time.sleep(_HELD_S)
+    note([])
+
+
+def compute() -> None:
+    """Be stopped by others, and wait for nothing else."""
+    end = until_end()
+    while clock() < end:
+        sum(range(100))
+    note([])
+
+
 shared = list(range(_SORTED))
 items: "queue.Queue[object]" = queue.Queue()
 lock = threading.RLock() if kind == "rlock" else threading.Lock()
@@ -104,8 +122,9 @@ workers = {
     "timeout": [(give_up, lock)] * 2,
     "object": [(sort, shared), (append, shared), (append, shared)],
     "idle": [(consume, items), (produce, items)],
+    "stops": [(collect,), (compute,)],
 }[kind]
-threads = [threading.Thread(target=work, args=(what,)) for work, what in workers]
+threads = [threading.Thread(target=work, args=what) for work, *what in workers]
 for thread in threads:
     thread.start()
 if kind == "timeout":

@@ -17,7 +17,7 @@ from gilscope.model.gil import Record
 __all__ = ["LockProbe", "RawPlace"]
 
 _TABLES = ProcessTables(
-    by_part_of_key=("waits", "stacks", "lost_events"),
+    by_part_of_key=("waits", "wakes", "stacks", "lost_events"),
     by_key=("pythons",),
     by_thread=("threads", "works"),
 )

@@ -9,7 +9,7 @@ from gilscope.locks.abi import NOTICE, LockLoss
 
 __all__ = ["LockLimits", "begin_loading", "whole_request"]
 
-_PROGRAMS = ("on_park", "on_semaphore", "on_take", "on_want", "on_woken")
+_PROGRAMS = ("on_park", "on_semaphore", "on_take", "on_wake", "on_want", "on_woken")
 """Those that sit in traced processes."""
 
 
@@ -44,6 +44,7 @@ def _request(sizes: LockLimits, kernel: Features) -> Request:
             "pythons": sizes.targets,
             "threads": sizes.threads,
             "works": sizes.threads,
+            "wakes": sizes.threads,
             "waits": sizes.waits,
             "stacks": sizes.stacks,
             "lost_events": len(LockLoss) * sizes.targets,
@@ -51,6 +52,15 @@ def _request(sizes: LockLimits, kernel: Features) -> Request:
         },
         table_flags=kernel.table_flags,
         programs=program_kinds(_PROGRAMS, kernel),
-        tables=("targets", "pythons", "threads", "works", "waits", "stacks", "lost_events"),
+        tables=(
+            "targets",
+            "pythons",
+            "threads",
+            "works",
+            "wakes",
+            "waits",
+            "stacks",
+            "lost_events",
+        ),
         rings={"notices": NOTICE.layout()},
     )

@@ -50,6 +50,7 @@ class LockTarget:
             *(("on_woken", pause.after.offset) for pause in pauses),
             *((("on_take", spin.taken.offset),) if spin else ()),
             *((("on_want", spin.wanted.offset),) if spin else ()),
+            *(("on_wake", wake.offset) for wake in sites.wakes),
             *(("on_park", pause.call.offset) for pause in sites.parks),
             *(("on_semaphore", pause.call.offset) for pause in sites.semaphores),
         )

@@ -30,8 +30,8 @@ _LOCKS: Final = {_LOCK: LockKind.LOCK, _RLOCK: LockKind.RLOCK}
 _CONDITION: Final = ("threading.py", "Condition.wait")
 """File and function in which a thread waits, by a lock of its own, to be notified."""
 
-_Key = tuple[int, int, str, int]
-"""Thread, number of the kind, type and stack."""
+_Key = tuple[int, int, str, int, int]
+"""Thread, number of the kind, type, stack, and that of who has ended the wait."""
 
 
 @dataclass(slots=True)
@@ -71,7 +71,8 @@ def threads_of(raw: RawLocks, stacks: Mapping[int, Stack]) -> tuple[LockThread, 
     """Return the threads of *raw*, those that lost the most first; *stacks* are by their ids."""
     sums: defaultdict[_Key, _Sums] = defaultdict(_Sums)
     for key, record in raw.waits:
-        sums[key["tid"], key["kind"], _text(key["type"]), key["stack"]] += _Sums(
+        place = (key["stack"], key["released"])
+        sums[key["tid"], key["kind"], _text(key["type"]), *place] += _Sums(
             record["wait_ns"],
             record["slept_ns"],
             record["waits"],
@@ -83,9 +84,10 @@ def threads_of(raw: RawLocks, stacks: Mapping[int, Stack]) -> tuple[LockThread, 
         if flight is not None:
             sums[flight[0]] += flight[1]
     by_thread: defaultdict[int, list[LockWait]] = defaultdict(list)
-    for (tid, number, type_name, stack), each in sums.items():
-        known = stacks.get(stack, UNKNOWN_STACK)
-        by_thread[tid].append(_wait(SleepKind(number), type_name, known, each))
+    for (tid, number, type_name, *ids), each in sums.items():
+        stack, released = (stacks.get(number_of, UNKNOWN_STACK) for number_of in ids)
+        wait = _wait(SleepKind(number), type_name, stack, released, each)
+        by_thread[tid].append(wait)
     threads = (
         LockThread(tid, _name(raw.threads.get(tid)), _costliest_first(waits))
         for tid, waits in by_thread.items()
@@ -105,11 +107,11 @@ def _in_flight(tid: int, thread: Record, now_ns: int) -> tuple[_Key, _Sums] | No
         wait_ns = max(0, now_ns - thread["wanted_ns"] - counted_ns)
         is_new = not thread["is_counted"]
     type_name = _text(thread["type"]) if what == _MUTEX else ""
-    key = (tid, thread["kinds"][what], type_name, thread["stacks"][what])
+    key = (tid, thread["kinds"][what], type_name, thread["stacks"][what], 0)
     return key, _Sums(wait_ns, slept_ns, int(is_new), 1, wait_ns)
 
 
-def _wait(sleep: SleepKind, type_name: str, stack: Stack, sums: _Sums) -> LockWait:
+def _wait(sleep: SleepKind, type_name: str, stack: Stack, released: Stack, sums: _Sums) -> LockWait:
     kind = _kind(sleep, type_name, stack)
     shown = type_name if kind in (LockKind.OBJECT, LockKind.OTHER) and type_name else None
     if shown is not None and len(shown) == LONGEST_TYPE - 1:
@@ -118,6 +120,7 @@ def _wait(sleep: SleepKind, type_name: str, stack: Stack, sums: _Sums) -> LockWa
         kind=kind,
         type=None if shown is None else label(shown),
         stack=stack,
+        released=released,
         wait_ns=sums.wait_ns,
         slept_ns=sums.slept_ns,
         waits=sums.waits,
@@ -143,9 +146,9 @@ def _place(frame: Frame) -> tuple[str, str]:
 
 def _costliest_first(waits: Iterable[LockWait]) -> tuple[LockWait, ...]:
     """Return *waits*; what is the same to a reader is one of them."""
-    merged: dict[tuple[LockKind, str | None, Stack], LockWait] = {}
+    merged: dict[tuple[LockKind, str | None, Stack, Stack], LockWait] = {}
     for each in waits:
-        key = (each.kind, each.type, each.stack)
+        key = (each.kind, each.type, each.stack, each.released)
         known = merged.get(key)
         merged[key] = each if known is None else _sum(known, each)
     return tuple(sorted(merged.values(), key=lambda each: -each.wait_ns))

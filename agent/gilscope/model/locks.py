@@ -74,6 +74,9 @@ class LockWait:
     """Of the object, as its type is called; None where it is not the lock of an object."""
     stack: Stack
     """Where it waited, innermost first, eight frames at the most."""
+    released: Stack
+    """Where the thread stood that ended the wait by waking this one; of a stop of the world it is
+    the one that had asked for it, and of such a request the last one to stop."""
     wait_ns: int
     """From wanting to having, with the part of a wait in flight."""
     slept_ns: int
@@ -127,7 +130,8 @@ class LockTotals:
 
     def frames(self) -> frozenset[Frame]:
         """Return every frame in which a thread waited."""
-        stacks = (wait.stack for thread in self.threads for wait in thread.waits)
+        waits = [wait for thread in self.threads for wait in thread.waits]
+        stacks = [stack for wait in waits for stack in (wait.stack, wait.released)]
         return frozenset(frame for stack in stacks for frame in stack.frames)
 
 

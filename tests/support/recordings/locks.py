@@ -6,14 +6,15 @@ from gilscope.model.gil import Record, TracingCost
 from gilscope.model.locks import LockObservation, LockProcess, LockRecording, LockTotals
 from gilscope.model.stack import Frame, Stack
 
-__all__ = ["APPEND", "MS", "STACKS", "WAIT", "lock_recording", "raw", "thread", "wait"]
+__all__ = ["APPEND", "MS", "RELEASE", "STACKS", "WAIT", "lock_recording", "raw", "thread", "wait"]
 
 MS = 1_000_000
 _S = 1_000_000_000
-APPEND, WAIT = 1, 2
+APPEND, WAIT, RELEASE = 1, 2, 3
 """Stacks, by their ids."""
 STACKS = {
     APPEND: Stack((Frame("append", "/app/app.py", 10, 12), Frame("work", "/app/app.py", 20, 22))),
+    RELEASE: Stack((Frame("sort", "/app/app.py", 30, 33),)),
     WAIT: Stack((Frame("Condition.wait", "/usr/lib/python3.14/threading.py", 320, 359),)),
 }
 
@@ -28,11 +29,12 @@ def wait(  # noqa: PLR0913 - each has a default
     type_name: str = "",
     *,
     stack: int = APPEND,
+    released: int = 0,
     wait_ms: int = 10,
     waits: int = 2,
 ) -> tuple[Record, Record]:
     """Return an entry of the kernel's table, slept in for half of the time."""
-    key = {"tid": tid, "tgid": 4711, "kind": kind, "stack": stack}
+    key = {"tid": tid, "tgid": 4711, "kind": kind, "stack": stack, "released": released}
     return {**key, "type": _text(type_name, LONGEST_TYPE)}, {
         "wait_ns": wait_ms * MS,
         "slept_ns": wait_ms * MS // 2,
@@ -67,7 +69,8 @@ def raw() -> RawLocks:
         2 * _S,
         {11: thread("first"), 12: thread("second")},
         [
-            wait(11, SleepKind.OBJECT, "list", wait_ms=30),
+            wait(11, SleepKind.OBJECT, "list", released=RELEASE, wait_ms=24),
+            wait(11, SleepKind.OBJECT, "list", wait_ms=6, waits=0),
             wait(12, SleepKind.LOCK_OBJECT, "_thread.lock", wait_ms=20),
             wait(12, SleepKind.LOCK_OBJECT, "_thread.lock", stack=WAIT, wait_ms=1000),
         ],

@@ -4,7 +4,7 @@ from gilscope.locks.abi import SleepKind
 from gilscope.locks.totals import RawLocks, threads_of
 from gilscope.model.locks import LockKind, LockThread
 from gilscope.model.stack import UNKNOWN_STACK
-from support.recordings.locks import APPEND, MS, STACKS, WAIT, raw, thread, wait
+from support.recordings.locks import APPEND, MS, RELEASE, STACKS, WAIT, raw, thread, wait
 
 _NOW_NS = 1_000 * MS
 
@@ -28,9 +28,10 @@ def test_threads_that_lost_the_most_come_first() -> None:
 
     assert (11, "first", 30 * MS, 0) == (first.tid, first.name, first.contended_ns, first.idle_ns)
     assert (12, 20 * MS, 1000 * MS) == (second.tid, second.contended_ns, second.idle_ns)
-    (lost,) = first.waits
+    lost, spun = first.waits
     assert (LockKind.OBJECT, "list", STACKS[APPEND]) == (lost.kind, lost.type, lost.stack)
-    assert (30 * MS, 15 * MS, 2, 2) == (lost.wait_ns, lost.slept_ns, lost.waits, lost.sleeps)
+    assert (24 * MS, 12 * MS, 2, 2) == (lost.wait_ns, lost.slept_ns, lost.waits, lost.sleeps)
+    assert (STACKS[RELEASE], UNKNOWN_STACK) == (lost.released, spun.released)
 
 
 def test_a_lock_is_known_by_the_type_of_its_object() -> None:

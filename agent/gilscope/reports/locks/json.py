@@ -3,6 +3,7 @@
 from typing import Any
 
 from gilscope.model.locks import LockObservation, LockRecording, LockThread, LockTotals, LockWait
+from gilscope.model.stack import Stack
 from gilscope.text.units import NS_PER_S
 
 __all__ = ["report"]
@@ -59,8 +60,13 @@ def _wait(wait: LockWait) -> dict[str, Any]:
         "sleeps": wait.sleeps,
         "longest_s": wait.longest_ns / NS_PER_S,
         "stack_state": wait.stack.state.value,
-        "frames": [
-            {"function": frame.function, "file": frame.file, "line": frame.line}
-            for frame in wait.stack.frames
-        ],
+        "frames": _frames(wait.stack),
+        "released_by": _frames(wait.released) if wait.released.is_known else None,
     }
+
+
+def _frames(stack: Stack) -> list[dict[str, Any]]:
+    return [
+        {"function": frame.function, "file": frame.file, "line": frame.line}
+        for frame in stack.frames
+    ]

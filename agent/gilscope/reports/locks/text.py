@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from gilscope.model.locks import LockRecording, LockThread, LockTotals, LockWait
+from gilscope.model.locks import LockKind, LockRecording, LockThread, LockTotals, LockWait
 from gilscope.model.stack import Stack
 from gilscope.reports.gil.text.holds import cost_words
 from gilscope.reports.gil.text.stack import place_of, stack_lines
@@ -16,6 +16,12 @@ __all__ = ["render"]
 _MOST_PLACES = 20
 _MOST_THREADS = 20
 _ON_A_SCREEN = 3
+_NEARLY_ALL = 0.99
+_ENDED_BY = {
+    LockKind.WORLD_STOP: "ended by",
+    LockKind.WORLD_STOP_REQUEST: "the last to stop",
+}
+"""What the thread did that woke the waiting one, where it did not release a lock."""
 
 
 def render(recording: LockRecording, *, colour: bool = False, whole: bool = True) -> str:
@@ -90,10 +96,27 @@ def _places(
         )
         for line in stack_lines(waits[0].stack, recording, paint, _stacks(waits)):
             yield f"           {line}"
+        yield from _released(waits, recording, paint)
     rest = ranked[len(shown) :]
     if rest:
         rest_ns = sum(each.wait_ns for waits in rest for each in waits)
         yield f"{seconds(rest_ns):>10} lost at {counted(len(rest), 'other place')}"
+
+
+def _released(waits: Sequence[LockWait], recording: LockRecording, paint: Paint) -> Iterator[str]:
+    """Yield where the thread stood that ended most of *waits*, by time."""
+    found: dict[Stack, int] = {}
+    for wait in waits:
+        if wait.released.is_known:
+            found[wait.released] = found.get(wait.released, 0) + wait.wait_ns
+    if not found:
+        return
+    most = max(found, key=found.__getitem__)
+    share = found[most] / max(1, sum(wait.wait_ns for wait in waits))
+    ended = _ENDED_BY.get(waits[0].kind, "released by")
+    yield f"         {ended}" + ("" if share > _NEARLY_ALL else f", {percent(share)} of it")
+    for line in stack_lines(most, recording, paint):
+        yield f"           {line}"
 
 
 def _ranked(totals: LockTotals) -> Sequence[Sequence[LockWait]]:

@@ -19,22 +19,23 @@ def test_figures_are_those_of_the_recording() -> None:
     assert (0.05, 1.0, 20) == (shown["wait_s"], shown["idle_s"], shown["traps"])
     first, second = shown["threads"]
     assert (11, 0.03, 12, 0.02) == (first["tid"], first["wait_s"], second["tid"], second["wait_s"])
-    assert [
-        {
-            "kind": "object",
-            "type": "list",
-            "wait_s": 0.03,
-            "slept_s": 0.015,
-            "waits": 2,
-            "sleeps": 2,
-            "longest_s": 0.03,
-            "stack_state": "whole",
-            "frames": [
-                {"function": "append", "file": "/app/app.py", "line": 12},
-                {"function": "work", "file": "/app/app.py", "line": 22},
-            ],
-        }
-    ] == first["waits"]
+    lost, spun = first["waits"]
+    assert {
+        "kind": "object",
+        "type": "list",
+        "wait_s": 0.024,
+        "slept_s": 0.012,
+        "waits": 2,
+        "sleeps": 2,
+        "longest_s": 0.024,
+        "stack_state": "whole",
+        "frames": [
+            {"function": "append", "file": "/app/app.py", "line": 12},
+            {"function": "work", "file": "/app/app.py", "line": 22},
+        ],
+        "released_by": [{"function": "sort", "file": "/app/app.py", "line": 33}],
+    } == lost
+    assert spun["released_by"] is None
 
 
 def test_what_was_not_traced_is_null_with_a_reason() -> None:

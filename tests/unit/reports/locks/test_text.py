@@ -1,5 +1,8 @@
 """The text report on locks."""
 
+from dataclasses import replace
+
+from gilscope.model.locks import LockKind
 from gilscope.reports.locks import text
 from support.recordings.locks import lock_recording
 
@@ -11,10 +14,12 @@ Locks of app.py, pid 4711, CPython 3.14.2t
 Besides, threads were idle for 1.000s: they waited for something to do, which is no contention.
 
 What was waited for, and where
-    0.030s lost (2x the lock of an object (list); longest 30 ms, 50 % of it spinning)
+    0.030s lost (2x the lock of an object (list); longest 24 ms, 50 % of it spinning)
            File "/app/app.py", line 12, in append
                shared.append(1)
              called from File "/app/app.py", line 22, in work
+         released by, 80 % of it
+           File "/app/app.py", line 33, in sort
     0.020s lost (2x a threading.Lock; longest 20 ms, 50 % of it spinning)
            File "/app/app.py", line 12, in append
                shared.append(1)
@@ -57,3 +62,24 @@ def test_a_screen_leaves_the_limits_out() -> None:
 
     assert "is not seen" not in shown
     assert "idle 1.000s: second" in shown
+
+
+def test_a_stop_of_the_world_is_ended_and_not_released() -> None:
+    """
+    By who has asked for it, and who asks waits for the last one to stop.
+    """
+    recording = lock_recording()
+    totals = recording.observation.totals
+    assert totals is not None
+    (first, _) = totals.threads
+    for kind, words in (
+        (LockKind.WORLD_STOP, "ended by"),
+        (LockKind.WORLD_STOP_REQUEST, "the last to stop"),
+    ):
+        waits = tuple(replace(wait, kind=kind, type=None) for wait in first.waits)
+        shown = replace(totals, threads=(replace(first, waits=waits),))
+        observation = replace(recording.observation, totals=shown)
+
+        assert f"         {words}, 80 % of it\n" in text.render(
+            replace(recording, observation=observation)
+        )
