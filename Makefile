@@ -22,7 +22,7 @@ tests := PYTHONPATH=agent:tests
 version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init__.py)
 c_files = $(shell find agent/native probes tests -name '*.[ch]')
 
-.PHONY: help setup setup-run interpreters demo stack test test-interpreters test-faults test-real soak unit check check-manifests format \
+.PHONY: help setup setup-run interpreters demo stack test test-interpreters test-faults test-real soak unit check check-manifests check-receivers format \
     abi programs wheel image image-without-bcc fuzz bench bench-stm bench-captures experiments docs clean
 
 help: ## Show this list
@@ -76,6 +76,10 @@ check: setup ## Run the linters, the formatters and the type checker
 check-manifests: setup ## Hold manifests and chart against Helm and a real kube-apiserver (Go)
 	@deploy/setup/manifest_tools.sh
 	@$(python) -m pytest tests/deploy/manifests
+
+check-receivers: setup ## Send to a real OpenTelemetry Collector and a real Pyroscope (Go; as root)
+	@deploy/setup/receivers.sh
+	@$(python) -m pytest tests/receivers
 
 format: setup ## Let the formatters have their way
 	@$(python) -m ruff format

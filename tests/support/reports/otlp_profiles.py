@@ -61,7 +61,9 @@ class _Names:
     """What is in the dictionary."""
 
     def __init__(self, dictionary: profiles_pb2.ProfilesDictionary) -> None:
-        assert {0} == {first.ByteSize() for first in _firsts(dictionary)}
+        # A Collector writes the value of an attribute even if it is none.
+        for first in _firsts(dictionary):
+            assert json_format.MessageToDict(first) in ({}, {"value": {}})
         assert "" == dictionary.string_table[0]
         self._of = dictionary
         self._texts = dictionary.string_table
@@ -70,7 +72,7 @@ class _Names:
         """Return *profile* of the process with the attributes *resource*."""
         comments = self._attributes(profile.attribute_indices)["pprof.profile.comment"]
         return Read(
-            {each.key: _value(each.value) for each in resource},
+            dict(map(self._attribute, resource)),
             self._type(profile.sample_type),
             [self._sample(sample) for sample in profile.samples],
             comments,
@@ -101,7 +103,17 @@ class _Names:
 
     def _attributes(self, numbers: Iterable[int]) -> dict[str, Any]:
         found = [self._of.attribute_table[number] for number in numbers]
-        return {self._texts[each.key_strindex]: _value(each.value) for each in found}
+        return dict(map(self._attribute, found))
+
+    def _attribute(self, attribute: Any) -> tuple[str, Any]:
+        # Those of a resource may have a name of their own, which a Collector changes to a number.
+        name = getattr(attribute, "key", "") or self._texts[attribute.key_strindex]
+        return name, self._value(attribute.value)
+
+    def _value(self, value: AnyValue) -> Any:
+        if value.WhichOneof("value") == "array_value":
+            return [self._value(each) for each in value.array_value.values]
+        return value.int_value or value.string_value or self._texts[value.string_value_strindex]
 
 
 def _firsts(dictionary: profiles_pb2.ProfilesDictionary) -> list[Any]:
@@ -110,9 +122,3 @@ def _firsts(dictionary: profiles_pb2.ProfilesDictionary) -> list[Any]:
         *(dictionary.mapping_table, dictionary.attribute_table, dictionary.link_table),
     )
     return [table[0] for table in tables]
-
-
-def _value(value: AnyValue) -> Any:
-    if value.WhichOneof("value") == "array_value":
-        return [_value(each) for each in value.array_value.values]
-    return value.int_value or value.string_value
