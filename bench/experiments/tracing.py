@@ -19,6 +19,8 @@ __all__ = ["Report", "recorded", "recorded_transactions"]
 _NS_PER_US = 1000
 _LEAST_S = 0.3
 _SETTLE_S = 1.0
+_LEAST_OF_TRANSACTIONS_S = 2.0
+"""Interrupted in its first moments, which are long on a busy machine, it reports nothing."""
 
 
 @dataclass(slots=True)
@@ -125,7 +127,7 @@ def recorded_transactions(pid: int) -> Iterator[dict[str, Any]]:
         with tool_started(command, "Tracing the transactions of", OWN.environment()):
             began_s = time.monotonic()
             yield report
-            time.sleep(max(0.0, began_s + _LEAST_S - time.monotonic()))
+            time.sleep(max(0.0, began_s + _LEAST_OF_TRANSACTIONS_S - time.monotonic()))
         report |= json.loads(whole.read_text())
         if not report["process"]["valid"]:
             raise CellFailed("gilscope did not trace the process to its end")

@@ -76,7 +76,7 @@ class _Run:
     def cell(self) -> Cell:
         how = "traced" if self.is_traced else "untraced"
         axes: dict[str, str | float] = {"arm": self.arm, "threads": self.threads, "mode": how}
-        takes_s = self.milliseconds / 1000 + (1.5 if self.is_traced else 0.1)
+        takes_s = self.milliseconds / 1000 + (2.5 if self.is_traced else 0.1)
         key = f"{self.arm}/{self.threads}/{how}"
         return Cell(key, axes, self.cpus, takes_s, self.measure, rounds=3)
 
