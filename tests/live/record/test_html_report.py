@@ -9,6 +9,7 @@ import pytest
 from gilscope.model.gil import Recording
 from gilscope.reports.gil.html import report as html_report
 from support.browser.browser import Page
+from support.browser.keyboard import walked
 from support.browser.page_looks import OVERFLOW, TOO_FAINT
 from support.recordings.gil import full_mode, with_edges, with_listings, with_moment
 from support.recordings.html import hostile, huge, large
@@ -193,6 +194,16 @@ def test_row_opens_with_the_keyboard(show: Show) -> None:
     assert "deeper than what is noted" == page.evaluate(
         "document.querySelector('.stacks .holder li:last-child').textContent"
     )
+
+
+def test_every_control_is_reached_by_tab(show: Show) -> None:
+    """
+    In the order of the page, with a sign that it has the focus, and then Tab leaves the page.
+    """
+    walk = walked(show(with_edges()))
+
+    assert tuple(range(walk.controls)) == walk.places
+    assert () == walk.unseen
 
 
 def test_long_tables_show_all_when_asked(show: Show) -> None:

@@ -16,6 +16,7 @@ from gilscope.web.guard import OPEN, Guard
 from gilscope.web.health import Pulse
 from gilscope.web.server import Server
 from support.browser.browser import Page
+from support.browser.keyboard import walked
 from support.browser.page_looks import OVERFLOW, TOO_FAINT
 from support.recordings.gil import MS, PROCESS, convoy, full_mode, with_edges
 from support.recordings.html import EVIL, hostile
@@ -107,6 +108,20 @@ def test_page_comes_whole_and_complains_of_nothing(browser: Page) -> None:
             "STM logs",
             "This agent",
         ] == page.evaluate("[...document.querySelectorAll('h2')].map((it) => it.textContent)")
+
+
+def test_every_link_is_reached_by_tab(browser: Page) -> None:
+    """
+    In the order of the page, with a sign that it has the focus, and then Tab leaves the page.
+    """
+    page = _set_up(browser)
+    with _served(_full()) as (_, url):
+        page.open(url)
+        walk = walked(page)
+
+    assert tuple(range(walk.controls)) == walk.places
+    assert walk.controls > 0
+    assert () == walk.unseen
 
 
 def test_page_brings_itself_up_to_date(browser: Page) -> None:

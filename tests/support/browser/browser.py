@@ -18,7 +18,13 @@ import pytest
 __all__ = ["Page", "browser", "opened"]
 
 _TIMEOUT_S = 60
-_KEYS = {"Enter": "\r", "Escape": "", "ArrowDown": "", "ArrowUp": "", "ArrowRight": "", " ": " "}
+_KEYS = {
+    "Enter": "\r",
+    "Escape": "",
+    "Tab": "",
+    " ": " ",
+    **dict.fromkeys(("ArrowDown", "ArrowUp", "ArrowRight"), ""),
+}
 _ARGUMENTS = (
     "--headless",
     "--no-sandbox",  # it refuses to start as root otherwise
@@ -160,7 +166,7 @@ class Page:
     def press(self, key: str) -> None:
         """Press and release *key*, by its DOM name."""
         code = "Space" if key == " " else key
-        number = {"Enter": 13, "Escape": 27, " ": 32}.get(key, 0)
+        number = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32}.get(key, 0)
         for kind in ("keyDown", "keyUp"):
             self._call(
                 "Input.dispatchKeyEvent",
