@@ -113,7 +113,7 @@ def _cells(is_quick: bool) -> Sequence[Cell]:
         for is_traced in (False, True)
     ]
     arms += [
-        _Arm(MAIN, 4, clients, limit)
+        _Arm(MAIN, 4, clients, limit, rounds=4)
         for clients in _CLIENTS
         for limit in _LIMITS
         if (clients, limit) != (50, _LIMIT)

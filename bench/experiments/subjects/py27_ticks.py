@@ -109,6 +109,7 @@ def _cell(arm: _Arm, mode: str, number: int) -> Cell:
         arm.cpus,
         (1.5 if arm.times > 2 else 1.0) + {"": 0.3, "contention": 1.2}.get(mode, 4.0),
         partial(_measure, arm, mode, number),
+        rounds=3,
     )
 
 

@@ -55,7 +55,7 @@ class Walk:
 
 
 def walked(page: Page) -> Walk:
-    """Press Tab from the top of *page* until the focus leaves it; raises AssertionError if never."""
+    """Press Tab from the top of *page* until it leaves it; raises AssertionError if not ever."""
     controls = int(page.evaluate(_NUMBER_ALL))
     places, unseen = [], []
     for _ in range(_MOST_STEPS):
