@@ -57,7 +57,8 @@ class Walk:
 def walked(page: Page) -> Walk:
     """Press Tab from the top of *page* until it leaves it; raises AssertionError if not ever."""
     controls = int(page.evaluate(_NUMBER_ALL))
-    places, unseen = [], []
+    places: list[int] = []
+    unseen: list[int] = []
     for _ in range(_MOST_STEPS):
         page.press("Tab")
         where = page.evaluate(_WHERE)
