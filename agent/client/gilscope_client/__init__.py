@@ -17,4 +17,4 @@ from gilscope_client._region import region
 
 __all__ = ["connect", "region"]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
