@@ -63,16 +63,18 @@ def sort(shared: "list[int]") -> None:
     end = until_end()
     while clock() < end:
         shared.sort()
-        del shared[_SORTED:]
     note([])
 
 
-def append(shared: "list[int]") -> None:
-    """Append to the list, again and again."""
+def store(shared: "list[int]") -> None:
+    """Store into the list, again and again: which takes no time but for the lock.
+
+    To append may copy a list with all its items.
+    """
     end, times = until_end(), []
     while clock() < end:
         before = clock()
-        shared.append(1)
+        shared[0] = 0
         times.append(clock() - before)
         time.sleep(_APART_S / 2)
     note(times)
@@ -120,7 +122,7 @@ workers = {
     "lock": [(hold, lock)] * 3,
     "rlock": [(hold, lock)] * 3,
     "timeout": [(give_up, lock)] * 2,
-    "object": [(sort, shared), (append, shared), (append, shared)],
+    "object": [(sort, shared), (store, shared), (store, shared)],
     "idle": [(consume, items), (produce, items)],
     "stops": [(collect,), (compute,)],
 }[kind]
@@ -141,8 +143,9 @@ began.set()
 for thread in threads:
     thread.join()
 for tid, numbers in waited.items():
-    ns, count = ctypes.c_uint64(), ctypes.c_uint64()
+    ns, count, woke_ns = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_uint64()
     if sleeps is not None:
-        sleeps.sleep_clock(ctypes.c_long(tid), ctypes.byref(ns), ctypes.byref(count))
-    numbers.update(slept_ns=ns.value, sleeps=count.value)
+        said = (ctypes.byref(each) for each in (ns, count, woke_ns))
+        sleeps.sleep_clock(ctypes.c_long(tid), *said)
+    numbers.update(slept_ns=ns.value, sleeps=count.value, woke_ns=woke_ns.value)
 finish({"threads": {str(thread.native_id): waited[thread.native_id] for thread in threads}})

@@ -18,7 +18,7 @@ from support.tracing.trace import command_of
 pytestmark = pytest.mark.live
 
 _S = "1.8"
-_TIMED = {"hold", "append"}
+_TIMED = {"hold", "store"}
 """Functions that time what they wait for."""
 _TOLERANCE = 0.01
 _LEAST_OF_ALL = 0.97
@@ -150,18 +150,20 @@ def test_waits_for_an_object_have_its_type(
     interpreter: Interpreter, clock: Path, tmp_path: Path
 ) -> None:
     """
-    Two threads that append while a third one sorts wait for the list, spinning nearly always.
+    Two threads that store into a list while a third one sorts it wait for the list.
     """
     with _workload(interpreter, clock, "object") as workload:
         truth, report, text = _recorded(workload, tmp_path)
 
-    _, *appending = truth.items()
-    for tid, known in appending:
+    _, *storing = truth.items()
+    for tid, known in storing:
         seen = _of_thread(report, tid)
         assert known["sleeps"] == seen["sleeps"]
-        assert _LEAST_OF_ALL <= seen["wait_s"] * 1e9 / known["wait_ns"] <= 1 + _TOLERANCE
+        # To release the list within the same statement is no wait for it.
+        wait_ns = known["wait_ns"] - known["woke_ns"]
+        assert _LEAST_OF_ALL <= seen["wait_s"] * 1e9 / wait_ns <= 1 + _TOLERANCE
     places = _places(report)
-    assert ("object", "list", "append") == max(
+    assert ("object", "list", "store") == max(
         (key for key in places if key[0] != "idle"), key=places.__getitem__
     )
     assert "the lock of an object (list)" in text
