@@ -239,7 +239,7 @@ def _holds() -> tuple[Line, ...]:
     shares = curves(
         "Share of the time that a role has the GIL",
         "What has most of it is what to make faster, or to move. Known from windows of full mode, "
-        "and not for PyPy and CPython 2.7, whose holds are not seen.",
+        "and not for PyPy, whose holds are not seen.",
         units.PercentUnit,
         [Curve(by_role.top(_SHOWN), "{{role}} {{process}} {{pid}}")],
         empty=_NO_HOLDS,
@@ -265,7 +265,7 @@ def _holds() -> tuple[Line, ...]:
             _SERIES,
             "Holds",
             "Holds of about 5 ms are threads that compute until they are asked to yield. Longer "
-            "ones are code that does not drop the GIL. Holds of PyPy and CPython 2.7 are not seen.",
+            "ones are code that does not drop the GIL. Holds of PyPy are not seen.",
             metrics.GIL_HOLD,
             _NO_HOLDS,
         ),
@@ -288,7 +288,7 @@ def _switches() -> tuple[Line, ...]:
             "Switch latency",
             "From a release to the next thread's acquisition. Much more than tens of microseconds: "
             "the waiters lack a CPU. Give the process more of them, or see who uses them. Empty "
-            "for PyPy and CPython 2.7, whose holds are not seen.",
+            "for PyPy, whose holds are not seen.",
             metrics.GIL_SWITCH_LATENCY,
             _NO_HOLDS,
         ),

@@ -50,7 +50,7 @@ GIL_HOLD = of_process(
     "gilscope_gil_hold_seconds",
     "histogram",
     "Time from the acquisition of the GIL to its release, of the finished holds that began in a "
-    "window of full mode. Left out on PyPy and CPython 2.7, whose holds are not seen.",
+    "window of full mode. Left out on PyPy, whose holds are not seen.",
     "Long holds are what others wait for. Holds a second of observed time: the rate of the count "
     'divided by that of gilscope_gil_observed_seconds_total{window="full"}.',
     "interpreter",
@@ -59,7 +59,7 @@ GIL_SWITCH_LATENCY = of_process(
     "gilscope_gil_switch_latency_seconds",
     "histogram",
     "Time from a release of the GIL in a window of full mode to its acquisition by another thread "
-    "that was waiting for it. Left out on PyPy and CPython 2.7.",
+    "that was waiting for it. Left out on PyPy.",
     "Tens of microseconds are a wake-up; much more means that the waiters lack a free CPU.",
     "interpreter",
 )
