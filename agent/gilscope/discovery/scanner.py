@@ -160,6 +160,8 @@ class Scanner:
             if is_scan_due:
                 self._are_births_seen = False
                 self._scan_s, self._sweep_s = now_s + _SCAN_S, now_s + _SWEEP_S
+        # One that was found while this was being told has nothing older to be dropped.
+        executed = {pid for pid in executed if not self._tracer.runs_the_same(pid)}
         for pid in executed:
             self._following.replaced(pid)
             self._tracer.drop(pid)

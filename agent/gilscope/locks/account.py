@@ -90,9 +90,8 @@ class LockAccount:
     def attach(self, pid: int) -> LockProcess:
         """Begin to trace *pid*; raises what `inspect_locks` raises, and KernelOrBccMissing."""
         with self._lock:
-            known = self._traced.get(pid)
-            if known is not None and not known.ended and known.runs_the_same():
-                return known.target.process
+            if self.runs_the_same(pid):
+                return self._traced[pid].target.process
         with while_alive(pid):
             view = view_of(pid)
             target = self._watch.reader.read(pid, lambda: inspect_locks(view))
@@ -138,6 +137,12 @@ class LockAccount:
             )
             self._watch.add(pidfd, pid)
             undo.pop_all()
+
+    def runs_the_same(self, pid: int) -> bool:
+        """Return whether *pid* is traced and still runs the program that was attached."""
+        with self._lock:
+            traced = self._traced.get(pid)
+            return traced is not None and not traced.ended and traced.runs_the_same()
 
     def drop(self, pid: int) -> None:
         """Stop tracing *pid* and forget what was counted."""

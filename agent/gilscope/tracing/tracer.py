@@ -36,8 +36,8 @@ class Tracer:
         self.transactions = transactions
         self.locks = locks
         self._watch = watch
-        accounts = (gils, transactions, locks)
-        self._accounts = tuple(account for account in accounts if account is not None)
+        self._others = tuple(each for each in (transactions, locks) if each is not None)
+        self._accounts = (gils, *self._others)
 
     @property
     def pids(self) -> frozenset[int]:
@@ -94,11 +94,17 @@ class Tracer:
 
         To be called a few times a second; whatever was missed in between is made up for.
         """
-        replaced = [pid for account in self._accounts for pid in account.tick()]
-        if self.locks is None:
-            return replaced
-        # One that has turned out to do without a GIL is traced all along.
-        return [pid for pid in replaced if pid not in self.locks.pids]
+        # Those with a GIL hear of every new program, and of one that another account has attached
+        # meanwhile they know nothing: it is no older than that. So it is with a Python that has
+        # turned out to do without a GIL, and whose locks are traced.
+        replaced = [pid for pid in self.gils.tick() if not self.runs_the_same(pid)]
+        for account in self._others:
+            replaced += account.tick()
+        return replaced
+
+    def runs_the_same(self, pid: int) -> bool:
+        """Return whether *pid* is traced and still runs the program that was attached."""
+        return any(account.runs_the_same(pid) for account in self._accounts)
 
     def wait(self, timeout_s: float) -> None:
         """Wait until `tick` has something to do, *timeout_s* at the most."""

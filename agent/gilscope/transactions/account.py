@@ -143,6 +143,12 @@ class TransactionAccount:
         if self._window_thread is not None:
             self._window_thread.wake()
 
+    def runs_the_same(self, pid: int) -> bool:
+        """Return whether *pid* is traced and still runs the program that was attached."""
+        with self._lock:
+            traced = self._traced.get(pid)
+            return traced is not None and not traced.ended and traced.runs_the_same()
+
     def drop(self, pid: int) -> None:
         """Stop tracing *pid* and forget what was counted."""
         with self._lock:

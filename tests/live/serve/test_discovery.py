@@ -282,6 +282,27 @@ def _discovery(
         tracer.drop_ended(0, set())
 
 
+def test_notice_that_comes_behind_its_attachment_drops_nothing(
+    probe: GilProbe, tmp_path: Path
+) -> None:
+    """
+    A program may be found by itself before its exec is told; what was counted of it stays.
+    """
+    with (
+        started([_PYTHON], "exact_count.py") as workload,
+        _discovery(probe, tmp_path, choose_pids(), [workload.pid]) as (found, _),
+    ):
+        found.tick()
+        (before,) = found.observe()
+        found.scanner.note_executed([workload.pid])
+        found.scanner.scan()
+        (after,) = found.observe()
+        workload.run()
+        workload.finish()
+
+    assert before.since_ns == after.since_ns
+
+
 def test_process_that_ended_leaves_the_kernels_tables(probe: GilProbe, tmp_path: Path) -> None:
     """
     When its time is over, a dead process is in no observation and in no table of the probes.

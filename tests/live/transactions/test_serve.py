@@ -2,12 +2,19 @@
 
 import json
 import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.probes.program import begin_loading
+from gilscope.gil.tracing.account import GilAccount
+from gilscope.tracing.tracer import Tracer
+from gilscope.transactions.account import TransactionAccount
 from support.commands.gilscope import eventually, gilscope
 from support.commands.serve import Service, serving
+from support.tracing.sites import shared_sites
 from support.tracing.transactions import ITM, RPYTHON, built, running
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
@@ -60,6 +67,24 @@ def test_programs_are_found_by_their_command_line(tmp_path: Path) -> None:
 
         assert 300 == _count(service, program.pid, "commit")
         assert 100 == _count(service, program.pid, "cancel")
+
+
+def test_notice_of_a_program_that_was_attached_meanwhile_drops_nothing(tmp_path: Path) -> None:
+    """
+    Its exec is told after it was found by itself: what it counts from then on stays.
+    """
+    program_file = built(tmp_path, "itm", ITM["shared"])
+    with GilProbe(begin_loading(discover=True)) as probe:
+        gils = GilAccount(probe, shared_sites())
+        tracer = Tracer(gils, TransactionAccount())
+        with closing(tracer), running(program_file, "2", "50") as program:
+            tracer.attach(program.pid)
+            assert program.pid not in tracer.tick()
+            program.tell()
+            (seen,) = [each.transactions for each in tracer.observe() if each.transactions]
+
+    assert seen.totals.committed is not None
+    assert 300 == seen.totals.committed.count
 
 
 def test_end_of_the_log_is_made_up_for(tmp_path: Path) -> None:

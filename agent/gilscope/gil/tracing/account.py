@@ -127,6 +127,11 @@ class GilAccount:
             traced = self._processes.by_pid.get(pid)
             return None if traced is None or traced.ended or traced.invalid else traced
 
+    def runs_the_same(self, pid: int) -> bool:
+        """Return whether *pid* is traced and still runs the program that was attached."""
+        with self._lock:
+            return self._processes.runs_the_same(pid)
+
     def drop(self, pid: int) -> None:
         """Stop tracing *pid* and forget what was counted."""
         with self._lock:
