@@ -90,12 +90,14 @@ for _kind in _NAMES:
     half=True,
 )
 def _command_lines(bench: Bench) -> None:
-    for name in (
+    names = (
+        b'\xff\xfe\x1b]0;owned\x07\x1b[31ma"}\n1 <evil>\xe2\x80\xae.py',
         b"\xff\xfe.py",
         b"\x1b]0;owned\x07\x1b[31m.py",
         b'a"}\n1 <evil>.py',
         b"\xe2\x80\xae.py",
-    ):
+    )
+    for _, name in zip(bench.times(1, len(names)), names, strict=False):
         program = Path(bytes(bench.folder).decode()) / name.decode(errors="surrogateescape")
         program.write_bytes((_PROGRAMS / "contend.py").read_bytes())
         target = bench.target(program=program)
