@@ -34,7 +34,10 @@ _FOLDER = Path("/srv/demo")
 _WORKLOADS = _ROOT / "tests" / "workloads"
 _EXAMPLES = _ROOT / "docs" / "examples"
 _PROGRAMS = (
-    *(_WORKLOADS / name for name in ("convoy.py", "convoy_client.py", "handshake.py")),
+    *(
+        _WORKLOADS / name
+        for name in ("convoy.py", "convoy_client.py", "handshake.py", "old_pythons.py")
+    ),
     *(_EXAMPLES / f"quotes_{name}.py" for name in ("before", "after", "client")),
 )
 _PYTHON = "/usr/bin/python3"
