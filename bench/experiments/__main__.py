@@ -119,7 +119,7 @@ def _about(options: argparse.Namespace) -> dict[str, str | float]:
         **dict(machine.versions[:2]),
         "date": dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "command": f"`{_command(options)}`",
-        "load average": os.getloadavg()[0],
+        "load average": round(os.getloadavg()[0], 2),
     }
 
 

@@ -73,7 +73,9 @@ def shown(
     values = results.values(figure, **axes)
     if values:
         return ranged(values, digits, unit)
-    reasons = results.reasons(**axes)
+    # What was measured and has no such figure cannot have one.
+    has_runs = next(results.measured(**axes), None) is not None
+    reasons = [] if has_runs else results.reasons(**axes)
     return reasons[0] if reasons else NONE
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from bench.experiments import store
@@ -101,6 +102,9 @@ def test_a_cell_without_a_number_says_why(tmp_path: Path) -> None:
 
     assert BUSY == shown(results, "figure", 1, arm="a")
     assert "-" == shown(results, "figure", 1, arm="unknown")
+    (failed,) = results.outcomes
+    ran = replace(failed, state=MEASURED, figures={"figure": 1.0})
+    assert "-" == shown(replace(results, outcomes=(failed, ran)), "other", 1, arm="a")
     text = page(experiment, results, [])
     assert "`make experiments ONLY=made` measures it" in text
     assert "a, round 1: not measured: busy" in text

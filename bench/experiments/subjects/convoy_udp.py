@@ -45,6 +45,7 @@ _BOOKS = """
 
 *lost* is what the client lost by its own clock: its time less that of as many echoes without a computing thread.
 *waited* is what gilscope says that the echo thread waited for the GIL; the two know nothing of each other.
+On one CPU it may lose more than that: server and client take turns there, and what the echo thread waits for without wanting the GIL is the CPU.
 *of acquires* is the base rate: how many of all acquires of the GIL by the echo thread had to wait, from a cell in full mode.
 
 """
