@@ -247,6 +247,7 @@ int on_wake(struct pt_regs *ctx)
     find_tstate(thread, python, tid);
     wake.stack = own_stack(work, thread, python);
     wake.at_ns = now_ns();
-    wakes.update(&key, &wake);
+    if (wakes.update(&key, &wake))
+        lose(tgid, LOST_TABLE_FULL);
     return 0;
 }
