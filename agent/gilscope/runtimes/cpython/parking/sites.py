@@ -124,8 +124,9 @@ class _Code:
         loads = references(self._image, message_addresses(self._image, message))
         callers = {self.entry_of(call) for call in self.calls(*names)}
         found: set[int] = set()
-        for entry in {self.groups.entry_of(site) for site in loads} - {None}:
-            assert entry is not None  # noqa: S101 - see above
+        for entry in {self.groups.entry_of(site) for site in loads}:
+            if entry is None:
+                continue
             if entry in callers:
                 found.add(entry)
                 continue
