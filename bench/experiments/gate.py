@@ -7,9 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from bench.machine import StolenTime
-
-__all__ = ["Gate", "cpu_sets", "pinned", "verdict"]
+__all__ = ["Gate", "cpu_sets", "pinned", "verdict", "verdict_on_stolen"]
 
 _SPIN_NS = 200_000_000
 _LEAST_SHARE = 0.97
@@ -55,31 +53,40 @@ class Gate:
         if set(cpus) <= set(self._cpus) and time.monotonic() - self._open_at_s < _FRESH_S:
             return None
         before = os.sched_getaffinity(0)
-        stolen, began_ns, waited_us = StolenTime(), time.monotonic_ns(), _waited_us()
+        began_ns, waited_us = time.monotonic_ns(), _waited_us()
         try:
             shares = {cpu: _spin(cpu) for cpu in cpus}
         finally:
             os.sched_setaffinity(0, before)
         # Of this time alone: the kernel's averages would still have the cell that is just over.
         pressure = 1000 * (_waited_us() - waited_us) / (time.monotonic_ns() - began_ns)
-        found = verdict(shares, pressure, stolen.share())
+        found = verdict(shares, pressure)
         self._open_at_s, self._cpus = time.monotonic(), () if found else tuple(cpus)
         return found
 
 
-def verdict(shares: Mapping[int, float], pressure: float, stolen: float) -> str | None:
+def verdict(shares: Mapping[int, float], pressure: float) -> str | None:
     """Return what is wrong, or None.
 
     *shares*: what a spin got of each CPU, 0 to 1; *pressure*: share of that time in which some
-    task waited for a CPU; *stolen*: share of it that the hypervisor gave away.
+    task waited for a CPU.
     """
     for cpu, share in shares.items():
         if share < _LEAST_SHARE:
             return f"a spin got {100 * share:.0f} % of CPU {cpu}"
     if pressure >= _MOST_PRESSURE:
         return f"tasks waited for a CPU in {100 * pressure:.0f} % of the time"
-    if stolen >= _MOST_STOLEN:
-        return f"the hypervisor took {100 * stolen:.1f} % of the time away"
+    return None
+
+
+def verdict_on_stolen(share: float) -> str | None:
+    """Return what is wrong with a cell of whose CPU time the hypervisor took *share* away, or None.
+
+    It is counted in ticks of 10 ms: one in the 0.4 s of a gate would be above the limit already,
+    so that only all the time from the first gate to the second can be judged.
+    """
+    if share >= _MOST_STOLEN:
+        return f"the hypervisor took {100 * share:.1f} % of the time away"
     return None
 
 

@@ -32,7 +32,7 @@ _HOW = """
     make experiments QUICK=1           # one round each, for correctness alone: no clock is compared
 
 - A cell is an arm of an experiment with all its parameters; the cells take turns, round after round, and each traced cell has an untraced one beside it.
-- Before and after each timed cell a spin of 200 ms on each of its CPUs must get 97 % of it, some task must have waited for a CPU in less than 5 % of that time, and the hypervisor must have taken less than 1 % of it away. Otherwise the cell is `not measured: busy`, after three tries.
+- Before and after each timed cell a spin of 200 ms on each of its CPUs must get 97 % of it, some task must have waited for a CPU in less than 5 % of that time; of all the time from the first spin to the last the hypervisor must have taken less than 1 % away. Otherwise the cell is `not measured: busy`, after three tries.
 - Figures are the median of the rounds and their range, `[lowest..highest]`.
 - Cells are kept as they are measured: a run that was stopped continues where it was. `WITHIN=25` stops after so many minutes, `AFRESH=1` begins anew.
 - Everything that was measured is in `bench/experiments/results`, with the source's figures beside it.

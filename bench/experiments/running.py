@@ -9,7 +9,8 @@ from typing import Any
 
 from bench.experiments import store
 from bench.experiments.cells import BUSY, MEASURED, Cell, CellFailed, Experiment, Outcome, Results
-from bench.experiments.gate import Gate, cpu_sets
+from bench.experiments.gate import Gate, cpu_sets, verdict_on_stolen
+from bench.machine import StolenTime
 from bench.tool import ToolFailed
 
 from support.interpreters.interpreter import Unavailable
@@ -76,18 +77,20 @@ class Runner:
         for attempt in range(_TRIES if is_gated else 1):
             if attempt:
                 time.sleep(_BEFORE_NEXT_TRY_S)
-            if is_gated and self._is_busy(sets[cell.cpus]):
+            stolen = StolenTime()
+            if is_gated and self._is_busy(self.gate.is_shut(sets[cell.cpus])):
                 continue
             try:
                 figures = cell.measure()
             except (CellFailed, ToolFailed, Unavailable, OSError) as error:
                 return outcome(f"not measured: {error}")
-            if not is_gated or not self._is_busy(sets[cell.cpus]):
+            if not is_gated or not self._is_busy(
+                self.gate.is_shut(sets[cell.cpus]) or verdict_on_stolen(stolen.share())
+            ):
                 return outcome(MEASURED, figures)
         return outcome(BUSY)
 
-    def _is_busy(self, cpus: Sequence[int]) -> bool:
-        why = self.gate.is_shut(cpus)
+    def _is_busy(self, why: str | None) -> bool:
         if why:
             self.tell(f"  busy: {why}")
         return why is not None
