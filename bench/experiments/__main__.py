@@ -6,6 +6,7 @@ Wants a machine that does nothing else; what was measured is kept, and a second 
 import argparse
 import datetime as dt
 import os
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -29,6 +30,8 @@ _S_PER_MIN = 60
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run, write the pages, and return 1 if a quick run has a cell that did not come out."""
+    # Tools are ended by SIGINT; what a script has started in its background would ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     options = _options(words)
     chosen = [each for each in EXPERIMENTS if options.only in ("", each.name)]
     if not chosen:
