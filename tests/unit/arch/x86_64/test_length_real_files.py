@@ -145,14 +145,14 @@ def test_jumps_between_functions_are_those_of_a_disassembler(code: _Code) -> Non
 
 def test_what_looks_at_a_result_is_what_a_disassembler_sees(code: _Code) -> None:
     """
-    Behind a call: a comparison of its result with a small number or 0, and a jump if (not) equal.
+    Behind a call: its result compared with a small number or 0, or added to one, and then a jump.
     """
     expected, found = {}, {}
     for listed in code.functions.values():
         for call, comparison, jump in zip(listed, listed[1:], listed[2:], strict=False):
             if not call.mnemonic.endswith("call"):
                 continue
-            looks = (comparison.mnemonic, comparison.size) == ("cmp", 3)
+            looks = comparison.mnemonic in ("add", "cmp") and comparison.size == 3
             looks = looks and comparison.operands.startswith("eax, ")
             looks = looks or (comparison.mnemonic, comparison.operands) == ("test", "eax, eax")
             looks = looks and jump.mnemonic in ("je", "jne")
