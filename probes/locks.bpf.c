@@ -20,6 +20,8 @@
 
 #include "locks/maps.bpf.h"
 
+#include "common/window.bpf.h"
+
 #include "locks/threads.bpf.h"
 
 #include "locks/own_stack.bpf.h"

@@ -21,6 +21,8 @@
 
 #include "transactions/maps.bpf.h"
 
+#include "common/window.bpf.h"
+
 #include "transactions/steps.bpf.h"
 
 #include "transactions/rpython.bpf.h"

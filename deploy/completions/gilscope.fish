@@ -66,7 +66,7 @@ complete -c gilscope -n '_shtab_gilscope_using record' -l all -d 'trace every Py
 complete -c gilscope -n '_shtab_gilscope_using record' -l no-children -d 'trace no children of PID or COMMAND'
 complete -c gilscope -n '_shtab_gilscope_using record' -s d -l duration -x -d 'end after TIME: 10 or 10s, 2m, 1h'
 complete -c gilscope -n '_shtab_gilscope_using record' -l mode -xka "contention full" -d 'what to observe: contention observes waits, and costs nothing while no thread waits; full observes every hold, at about a microsecond each (default: contention)'
-complete -c gilscope -n '_shtab_gilscope_using record' -l overhead-budget -x -d 'what tracing transactions may cost a process, of its own CPU time, unless in full mode (default: 1%)'
+complete -c gilscope -n '_shtab_gilscope_using record' -l overhead-budget -x -d 'what tracing transactions, or locks, may cost a process, of its own CPU time, unless in full mode (default: 1%)'
 complete -c gilscope -n '_shtab_gilscope_using record' -l no-stacks -d 'do not read stacks: waits cost less, but who kept whom waiting is not reported'
 complete -c gilscope -n '_shtab_gilscope_using record' -l native-stacks -d 'of a call into C that keeps the GIL tell also which functions of C called each other in it, by samples of the thread'"'"'s registers and stack'
 complete -c gilscope -n '_shtab_gilscope_using record' -l method -xka "auto sites libc" -d 'how to find the GIL; auto tries the call sites, then libc (default: auto)'

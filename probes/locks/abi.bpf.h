@@ -16,6 +16,16 @@ enum loss {
     LOST_STACK_UNKNOWN = 4,
 };
 
+// The programs that sit in traced processes: bits of `stepped_programs`.
+enum program {
+    PROGRAM_ON_PARK = 0,
+    PROGRAM_ON_SEMAPHORE = 1,
+    PROGRAM_ON_TAKE = 2,
+    PROGRAM_ON_WAKE = 3,
+    PROGRAM_ON_WANT = 4,
+    PROGRAM_ON_WOKEN = 5,
+};
+
 // What a thread waits for, as far as the probes tell it.
 enum sleep_kind {
     SLEEP_OBJECT = 0,      // the lock of an object
@@ -28,7 +38,8 @@ enum sleep_kind {
     SLEEP_EVENT = 7,       // an event, the end of a thread or an item of a queue
 };
 
-// A process that has a child with a copy of its memory.
+// A process whose window has ended by itself, or which has a child with a copy of its memory.
 struct notice {
     u32 tgid;
+    u32 is_fork;
 };

@@ -11,8 +11,12 @@ int on_thread_exit(void *ctx)
 
     if (!thread || thread->tgid != tgid)
         return 0;
+    struct target *target = targets.lookup(&tgid);
+    struct totals *total = totals.lookup(&tgid);
+
     // What it was waiting for when its process ended has kept it until now.
-    if (thread->asleep_ns && targets.lookup(&tgid))
+    if (thread->asleep_ns && target && total && is_inside(target, total, now) &&
+        thread->window_ns == target->from_ns)
         wake(thread, tid, now);
     thread->asleep_ns = 0;
     thread->tstate = 0;
@@ -25,7 +29,7 @@ int on_thread_exit(void *ctx)
 // parent's memory and of the breakpoints in it, unless it shares the memory.
 int on_fork(u64 *ctx)
 {
-    struct notice notice = {.tgid = current_ids() >> 32};
+    struct notice notice = {.tgid = current_ids() >> 32, .is_fork = 1};
 
     if (!(ctx[1] & CLONE_VM) && targets.lookup(&notice.tgid))
         notices.ringbuf_output(&notice, sizeof(notice), BPF_RB_FORCE_WAKEUP);

@@ -4,6 +4,7 @@
 
 // Filled by user space, one entry a traced process; an exec takes the first of them away.
 BPF_F_TABLE("hash", u32, struct target, targets, ENTRIES(targets), TABLE_FLAGS);
+BPF_F_TABLE("hash", u32, struct totals, totals, ENTRIES(totals), TABLE_FLAGS);
 BPF_F_TABLE("hash", u32, struct python, pythons, ENTRIES(pythons), TABLE_FLAGS);
 // One entry a thread that has waited, kept until user space has counted a dead one.
 BPF_F_TABLE("hash", u32, struct thread, threads, ENTRIES(threads), TABLE_FLAGS);

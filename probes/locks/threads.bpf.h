@@ -26,21 +26,33 @@ static __always_inline struct work *own_work(u32 tid)
     return work;
 }
 
+// Forgets what was seen in an earlier window: what the thread has done since was not.
+static __always_inline void enter_window(struct thread *thread, u64 window_ns)
+{
+    thread->window_ns = window_ns;
+    thread->wanted_ns = 0;
+    thread->asleep_ns = 0;
+    thread->traps = 0;
+}
+
 // The record of the thread that runs this; 0 where there is no room.
-static __always_inline struct thread *current_thread(u32 tgid, u32 tid)
+static __always_inline struct thread *current_thread(const struct target *target, u32 tgid, u32 tid)
 {
     struct thread *thread = known_thread(tgid, tid);
 
     if (!thread) {
-        struct thread fresh = {.tgid = tgid};
+        struct thread fresh = {.window_ns = target->from_ns, .tgid = tgid};
 
         bpf_get_current_comm(&fresh.name, sizeof(fresh.name));
         thread = threads.lookup_or_try_init(&tid, &fresh);
         if (!thread)
             lose(tgid, LOST_TABLE_FULL);
     }
-    if (thread)
-        thread->traps++;
+    if (!thread)
+        return 0;
+    if (thread->window_ns != target->from_ns)
+        enter_window(thread, target->from_ns);
+    thread->traps++;
     return thread;
 }
 

@@ -3,6 +3,9 @@
 // What is kept of processes, of threads that wait, and of what they have waited for.
 //
 // A thread's record, and what it has waited for, are written by that thread alone.
+//
+// A process is observed all the time, or in windows, which user space opens and ends. A wait counts
+// where both of its ends lie in the same window, and a mutex from the window's beginning on.
 
 #define THREAD_NAME 16
 
@@ -19,6 +22,20 @@ struct target {
     u32 type_name;     // in a type
     u32 spins;         // a mutex is tried for a while before a thread sleeps for it
     u32 lock_register; // then, in pt_regs where it is taken: its address
+    // Whether it is observed all the time: then a sleep whose beginning was not seen is lost.
+    u32 is_whole;
+    u32 stepped_programs; // bits: those whose traps the kernel has to single-step
+    u64 trap_ns;          // what a trap is taken to cost, and one that is single-stepped
+    u64 stepped_trap_ns;
+    u64 from_ns; // the window, CLOCK_MONOTONIC; it also tells one window from another
+    u64 until_ns;
+    u64 stop_at_cost_ns; // the window ends by itself at so much of `cost_ns`
+};
+
+struct totals {
+    u64 traps;    // in windows and outside of them
+    u64 cost_ns;  // of these, estimated
+    u64 ended_ns; // when a window has last ended by itself
 };
 
 struct stack_key {
@@ -74,14 +91,15 @@ enum want {
 };
 
 struct thread {
+    u64 window_ns;       // the window in which the rest was seen, up to `semaphore`
     u64 wanted_ns;       // since when it wants the mutex that it wants, or has wanted last
     u64 counted_then_ns; // `counted_ns` at that time
     u64 counted_ns;      // waits of all kinds so far: no moment counts twice
     u64 asleep_ns;       // 0: awake
+    u64 traps;           // in this window
+    u64 semaphore;       // that it sleeps in
     u64 tstate;          // its own; 0: not known
-    u64 traps;
-    u64 exited_ns; // 0: alive
-    u64 semaphore; // that it sleeps in
+    u64 exited_ns;       // 0: alive
     u64 stacks[WANTS];
     u64 released[WANTS]; // as in struct wait_key, by who has woken it last
     u32 kinds[WANTS];    // enum sleep_kind

@@ -64,13 +64,14 @@ static __always_inline void want(struct thread *thread, u64 now)
 // Where a thread begins to want a mutex that is taken, in builds in which it spins first.
 int on_want(struct pt_regs *ctx)
 {
-    u64 ids = current_ids();
+    u64 now = now_ns(), ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
+    struct target *target = targets.lookup(&tgid);
     struct thread *thread;
 
-    if (!targets.lookup(&tgid))
+    if (!target || !trapped(target, tgid, now, PROGRAM_ON_WANT))
         return 0;
-    thread = current_thread(tgid, tid);
+    thread = current_thread(target, tgid, tid);
     if (thread)
         want(thread, now_ns());
     return 0;
@@ -96,9 +97,9 @@ int on_take(struct pt_regs *ctx)
     struct python *python = pythons.lookup(&tgid);
     struct thread *thread;
 
-    if (!target || !python)
+    if (!target || !python || !trapped(target, tgid, now, PROGRAM_ON_TAKE))
         return 0;
-    thread = current_thread(tgid, tid);
+    thread = current_thread(target, tgid, tid);
     if (!thread || !(ctx->flags & ZERO_FLAG) || !thread->wanted_ns)
         return 0;
     if (!thread->is_counted) {
@@ -125,9 +126,9 @@ int on_park(struct pt_regs *ctx)
     struct park park = {};
     struct thread *thread;
 
-    if (!target || !python)
+    if (!target || !python || !trapped(target, tgid, now, PROGRAM_ON_PARK))
         return 0;
-    thread = current_thread(tgid, tid);
+    thread = current_thread(target, tgid, tid);
     if (!thread)
         return 0;
     // First: of what comes after a search the verifier would follow each of its ends.
@@ -136,6 +137,8 @@ int on_park(struct pt_regs *ctx)
         lose(tgid, LOST_READ_FAULT);
         return 0;
     }
+    if (park.wanted_ns < target->from_ns)
+        park.wanted_ns = target->from_ns;
     thread->sleeps_for = park.is_mutex ? WANTS_MUTEX : WANTS_OTHER;
     if (park.is_mutex) {
         // Where it spins first, that has told since when; it may have slept for the mutex before.
@@ -159,14 +162,15 @@ int on_park(struct pt_regs *ctx)
 // The call that puts a thread to sleep for a lock of the older kind.
 int on_semaphore(struct pt_regs *ctx)
 {
-    u64 ids = current_ids();
+    u64 now = now_ns(), ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
+    struct target *target = targets.lookup(&tgid);
     struct python *python = pythons.lookup(&tgid);
     struct thread *thread;
 
-    if (!targets.lookup(&tgid) || !python)
+    if (!target || !python || !trapped(target, tgid, now, PROGRAM_ON_SEMAPHORE))
         return 0;
-    thread = current_thread(tgid, tid);
+    thread = current_thread(target, tgid, tid);
     if (!thread)
         return 0;
     find_tstate(thread, python, tid);
@@ -185,8 +189,8 @@ static __always_inline u64 released_by(const struct thread *thread)
     struct wake *wake = wakes.lookup(&key);
     u64 stack = 0;
 
-    // The same place of its stack may have been a semaphore before.
-    if (wake && wake->at_ns >= thread->wanted_ns)
+    // The same place of its stack may have been a semaphore before, and in an earlier window.
+    if (wake && wake->at_ns >= thread->wanted_ns && wake->at_ns >= thread->window_ns)
         stack = wake->stack;
     if (wake)
         wakes.delete(&key);
@@ -213,16 +217,17 @@ int on_woken(struct pt_regs *ctx)
 {
     u64 now = now_ns(), ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
+    struct target *target = targets.lookup(&tgid);
     struct thread *thread;
 
-    if (!targets.lookup(&tgid))
+    if (!target || !trapped(target, tgid, now, PROGRAM_ON_WOKEN))
         return 0;
-    thread = current_thread(tgid, tid);
+    thread = current_thread(target, tgid, tid);
     if (!thread)
         return 0;
     if (thread->asleep_ns)
         wake(thread, tid, now);
-    else if (thread->traps == 1) // else it has come by two of these places on its way
+    else if (target->is_whole && thread->traps == 1) // else it has come by two of these places
         lose(tgid, LOST_BEGAN_UNSEEN);
     return 0;
 }
@@ -230,17 +235,18 @@ int on_woken(struct pt_regs *ctx)
 // The call that wakes a thread, which may not have fallen asleep yet: it finds this when it wakes.
 int on_wake(struct pt_regs *ctx)
 {
-    u64 ids = current_ids();
+    u64 now = now_ns(), ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
+    struct target *target = targets.lookup(&tgid);
     struct wake_key key = {.semaphore = PT_REGS_PARM1(ctx), .tgid = tgid};
     struct python *python = pythons.lookup(&tgid);
     struct wake wake = {};
     struct thread *thread;
     struct work *work;
 
-    if (!targets.lookup(&tgid) || !python)
+    if (!target || !python || !trapped(target, tgid, now, PROGRAM_ON_WAKE))
         return 0;
-    thread = current_thread(tgid, tid);
+    thread = current_thread(target, tgid, tid);
     work = thread ? own_work(tid) : 0;
     if (!work)
         return 0;

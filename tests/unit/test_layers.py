@@ -13,6 +13,7 @@ _FLOORS = (
     ("stm_log", "system"),
     ("process", "series"),
     ("bpf", "budget", "exporter", "runtimes", "verdict"),
+    ("windows",),
     ("gil", "locks", "reports", "top", "transactions"),
     ("doctor", "regions", "tracing", "web"),
     ("discovery", "dump"),
@@ -62,7 +63,7 @@ _SEES_PLAIN_VALUES = ("exporter", "naming", "reports", "series", "text", "top", 
 """What is shown never depends on how it was observed: no probes, no maps, no /proc."""
 _OBSERVES = (
     *("bpf", "discovery", "gil", "locks", "process", "runtimes", "system", "tracing"),
-    "transactions",
+    *("transactions", "windows"),
 )
 
 _WAYS_OF_TRACING = ("gil", "locks", "transactions")

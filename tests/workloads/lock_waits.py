@@ -80,6 +80,18 @@ def store(shared: "list[int]") -> None:
     note(times)
 
 
+def relay(mine: "threading.Lock", others: "threading.Lock") -> None:
+    """Wait to be let go, and let the other one go: as often as that can be done."""
+    end, times = until_end(), []
+    while clock() < end:
+        before = clock()
+        if not mine.acquire(timeout=1):
+            break  # the other one has ended
+        times.append(clock() - before)
+        others.release()
+    note(times)
+
+
 def consume(items: "queue.Queue[object]") -> None:
     """Wait for something to do, which comes seldom."""
     until_end()
@@ -117,12 +129,14 @@ def compute() -> None:
 
 shared = list(range(_SORTED))
 items: "queue.Queue[object]" = queue.Queue()
+turns = (threading.Lock(), threading.Lock())
 lock = threading.RLock() if kind == "rlock" else threading.Lock()
 workers = {
     "lock": [(hold, lock)] * 3,
     "rlock": [(hold, lock)] * 3,
     "timeout": [(give_up, lock)] * 2,
     "object": [(sort, shared), (store, shared), (store, shared)],
+    "relay": [(relay, *turns), (relay, *reversed(turns))],
     "idle": [(consume, items), (produce, items)],
     "stops": [(collect,), (compute,)],
 }[kind]
@@ -131,6 +145,8 @@ for thread in threads:
     thread.start()
 if kind == "timeout":
     lock.acquire()
+if kind == "relay":
+    turns[1].acquire()
 while not all(thread.native_id for thread in threads):
     time.sleep(0.001)
 ready(tids=[thread.native_id for thread in threads])
@@ -148,4 +164,9 @@ for tid, numbers in waited.items():
         said = (ctypes.byref(each) for each in (ns, count, woke_ns))
         sleeps.sleep_clock(ctypes.c_long(tid), *said)
     numbers.update(slept_ns=ns.value, sleeps=count.value, woke_ns=woke_ns.value)
-finish({"threads": {str(thread.native_id): waited[thread.native_id] for thread in threads}})
+finish(
+    {
+        "threads": {str(thread.native_id): waited[thread.native_id] for thread in threads},
+        "cpu_s": time.process_time(),
+    }
+)

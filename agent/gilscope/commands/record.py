@@ -99,8 +99,8 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         type=share,
         default="1%",
         metavar="PERCENT",
-        help="what tracing transactions may cost a process, of its own CPU time, unless in full "
-        "mode (default: 1%%)",
+        help="what tracing transactions, or locks, may cost a process, of its own CPU time, unless "
+        "in full mode (default: 1%%)",
     )
     add_stacks_option(parser)
     add_native_stacks_option(parser)

@@ -25,8 +25,8 @@ from gilscope.system import ending
 from gilscope.text.units import NS_PER_S
 from gilscope.tracing.tracer import Tracer
 from gilscope.transactions.account import TransactionAccount
-from gilscope.transactions.plan import StmPlan
 from gilscope.transactions.target import CHECKED
+from gilscope.windows.plan import WindowPlan
 
 __all__ = [
     "attach_named",
@@ -58,8 +58,9 @@ def new_tracer(  # noqa: PLR0913 - most have defaults
 ) -> Tracer:
     """Return a tracer that observes as *plan* says, and tells *on_long_wait* of long waits.
 
-    Live transactions have the same budget; in full mode all of them are seen. With *has_locks* the
-    locks of processes are traced beside.
+    Live transactions have the same budget; in full mode, or where they may cost as much as the
+    process itself, all of them are seen. With *has_locks* the locks of processes are traced beside,
+    likewise.
     """
     watch = ProcessWatch()
     gils = GilAccount(
@@ -71,11 +72,11 @@ def new_tracer(  # noqa: PLR0913 - most have defaults
         watch=watch,
         on_long_wait=on_long_wait,
     )
-    locks = LockAccount(costs=plan.costs, watch=watch) if has_locks else None
-    budget = None if plan.mode is Mode.FULL else Budget(plan.budget_share)
-    transactions = TransactionAccount(
-        keep_threads=keep_threads, plan=StmPlan(plan.costs, budget), watch=watch
-    )
+    has_limit = plan.mode is not Mode.FULL and plan.budget_share < 1
+    budget = Budget(plan.budget_share) if has_limit else None
+    windows = WindowPlan(plan.costs, budget)
+    locks = LockAccount(plan=windows, watch=watch) if has_locks else None
+    transactions = TransactionAccount(keep_threads=keep_threads, plan=windows, watch=watch)
     return Tracer(gils, transactions, watch, locks)
 
 

@@ -5,11 +5,12 @@
 
 from typing import Final
 
-from gilscope.bpf.c_header import CEnum, CStruct, Member, Row, SharedEnum, constants, header
+from gilscope.bpf.c_header import CEnum, Row, SharedEnum, constants, header
 from gilscope.model.numbered import Numbered
 from gilscope.runtimes.cpython.layout import FIRST_OWNER_WITHOUT_CODE, REFERENCE_FLAGS
+from gilscope.windows.notices import NOTICE
 
-__all__ = ["LONGEST_TYPE", "NOTICE", "LockLoss", "SleepKind", "c_header"]
+__all__ = ["LONGEST_TYPE", "LockLoss", "Program", "SleepKind", "c_header"]
 
 LONGEST_TYPE: Final = 64
 """Of a type's name, with the zero at its end; of a longer one the rest is left out."""
@@ -35,6 +36,17 @@ class LockLoss(Numbered):
     """The thread's own state was not found: its waits count without a place."""
 
 
+class Program(SharedEnum):
+    """The programs that sit in traced processes: bits of `stepped_programs`."""
+
+    ON_PARK = 0
+    ON_SEMAPHORE = 1
+    ON_TAKE = 2
+    ON_WAKE = 3
+    ON_WANT = 4
+    ON_WOKEN = 5
+
+
 class SleepKind(SharedEnum):
     """What a thread waits for, as far as the probes tell it."""
 
@@ -46,13 +58,6 @@ class SleepKind(SharedEnum):
     STOPPED = 5, "the end of a stop of the world"
     STOPPING = 6, "a stop that it has asked for: until the other threads have stopped"
     EVENT = 7, "an event, the end of a thread or an item of a queue"
-
-
-NOTICE: Final = CStruct(
-    "notice",
-    "A process that has a child with a copy of its memory.",
-    (Member("u32", "tgid"),),
-)
 
 
 def c_header() -> str:
@@ -69,6 +74,7 @@ def c_header() -> str:
             }
         ),
         CEnum("loss", "Why a wait was not counted.", tuple(losses)).declaration(),
+        CEnum.of(Program, "program", "PROGRAM_").declaration(),
         CEnum.of(SleepKind, "sleep_kind", "SLEEP_").declaration(),
         NOTICE.declaration(),
     )

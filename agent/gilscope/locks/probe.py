@@ -2,23 +2,25 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from gilscope.bpf.features import Features, kernel_features
 from gilscope.bpf.loader import Loading
-from gilscope.bpf.probe import Probe, ProcessTables
+from gilscope.bpf.probe import ProcessTables
 from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.locks.abi import LockLoss
-from gilscope.locks.program import begin_loading
+from gilscope.locks.program import PROGRAMS, begin_loading
 from gilscope.locks.totals import RawLocks
 from gilscope.model.gil import Record
+from gilscope.windows.probe import WindowedProbe
+from gilscope.windows.window import ProbeWindow
 
 __all__ = ["LockProbe", "RawPlace"]
 
 _TABLES = ProcessTables(
     by_part_of_key=("waits", "wakes", "stacks", "lost_events"),
-    by_key=("pythons",),
+    by_key=("pythons", "totals"),
     by_thread=("threads", "works"),
 )
 _NOBODY = {"value": 0}
@@ -36,7 +38,7 @@ class RawPlace:
     """Whether there are more of them."""
 
 
-class LockProbe(Probe):
+class LockProbe(WindowedProbe):
     """All BPF programs and maps on locks."""
 
     def __init__(self, loading: Loading | None = None, *, features: Features | None = None) -> None:
@@ -49,19 +51,23 @@ class LockProbe(Probe):
         self._attach_tracepoints()
         self._table("works").put(_NOBODY, {})
 
-    def attach(self, pid: int, target: Record, python: Record, hooks: Sequence[Hook]) -> None:
-        """Put *hooks* into *pid*, whose records are *target* and *python*.
+    def window(
+        self,
+        pid: int,
+        hooks: Sequence[Hook],
+        *,
+        target: Record,
+        python: Record,
+        stepped: Collection[str] = (),
+    ) -> ProbeWindow:
+        """Return the closed window of process *pid*; while it is open the process has *hooks*.
 
-        Raises as `Uprobes.open` does.
+        *target* and *python* are its records. *stepped* are the programs whose traps the kernel
+        has to single-step.
         """
         self._make_way(pid)
         self._table("pythons").put({"value": pid}, python)
-        self._table("targets").put({"value": pid}, target)
-        self._put_in_or_forget(pid, hooks, cookie=0)
-
-    def take_forked(self) -> frozenset[int]:
-        """Return the processes that have had children since the last call."""
-        return frozenset(notice["tgid"] for notice in self._loaded.rings["notices"].drain())
+        return self._closed_window(pid, hooks, target, programs=PROGRAMS, stepped=stepped)
 
     def stacks(self, pid: int, known: frozenset[int]) -> dict[int, RawPlace]:
         """Return the stacks of *pid* by their ids, but for those that are *known*."""
@@ -79,6 +85,8 @@ class LockProbe(Probe):
     def read(self) -> dict[int, RawLocks]:
         """Return what the maps hold of all processes now, by pid."""
         found: dict[int, RawLocks] = defaultdict(lambda: RawLocks(time.monotonic_ns()))
+        for key, record in self._table("totals").items():
+            found[key["value"]].traps = record["traps"]
         for key, record in self._table("threads").items():
             found[record["tgid"]].threads[key["value"]] = record
         for key, record in self._table("waits").items():

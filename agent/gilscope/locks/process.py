@@ -4,16 +4,14 @@ import contextlib
 from collections import Counter
 from dataclasses import dataclass, field
 
-from gilscope.locks.cost import LockCost
 from gilscope.locks.probe import LockProbe, RawPlace
 from gilscope.locks.target import LockTarget
 from gilscope.locks.totals import RawLocks, threads_of
-from gilscope.model.gil import Record
+from gilscope.model.gil import Record, TracingCost
 from gilscope.model.locks import LockObservation, LockTotals
 from gilscope.model.stack import UNKNOWN_FRAME, UNKNOWN_STACK, Stack, StackState
-from gilscope.process.attachment import Attachment
-from gilscope.process.breakpoints import first_missing
 from gilscope.runtimes.cpython.code.code_objects import CodeReader
+from gilscope.windows.attachment import WindowedAttachment
 
 __all__ = ["AttachedLocks"]
 
@@ -21,16 +19,20 @@ _MOST_STACKS = 20_000
 
 
 @dataclass(slots=True, kw_only=True)
-class AttachedLocks(Attachment):
-    """Its breakpoints are there until it has ended."""
+class AttachedLocks(WindowedAttachment):
+    """Its breakpoints are there while its window is open."""
 
     target: LockTarget
     code: CodeReader
-    cost: LockCost
     stacks: dict[int, Stack] = field(default_factory=dict)
     """By the ids that the probes know them by."""
     dead: RawLocks = field(default_factory=lambda: RawLocks(0))
     """What threads that have ended had waited for."""
+
+    @property
+    def its_target(self) -> LockTarget:
+        """What it was attached by."""
+        return self.target
 
     def learn_stacks(self, probe: LockProbe) -> None:
         """Read the names of places that are new, while their code is there."""
@@ -59,26 +61,11 @@ class AttachedLocks(Attachment):
         return UNKNOWN_STACK
 
     def is_over(self) -> bool:
-        """Return whether nothing is seen of the program any more; then `invalid` says why.
-
-        It says nothing where the program has ended, or was replaced.
-        """
+        """Return whether nothing is seen of the program any more; then `invalid` says why."""
         if self.reads.stopped or not self.runs_the_same():
             self.invalid = self.reads.stopped
             return True
         return False
-
-    def has_lost_probes(self) -> bool:
-        """Return whether a probe has gone from the code; then `invalid` says so."""
-        if self.ended:
-            return False
-        try:
-            missing = self.reads(lambda: first_missing(self.memory, self.breakpoints))
-        except OSError:
-            return False  # it runs another program, or does not answer, as `is_over` will say
-        if missing is not None:
-            self.invalid = f"its probe at {missing:#x} has gone: something writes over its code"
-        return missing is not None
 
     def keep_dead(self, raw: RawLocks) -> tuple[list[int], list[Record]]:
         """Take over what threads of *raw* that have ended had waited for; *raw* lacks it then.
@@ -93,22 +80,24 @@ class AttachedLocks(Attachment):
         self.dead.threads |= {tid: raw.threads.pop(tid) for tid in ended}
         return ended, [key for key, _ in taken]
 
-    def observation(self, raw: RawLocks) -> LockObservation:
+    def observation(self, raw: RawLocks, cost: TracingCost | None) -> LockObservation:
         """Return the process as a report shows it, with its threads that have ended."""
+        at_ns = raw.at_ns if self.ended_ns is None else min(raw.at_ns, self.ended_ns)
         whole = RawLocks(
-            raw.at_ns, self.dead.threads | raw.threads, [*self.dead.waits, *raw.waits], raw.lost
+            at_ns, self.dead.threads | raw.threads, [*self.dead.waits, *raw.waits], raw.lost
         )
-        traps = sum(thread["traps"] for thread in whole.threads.values())
         return LockObservation(
             self.target.process,
             self.since_ns,
             LockTotals(
-                at_ns=raw.at_ns,
-                threads=threads_of(whole, self.stacks),
+                at_ns=at_ns,
+                threads=threads_of(whole, self.stacks, self.window.from_ns),
                 lost_events=dict(Counter(raw.lost)),
-                traps=traps,
+                traps=raw.traps,
             ),
             self.invalid,
             self.ended,
-            self.cost.cost(traps, is_alive=not self.ended),
+            cost=cost,
+            observed_ns=self.observed_ns(at_ns),
+            is_whole=self.window.is_whole,
         )

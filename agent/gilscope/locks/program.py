@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from gilscope.bpf.features import Features, kernel_features, namespace_parameters, program_kinds
 from gilscope.bpf.loader import Loading
 from gilscope.bpf.request import Request
-from gilscope.locks.abi import NOTICE, LockLoss
+from gilscope.locks.abi import LockLoss, Program
+from gilscope.windows.notices import NOTICE
 
-__all__ = ["LockLimits", "begin_loading", "whole_request"]
+__all__ = ["PROGRAMS", "LockLimits", "begin_loading", "whole_request"]
 
-_PROGRAMS = ("on_park", "on_semaphore", "on_take", "on_wake", "on_want", "on_woken")
+PROGRAMS = tuple(program.name.lower() for program in Program)
 """Those that sit in traced processes."""
 
 
@@ -41,6 +42,7 @@ def _request(sizes: LockLimits, kernel: Features) -> Request:
         parameters=namespace_parameters(),
         entries={
             "targets": sizes.targets,
+            "totals": sizes.targets,
             "pythons": sizes.targets,
             "threads": sizes.threads,
             "works": sizes.threads,
@@ -51,9 +53,10 @@ def _request(sizes: LockLimits, kernel: Features) -> Request:
             "notices": sizes.notice_pages,
         },
         table_flags=kernel.table_flags,
-        programs=program_kinds(_PROGRAMS, kernel),
+        programs=program_kinds(PROGRAMS, kernel),
         tables=(
             "targets",
+            "totals",
             "pythons",
             "threads",
             "works",

@@ -45,6 +45,7 @@ class RawLocks:
     waits: list[tuple[Record, Record]] = field(default_factory=list)
     """``struct wait_key`` and ``struct wait``."""
     lost: dict[str, int] = field(default_factory=dict)
+    traps: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,14 @@ class _Sums:
         )
 
 
-def threads_of(raw: RawLocks, stacks: Mapping[int, Stack]) -> tuple[LockThread, ...]:
-    """Return the threads of *raw*, those that lost the most first; *stacks* are by their ids."""
+def threads_of(
+    raw: RawLocks, stacks: Mapping[int, Stack], window_ns: int | None = 0
+) -> tuple[LockThread, ...]:
+    """Return the threads of *raw*, those that lost the most first; *stacks* are by their ids.
+
+    What is in flight counts if it has begun in the window that began at *window_ns*; None: none
+    is open.
+    """
     sums: defaultdict[_Key, _Sums] = defaultdict(_Sums)
     for key, record in raw.waits:
         place = (key["stack"], key["released"])
@@ -81,7 +88,7 @@ def threads_of(raw: RawLocks, stacks: Mapping[int, Stack]) -> tuple[LockThread, 
         )
     for tid, thread in raw.threads.items():
         flight = _in_flight(tid, thread, raw.at_ns)
-        if flight is not None:
+        if flight is not None and thread["window_ns"] == window_ns:
             sums[flight[0]] += flight[1]
     by_thread: defaultdict[int, list[LockWait]] = defaultdict(list)
     for (tid, number, type_name, *ids), each in sums.items():

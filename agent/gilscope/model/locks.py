@@ -149,6 +149,10 @@ class LockObservation:
     ended: bool = False
     """The process has exited or was replaced by another program."""
     cost: TracingCost | None = None
+    observed_ns: int = 0
+    """How long what was counted was seen: in windows, or all the time."""
+    is_whole: bool = True
+    """Whether it was observed all the time."""
 
 
 @dataclass(frozen=True, slots=True)

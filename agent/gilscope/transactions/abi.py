@@ -5,13 +5,13 @@
 
 from typing import Final
 
-from gilscope.bpf.c_header import CEnum, CStruct, Member, Row, SharedEnum, constants, header
+from gilscope.bpf.c_header import CEnum, Row, SharedEnum, constants, header
 from gilscope.model.histogram import OCTAVE_BITS, SLOTS
 from gilscope.model.numbered import Numbered
+from gilscope.windows.notices import NOTICE
 
 __all__ = [
     "EVENT_NUMBERS",
-    "NOTICE",
     "Collection",
     "Event",
     "Program",
@@ -117,13 +117,6 @@ class RestartReason(SharedEnum):
     CLOSED_NESTING = 8
     INIT_METHOD_GROUP = 9
     UNINSTRUMENTED_CODE = 10
-
-
-NOTICE: Final = CStruct(
-    "notice",
-    "A process whose window has ended by itself, or which has a child with a copy of its memory.",
-    (Member("u32", "tgid"), Member("u32", "is_fork")),
-)
 
 
 def c_header() -> str:

@@ -3,20 +3,19 @@
 import time
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from gilscope.bpf.features import Features, kernel_features
 from gilscope.bpf.loader import Loading
-from gilscope.bpf.probe import Probe, ProcessTables
-from gilscope.bpf.ringbuf import Ring
+from gilscope.bpf.probe import ProcessTables
 from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.model.gil import Record
-from gilscope.transactions.abi import Event, StmLoss
-from gilscope.transactions.program import begin_loading
+from gilscope.transactions.abi import EVENT_NUMBERS, Event, StmLoss
+from gilscope.transactions.program import PROGRAMS, begin_loading
 from gilscope.transactions.totals import RawStm
-from gilscope.transactions.window import StmKernel, StmWindow
+from gilscope.windows.probe import WindowedProbe
+from gilscope.windows.window import ProbeWindow
 
-__all__ = ["Notices", "StmProbe"]
+__all__ = ["StmProbe"]
 
 _TABLES = ProcessTables(
     by_part_of_key=("transactions", "reasons", "lost_events"),
@@ -25,20 +24,8 @@ _TABLES = ProcessTables(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Notices:
-    """Processes that something is to be done about."""
-
-    ended_windows: frozenset[int]
-    """Whose windows have used up their allowance."""
-    forked: frozenset[int]
-    """That have a child with a copy of their memory."""
-
-
-class StmProbe(Probe):
+class StmProbe(WindowedProbe):
     """All BPF programs and maps of transactions."""
-
-    window_table = "targets"
 
     def __init__(self, loading: Loading | None = None, *, features: Features | None = None) -> None:
         """Take over what `begin_loading` has begun for *features*, or begin now.
@@ -49,11 +36,6 @@ class StmProbe(Probe):
         super().__init__(loading or begin_loading(features=features), features, _TABLES)
         self._attach_tracepoints()
 
-    @property
-    def notice_ring(self) -> Ring:
-        """Becomes readable when a window has used up its allowance, or a process has forked."""
-        return self._loaded.rings["notices"]
-
     def window(
         self,
         pid: int,
@@ -61,24 +43,15 @@ class StmProbe(Probe):
         *,
         events: Sequence[Event] = (),
         stepped: Collection[str] = (),
-    ) -> StmWindow:
+    ) -> ProbeWindow:
         """Return the closed window of process *pid*; while it is open the process has *hooks*.
 
         *events* are what the numbers of its events stand for. *stepped* are the programs whose
         traps the kernel has to single-step.
         """
         self._make_way(pid)
-        kernel = StmKernel(self._table("targets"), self._table("totals"), self._uprobes)
-        self._table("totals").put({"value": pid}, {})
-        return StmWindow(pid, hooks, kernel, events=events, stepped=stepped)
-
-    def take_notices(self) -> Notices:
-        """Take and return what the probes have noticed since the last call."""
-        notices = list(self.notice_ring.drain())
-        return Notices(
-            frozenset(notice["tgid"] for notice in notices if not notice["is_fork"]),
-            frozenset(notice["tgid"] for notice in notices if notice["is_fork"]),
-        )
+        terms = {"events": (*events, *(0,) * (EVENT_NUMBERS - len(events)))}
+        return self._closed_window(pid, hooks, terms, programs=PROGRAMS, stepped=stepped)
 
     def read(self) -> dict[int, RawStm]:
         """Return what the maps hold of all processes now, by pid."""

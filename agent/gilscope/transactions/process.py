@@ -6,12 +6,10 @@ from dataclasses import dataclass, field, replace
 
 from gilscope.model.gil import TracingCost
 from gilscope.model.transactions import StmObservation, StmThread, StmTotals
-from gilscope.process.attachment import Attachment
-from gilscope.process.breakpoints import first_missing
 from gilscope.transactions.places import Places
 from gilscope.transactions.target import StmTarget
 from gilscope.transactions.totals import RawStm, busiest_first, thread_of, totals_of
-from gilscope.transactions.window import StmWindow
+from gilscope.windows.attachment import WindowedAttachment
 
 __all__ = ["MOST_DEAD", "AttachedProgram"]
 
@@ -20,16 +18,25 @@ MOST_DEAD = 4096
 
 
 @dataclass(slots=True, kw_only=True)
-class AttachedProgram(Attachment):
+class AttachedProgram(WindowedAttachment):
     """Its breakpoints are there while its window is open."""
 
     target: StmTarget
-    window: StmWindow
     places: Places
     dead: list[StmThread] = field(default_factory=list)
     """The threads that have ended."""
     has_begun_to_log: bool = False
     """Whether more could be seen of it by another method: it is to be attached to anew."""
+
+    @property
+    def its_target(self) -> StmTarget:
+        """What it was attached by."""
+        return self.target
+
+    @property
+    def is_to_be_attached_anew(self) -> bool:
+        """Whether more could be seen of it by another method."""
+        return self.has_begun_to_log
 
     def is_over(self) -> bool:
         """Return whether nothing is seen of the program any more; then `invalid` says why.
@@ -52,21 +59,6 @@ class AttachedProgram(Attachment):
             self.invalid = "the program has ended its log, which is where its events came from"
         return bool(self.invalid)
 
-    def has_lost_probes(self) -> bool:
-        """Return whether a probe has gone from the code: without it nothing seems to happen.
-
-        Then `invalid` says so.
-        """
-        if self.ended or not self.window.is_open or self.window.has_used_up:
-            return False
-        try:
-            missing = self.reads(lambda: first_missing(self.memory, self.breakpoints))
-        except OSError:
-            return False  # it runs another program, or does not answer, as `is_over` will say
-        if missing is not None:
-            self.invalid = f"its probe at {missing:#x} has gone: something writes over its code"
-        return missing is not None
-
     def observation(self, raw: RawStm, cost: TracingCost | None) -> StmObservation:
         """Return the process as a report or a scrape shows it, with its threads that have ended."""
         alive = [
@@ -87,7 +79,7 @@ class AttachedProgram(Attachment):
             self.invalid,
             self.ended,
             cost=cost,
-            observed_ns=self.window.observed_ns(at_ns),
+            observed_ns=self.observed_ns(at_ns),
             is_whole=self.window.is_whole,
         )
 

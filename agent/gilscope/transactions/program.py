@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from gilscope.bpf.features import Features, kernel_features, namespace_parameters, program_kinds
 from gilscope.bpf.loader import Loading
 from gilscope.bpf.request import Request
-from gilscope.transactions.abi import NOTICE, Program
+from gilscope.transactions.abi import Program
+from gilscope.windows.notices import NOTICE
 
 __all__ = ["PROGRAMS", "StmLimits", "begin_loading", "whole_request"]
 

@@ -27,8 +27,6 @@ CHECKED = (
 """What was checked where nothing was found."""
 
 _POINTER = struct.Struct("<Q")
-_INSTRUCTION = 2
-"""Bytes that tell whether the kernel emulates it."""
 
 _LIBITM = "libitm"
 """In the name of GCC's library, which has nothing of RPython's."""
@@ -67,23 +65,12 @@ class StmTarget:
             return None
         return _read_pointer(memory, self.load_bias, self.sites.event_pointer)
 
-    def stepped_programs(self, view: ProcessView, memory: ProcessMemory) -> set[str]:
-        """Return the programs whose traps the kernel has to single-step, at any of their places."""
-        code = [
-            mapping
-            for mapping in view.mappings
-            if mapping.executable and mapping.path == self.file.mapping.path
-        ]
-        is_emulated = self.file.image().architecture.is_emulated
-        return {
-            hook.program
-            for hook in self.sites.hooks
-            if not any(
-                is_emulated(memory.read(mapping.start + hook.offset - mapping.offset, _INSTRUCTION))
-                for mapping in code
-                if 0 <= hook.offset - mapping.offset < mapping.end - mapping.start - _INSTRUCTION
-            )
-        }
+    @property
+    def place(self) -> object:
+        """What processes have in common that are probed at the same places."""
+        # As for the GIL, a build stands for the file: each container has a device of its own for
+        # the layer that it shares with others.
+        return self.process.build_id or self.file.identity
 
 
 def inspect_stm(

@@ -18,6 +18,8 @@ from support.tracing.trace import command_of
 pytestmark = pytest.mark.live
 
 _S = "1.8"
+_CREDIT_S = 0.02
+"""What the first window may cost."""
 _TIMED = {"hold", "store"}
 """Functions that time what they wait for."""
 _TOLERANCE = 0.01
@@ -49,13 +51,15 @@ def _workload(interpreter: Interpreter, clock: Path, kind: str) -> Iterator[Work
         yield workload
 
 
-def _recorded(workload: Workload, tmp_path: Path) -> tuple[Mapping[str, Any], dict[str, Any], str]:
+def _recorded(
+    workload: Workload, tmp_path: Path, budget: str = "100%"
+) -> tuple[Mapping[str, Any], dict[str, Any], str]:
     """Return what the workload knows of its threads, what gilscope does, and its text report."""
     file = tmp_path / "report.json"
-    arguments = ("-p", str(workload.pid), "--locks", "--format", f"json={file}", "--format", "text")
-    with gilscope_started("record", *arguments) as recording:
+    arguments = ("--locks", "--overhead-budget", budget, f"--format=json={file}", "--format=text")
+    with gilscope_started("record", "-p", str(workload.pid), *arguments) as recording:
         recording.says("Tracing ")
-        truth = workload.run()["threads"]
+        truth = workload.run()
         workload.finish()
         outcome = recording.outcome()
     assert 0 == outcome.exit_code, outcome.messages
@@ -108,7 +112,7 @@ def _releasing(report: Mapping[str, Any], kind: str) -> set[str]:
 def _check_lock(workload: Workload, kind: str, tmp_path: Path) -> None:
     truth, report, text = _recorded(workload, tmp_path)
 
-    for tid, known in truth.items():
+    for tid, known in truth["threads"].items():
         seen = _of_thread(report, tid)
         assert known["sleeps"] == seen["sleeps"]
         assert known["slept_ns"] / 1e9 == pytest.approx(seen["slept_s"], rel=_TOLERANCE)
@@ -155,7 +159,7 @@ def test_waits_for_an_object_have_its_type(
     with _workload(interpreter, clock, "object") as workload:
         truth, report, text = _recorded(workload, tmp_path)
 
-    _, *storing = truth.items()
+    _, *storing = truth["threads"].items()
     for tid, known in storing:
         seen = _of_thread(report, tid)
         assert known["sleeps"] == seen["sleeps"]
@@ -179,7 +183,7 @@ def test_who_waits_for_something_to_do_is_idle(
     with _workload(interpreter, clock, "idle") as workload:
         truth, report, _ = _recorded(workload, tmp_path)
 
-    (consumer, known), _ = truth.items()
+    (consumer, known), _ = truth["threads"].items()
     assert known["sleeps"] == _of_thread(report, consumer)["sleeps"]
     kinds = {kind for kind, _, inner in _places(report) if inner == "Condition.wait"}
     assert {"idle"} == kinds
@@ -198,7 +202,7 @@ def test_waits_that_are_given_up_count(
     with _workload(interpreter, clock, "timeout") as workload:
         truth, report, _ = _recorded(workload, tmp_path)
 
-    for tid, known in truth.items():
+    for tid, known in truth["threads"].items():
         seen = _of_thread(report, tid)
         assert known["sleeps"] == seen["sleeps"]
         assert known["slept_ns"] / 1e9 == pytest.approx(seen["slept_s"], rel=_TOLERANCE)
@@ -217,7 +221,7 @@ def test_who_is_stopped_knows_who_has_asked_for_it(
     with _workload(interpreter, clock, "stops") as workload:
         truth, report, text = _recorded(workload, tmp_path)
 
-    _, (computing, known) = truth.items()
+    _, (computing, known) = truth["threads"].items()
     seen = _of_thread(report, computing)
     (thread,) = (each for each in report["threads"] if each["tid"] == int(computing))
     stops = [wait for wait in thread["waits"] if wait["kind"] == "world_stop"]
@@ -225,3 +229,22 @@ def test_who_is_stopped_knows_who_has_asked_for_it(
     assert seen["slept_s"] == pytest.approx(sum(wait["slept_s"] for wait in stops), rel=_TOLERANCE)
     assert {"collect"} == {wait["released_by"][0]["function"] for wait in stops}
     assert "ended by" in text
+
+
+@pytest.mark.parametrize("interpreter", _TWO)
+def test_a_lock_that_is_fought_over_costs_no_more_than_the_budget(
+    interpreter: Interpreter, clock: Path, tmp_path: Path
+) -> None:
+    """
+    Two threads that let each other go are seen in windows, the first of them on credit.
+    """
+    with _workload(interpreter, clock, "relay") as workload:
+        truth, report, text = _recorded(workload, tmp_path, "1%")
+
+    waits = sum(known["sleeps"] for known in truth["threads"].values())
+    seen = sum(_of_thread(report, tid)["sleeps"] for tid in truth["threads"])
+    assert 0 < seen < waits
+    assert 0 < report["overhead_s"] < _CREDIT_S + 0.01 * truth["cpu_s"]
+    assert 0 < report["observed_s"] < report["duration_s"] / 4
+    assert {} == report["lost_events"]
+    assert "as the overhead budget allows" in text

@@ -17,7 +17,7 @@ from gilscope.process.view import view_of
 from gilscope.transactions.account import TransactionAccount
 from gilscope.transactions.probe import StmProbe
 from gilscope.transactions.target import StmTarget
-from gilscope.transactions.window import StmWindow, TrapPrices
+from gilscope.windows.window import ProbeWindow, TrapPrices
 from support.commands.gilscope import eventually
 from support.tracing.breakpoints import breakpoints, stm_target
 from support.tracing.transactions import ITM, RPYTHON, StmProgram, built, running
@@ -39,7 +39,7 @@ _held: list[StmTarget] = []
 """As a tracer holds them: their files have to stay open for as long as probes may be put in."""
 
 
-def _window(probe: StmProbe, program: StmProgram) -> StmWindow:
+def _window(probe: StmProbe, program: StmProgram) -> ProbeWindow:
     target = stm_target(program.pid)
     _held.append(target)
     hooks = [Hook(hook.program, target.file.path, hook.offset) for hook in target.sites.hooks]
@@ -47,7 +47,7 @@ def _window(probe: StmProbe, program: StmProgram) -> StmWindow:
 
 
 @contextmanager
-def _opened(window: StmWindow) -> Iterator[None]:
+def _opened(window: ProbeWindow) -> Iterator[None]:
     """Have *window* open, and its probes out when the block has ended."""
     window.open(_PRICES, _ALLOWED_NS)
     yield

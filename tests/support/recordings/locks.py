@@ -47,6 +47,7 @@ def wait(  # noqa: PLR0913 - each has a default
 def thread(name: str = "worker", **fields: int) -> Record:
     """Return the record of a thread that is awake, unless *fields* say otherwise."""
     return {
+        "window_ns": 0,
         "wanted_ns": 0,
         "counted_then_ns": 0,
         "counted_ns": 0,
@@ -79,9 +80,16 @@ def raw() -> RawLocks:
 
 
 def lock_recording(
-    *, python: str = "3.14.2t", invalid: str = "", has_totals: bool = True
+    *,
+    python: str = "3.14.2t",
+    invalid: str = "",
+    has_totals: bool = True,
+    observed_ns: int | None = None,
 ) -> LockRecording:
-    """Return a recording of `raw`; without totals, of what could not be traced."""
+    """Return a recording of `raw`; without totals, of what could not be traced.
+
+    With *observed_ns* it was seen in windows.
+    """
     tables = raw()
     totals = LockTotals(tables.at_ns, threads_of(tables, STACKS), tables.lost, 20)
     process = LockProcess(4711, "app.py", python, "/usr/bin/python3", "b" * 40, ("a check",))
@@ -91,5 +99,7 @@ def lock_recording(
         totals if has_totals else None,
         invalid,
         cost=TracingCost(60_000, 0.001, 20) if has_totals else None,
+        observed_ns=_S if observed_ns is None else observed_ns,
+        is_whole=observed_ns is None,
     )
     return LockRecording(observation, _S, sources={("/app/app.py", 12): "shared.append(1)"})

@@ -5,7 +5,7 @@ from pathlib import Path
 from gilscope.gil.abi import Loss
 from gilscope.locks import abi
 from gilscope.runtimes.cpython.layout import FIRST_OWNER_WITHOUT_CODE, REFERENCE_FLAGS
-from support.c_header import CMember, compiled_numbers, compiled_struct
+from support.c_header import compiled_numbers
 from support.paths import ROOT
 
 _HEADER = "locks/abi.bpf.h"
@@ -28,6 +28,7 @@ def test_the_numbers_of_c_are_those_of_python(tmp_path: Path) -> None:
         "OWNER_WITHOUT_CODE": FIRST_OWNER_WITHOUT_CODE,
         "REFERENCE_FLAGS": REFERENCE_FLAGS,
         **{f"LOST_{loss.name}": loss.number for loss in abi.LockLoss},
+        **{f"PROGRAM_{program.name}": program.value for program in abi.Program},
         **{f"SLEEP_{kind.name}": kind.value for kind in abi.SleepKind},
     }
 
@@ -40,13 +41,3 @@ def test_losses_are_reasons_that_the_metric_knows() -> None:
     The label has the same values for a GIL.
     """
     assert {loss.value for loss in abi.LockLoss} <= {loss.value for loss in Loss}
-
-
-def test_a_notice_lies_in_memory_as_python_reads_it(tmp_path: Path) -> None:
-    """
-    A number of four bytes.
-    """
-    layout = abi.NOTICE.layout()
-
-    assert 4 == layout.size
-    assert (4, {"tgid": CMember(0, 4)}) == compiled_struct(_HEADER, "notice", ["tgid"], tmp_path)

@@ -82,6 +82,18 @@ def test_a_wait_in_flight_counts_until_now() -> None:
     assert (7 * MS, 6 * MS, 1, 1) == (found.wait_ns, found.slept_ns, found.waits, found.sleeps)
 
 
+def test_a_wait_in_flight_counts_in_its_own_window() -> None:
+    """
+    Not in a later one, and in none once that has ended.
+    """
+    asleep = thread(window_ns=5, wanted_ns=_NOW_NS - 10 * MS, asleep_ns=_NOW_NS - 6 * MS)
+    tables = RawLocks(_NOW_NS, {11: asleep})
+
+    assert 1 == len(threads_of(tables, STACKS, 5))
+    assert () == threads_of(tables, STACKS, 6)
+    assert () == threads_of(tables, STACKS, None)
+
+
 def test_a_further_sleep_is_not_another_wait() -> None:
     """
     A mutex may take several; what was counted of the wait is not counted again.

@@ -6,7 +6,7 @@ from gilscope.gil.abi import Loss
 from gilscope.model.histogram import OCTAVE_BITS, SLOTS
 from gilscope.runtimes.stm.numberings import Numbering
 from gilscope.transactions import abi
-from support.c_header import CMember, compiled_numbers, compiled_struct
+from support.c_header import compiled_numbers
 from support.paths import ROOT
 
 _HEADER = "transactions/abi.bpf.h"
@@ -47,18 +47,6 @@ def test_losses_are_reasons_that_the_metric_knows() -> None:
     The label has the same values for a GIL.
     """
     assert {loss.value for loss in abi.StmLoss} <= {loss.value for loss in Loss}
-
-
-def test_a_notice_lies_in_memory_as_python_reads_it(tmp_path: Path) -> None:
-    """
-    Two numbers of four bytes.
-    """
-    layout = abi.NOTICE.layout()
-
-    assert (8, {"tgid": CMember(0, 4), "is_fork": CMember(4, 4)}) == compiled_struct(
-        _HEADER, "notice", ["tgid", "is_fork"], tmp_path
-    )
-    assert (8, (0, "I"), (4, "I")) == (layout.size, layout.place("tgid"), layout.place("is_fork"))
 
 
 def test_waits_are_in_the_order_of_the_events_that_begin_them() -> None:

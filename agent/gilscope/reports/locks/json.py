@@ -23,6 +23,7 @@ def report(recording: LockRecording) -> dict[str, Any]:
         "valid": not observation.invalid,
         "invalid_reason": observation.invalid or None,
         "duration_s": recording.duration_ns / NS_PER_S,
+        "observed_s": None if totals is None else observation.observed_ns / NS_PER_S,
         **_totals(observation, totals),
         "threads": [] if totals is None else [_thread(thread) for thread in totals.threads],
     }

@@ -2,8 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from gilscope.model.locks import LockKind, LockRecording, LockThread, LockTotals, LockWait
+from gilscope.model.locks import (
+    LockKind,
+    LockObservation,
+    LockRecording,
+    LockThread,
+    LockTotals,
+    LockWait,
+)
 from gilscope.model.stack import Stack
+from gilscope.reports.coverage import coverage_words
 from gilscope.reports.gil.text.holds import cost_words
 from gilscope.reports.gil.text.stack import place_of, stack_lines
 from gilscope.reports.locks.words import limits_of, lost_words, what_words
@@ -43,8 +51,9 @@ def _lines(recording: LockRecording, paint: Paint, *, whole: bool) -> Iterator[s
     yield f"{seconds(recording.duration_ns)}{end}."
     if observation.invalid:
         yield paint.red(f"It was not seen to the end: {observation.invalid}.")
+    yield from _coverage(observation, totals)
     yield ""
-    yield from _verdict(totals, recording.duration_ns, paint)
+    yield from _verdict(totals, observation.observed_ns, paint)
     yield from _places(recording, totals, paint, whole=whole)
     yield from _threads(totals.threads, paint, whole=whole)
     yield ""
@@ -58,13 +67,21 @@ def _lines(recording: LockRecording, paint: Paint, *, whole: bool) -> Iterator[s
         yield f"Not counted in full: {lost_words(reason, count)}."
 
 
-def _verdict(totals: LockTotals, duration_ns: int, paint: Paint) -> Iterator[str]:
+def _coverage(observation: LockObservation, totals: LockTotals) -> Iterator[str]:
+    passed_ns = totals.at_ns - observation.since_ns
+    words = coverage_words(observation.observed_ns, passed_ns, is_whole=observation.is_whole)
+    for each in words:
+        yield each
+        yield "A wait counts that begins and ends in one window: of long ones the fewer are seen."
+
+
+def _verdict(totals: LockTotals, observed_ns: int, paint: Paint) -> Iterator[str]:
     lost_ns = totals.contended_ns
     if not lost_ns:
         yield paint.bold("No thread waited for a lock that another one had.")
     else:
         worst = totals.threads[0]
-        share = percent(worst.contended_ns / max(1, duration_ns))
+        share = percent(worst.contended_ns / max(1, observed_ns))
         yield paint.bold(f"{seconds(lost_ns)} lost waiting for locks") + (
             f", {share} of the time of {printable(worst.name)} (thread {worst.tid})."
         )

@@ -7,12 +7,12 @@ from gilscope.model.histogram import Histogram
 from gilscope.model.transactions import (
     Library,
     Method,
-    StmObservation,
     StmRecording,
     StmThread,
     StmTotals,
 )
 from gilscope.naming.transaction_words import LIBRARY_WORDS, METHOD_WORDS, limits_of
+from gilscope.reports.coverage import coverage_words
 from gilscope.reports.gil.text.holds import cost_words
 from gilscope.reports.transactions.words import lost_words
 from gilscope.text.ansi import Paint
@@ -24,8 +24,6 @@ __all__ = ["render"]
 
 _MOST_REASONS = 20
 _MOST_THREADS = 20
-_NEARLY_ALL = 0.99
-"""Of the time: what a single window lacks while its probes are put in."""
 
 
 def render(recording: StmRecording, *, colour: bool = False) -> str:
@@ -47,7 +45,8 @@ def _lines(recording: StmRecording, paint: Paint) -> Iterator[str]:
     )
     if observation.invalid:
         yield paint.red(f"It was not seen to the end: {observation.invalid}.")
-    yield from _coverage(observation)
+    passed_ns = totals.at_ns - observation.since_ns
+    yield from coverage_words(observation.observed_ns, passed_ns, is_whole=observation.is_whole)
     yield ""
     yield from _sums(totals, observation.observed_ns, paint)
     yield from _part("Waits, by kind", _waits(totals.waits or {}), paint)
@@ -68,18 +67,6 @@ def _lines(recording: StmRecording, paint: Paint) -> Iterator[str]:
     for reason, count in totals.lost_events.items():
         number, _, words = lost_words(reason, count).partition(" ")
         yield f"{number:>10} {words}"
-
-
-def _coverage(observation: StmObservation) -> Iterator[str]:
-    """Yield what the figures are of, where that is not all the time."""
-    passed_ns = max(1, observation.totals.at_ns - observation.since_ns)
-    if observation.is_whole or observation.observed_ns >= _NEARLY_ALL * passed_ns:
-        return
-    yield (
-        f"Seen for {seconds(observation.observed_ns)} in windows at random, "
-        f"{percent(observation.observed_ns / passed_ns)} of the time, as the overhead budget "
-        "allows: all figures are of these. --mode full sees all of the time."
-    )
 
 
 def _sums(totals: StmTotals, duration_ns: int, paint: Paint) -> Iterator[str]:

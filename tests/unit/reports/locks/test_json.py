@@ -17,6 +17,7 @@ def test_figures_are_those_of_the_recording() -> None:
         shown["valid"],
     )
     assert (0.05, 1.0, 20) == (shown["wait_s"], shown["idle_s"], shown["traps"])
+    assert (1.0, 1.0) == (shown["duration_s"], shown["observed_s"])
     first, second = shown["threads"]
     assert (11, 0.03, 12, 0.02) == (first["tid"], first["wait_s"], second["tid"], second["wait_s"])
     lost, spun = first["waits"]
@@ -44,7 +45,8 @@ def test_what_was_not_traced_is_null_with_a_reason() -> None:
     """
     shown = report(lock_recording(invalid="it is too old", has_totals=False))
 
-    assert (None, None, None) == (shown["wait_s"], shown["idle_s"], shown["traps"])
+    keys = ("observed_s", "wait_s", "idle_s", "traps")
+    assert [None] * 4 == [shown[key] for key in keys]
     assert (False, "it is too old", []) == (
         shown["valid"],
         shown["invalid_reason"],

@@ -54,6 +54,25 @@ def test_what_could_not_be_traced_has_its_reason() -> None:
     ] == text.render(recording).splitlines()
 
 
+def test_what_was_seen_in_windows_says_how_long_and_what_that_means() -> None:
+    """
+    Shares are of the time that was observed.
+    """
+    shown = text.render(lock_recording(observed_ns=500_000_000)).splitlines()
+    coverage = (
+        "Seen for 0.500s in windows at random, 50 % of the time, as the overhead budget allows: "
+        "all figures are of these. --mode full sees all of the time."
+    )
+
+    assert [
+        "1.000s.",
+        coverage,
+        "A wait counts that begins and ends in one window: of long ones the fewer are seen.",
+        "",
+        "0.050s lost waiting for locks, 6 % of the time of first (thread 11).",
+    ] == shown[1:6]
+
+
 def test_a_screen_leaves_the_limits_out() -> None:
     """
     They are the same every time.

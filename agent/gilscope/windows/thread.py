@@ -1,4 +1,4 @@
-"""The thread that opens and ends windows on transactions on time, whatever else happens."""
+"""The thread that opens and ends windows on time, whatever else happens."""
 
 import logging
 import os
@@ -23,10 +23,12 @@ _PATIENCE_S = 5.0
 class WindowThread:
     """Calls what steps windows when one is due, and when one has ended by itself."""
 
-    def __init__(self, notices: Ring, step: Callable[[], None], due_ns: Callable[[], int]) -> None:
-        """Begin to call *step*, by the clock that *due_ns* (CLOCK_MONOTONIC) is of.
+    def __init__(
+        self, name: str, notices: Ring, step: Callable[[], None], due_ns: Callable[[], int]
+    ) -> None:
+        """Begin to call *step* in a thread of that *name*, by the clock that *due_ns* is of.
 
-        *step* is to take what is in *notices*.
+        That is CLOCK_MONOTONIC. *step* is to take what is in *notices*.
         """
         self._step = step
         self._due_ns = due_ns
@@ -35,7 +37,7 @@ class WindowThread:
         self._poll = select.epoll()
         self._poll.register(notices.fileno(), select.EPOLLIN)
         self._poll.register(self._wake, select.EPOLLIN)
-        self._thread = threading.Thread(target=self._run, name="gilscope-stm", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def wake(self) -> None:
@@ -64,5 +66,5 @@ class WindowThread:
                 self._step()
             except Exception:  # noqa: BLE001 - see below
                 # One process must not end the windows of the others; the log tells what to report.
-                _log.exception("could not look after the windows on transactions this time")
+                _log.exception("could not look after the windows this time")
                 time.sleep(_AFTER_FAILURE_S)

@@ -1,28 +1,28 @@
-"""When the transactions of one process are observed: all the time, or in windows."""
+"""When one process is observed: all the time, or in windows."""
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 from gilscope.bpf.map import Table
 from gilscope.bpf.uprobes.hooks import Hook, Uprobes
 from gilscope.model.gil import Record
-from gilscope.transactions.abi import EVENT_NUMBERS
-from gilscope.transactions.program import PROGRAMS
 
-__all__ = ["StmKernel", "StmWindow", "TrapPrices"]
+__all__ = ["ProbeWindow", "TrapPrices", "WindowKernel"]
 
 _NEVER_NS = (1 << 64) - 1
 _UNLIMITED = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class StmKernel:
+class WindowKernel:
     """What a window needs of the kernel."""
 
     targets: Table
+    """With the bounds of its window among the rest of what the probes know of a process, by pid."""
     totals: Table
+    """With ``cost_ns``, ``traps`` and ``ended_ns`` of a process, by pid."""
     uprobes: Uprobes
 
 
@@ -44,7 +44,7 @@ class _Bounds:
     is_whole: bool = False
 
 
-class StmWindow:
+class ProbeWindow:
     """The probes of one process, and from when to when what they see counts.
 
     Between windows the process has no probes. What a window counts has begun and ended in it.
@@ -54,19 +54,14 @@ class StmWindow:
         self,
         pid: int,
         hooks: Sequence[Hook],
-        kernel: StmKernel,
-        *,
-        events: Sequence[int],
-        stepped: Collection[str],
+        kernel: WindowKernel,
+        terms: Record,
     ) -> None:
-        """Put *hooks* into *pid* while open; the rest is as in `StmProbe.window`."""
+        """Put *hooks* into *pid* while open; *terms* are what else the probes know of it."""
         self._pid = pid
         self._hooks = tuple(hooks)
         self._kernel = kernel
-        self._terms: Record = {
-            "events": (*events, *(0,) * (EVENT_NUMBERS - len(events))),
-            "stepped_programs": sum(1 << PROGRAMS.index(name) for name in stepped),
-        }
+        self._terms = terms
         key = {"value": pid}
         self._cost = kernel.totals.entry(key, "cost_ns")
         self._traps = kernel.totals.entry(key, "traps")
@@ -86,6 +81,11 @@ class StmWindow:
     def is_open(self) -> bool:
         """Whether it has begun and has not been ended."""
         return self._is_open
+
+    @property
+    def from_ns(self) -> int | None:
+        """When it was opened, by which the probes tell it from others; None: it is not open."""
+        return self._bounds.from_ns if self._is_open else None
 
     @property
     def hooks(self) -> tuple[Hook, ...]:

@@ -1,16 +1,16 @@
-"""What tracing transactions may cost."""
+"""What tracing may cost a process beyond that of its GIL."""
 
 from dataclasses import dataclass
 
 from gilscope.budget.governor import Budget
 from gilscope.budget.trap_costs import ASSUMED, TrapCosts
 
-__all__ = ["StmPlan"]
+__all__ = ["WindowPlan"]
 
 
 @dataclass(frozen=True, slots=True)
-class StmPlan:
-    """How closely processes with transactions are observed."""
+class WindowPlan:
+    """How closely processes are observed."""
 
     costs: TrapCosts = ASSUMED
     """What a trap costs on this machine."""

@@ -1,4 +1,4 @@
-"""What tracing the transactions of one process costs it."""
+"""What tracing one process in windows costs it."""
 
 import time
 
@@ -6,15 +6,15 @@ from gilscope.budget.governor import Usage
 from gilscope.budget.recent_cost import RecentCost
 from gilscope.model.gil import TracingCost
 from gilscope.process.cpu_time import process_cpu_ns
-from gilscope.transactions.window import StmWindow
+from gilscope.windows.window import ProbeWindow
 
-__all__ = ["StmCost"]
+__all__ = ["WindowCost"]
 
 
-class StmCost:
+class WindowCost:
     """The account of one process. Every trap is counted at the price that it had at that time."""
 
-    def __init__(self, pid: int, window: StmWindow) -> None:
+    def __init__(self, pid: int, window: ProbeWindow) -> None:
         """Begin now, with what *window* of process *pid* has cost so far."""
         self._pid = pid
         self._window = window
@@ -24,8 +24,8 @@ class StmCost:
         self.usage = Usage(time.monotonic_ns(), process_cpu_ns(pid) or 0, cost_ns, cost_ns)
         self._recent = RecentCost(self.usage)
 
-    def update(self) -> None:
-        """Read what the process has used until now. It must not have ended."""
+    def update(self, *, is_alive: bool = True) -> None:
+        """Read what traps have cost until now, and what the process has used if it *is_alive*."""
         window, last = self._window, self.usage
         now_ns = time.monotonic_ns()
         self._traps = max(self._traps, window.traps())
@@ -35,7 +35,8 @@ class StmCost:
             covered_ns = max(1, window.observed_ns(now_ns))
             self._unseen_ns += window.cost_ns() / covered_ns * unseen_ns
         cost_ns = max(last.cost_ns, window.cost_ns() + int(self._unseen_ns))
-        cpu_ns = process_cpu_ns(self._pid)
+        # The number of one that has ended may be another process' by now.
+        cpu_ns = process_cpu_ns(self._pid) if is_alive else None
         self.usage = Usage(
             at_ns=now_ns,
             cpu_ns=last.cpu_ns if cpu_ns is None else cpu_ns,

@@ -1,4 +1,4 @@
-"""Windows on transactions are opened and ended as the governor says."""
+"""Windows are opened and ended as the governor says."""
 
 import logging
 import os
@@ -6,25 +6,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from random import Random
 from typing import cast
 
 import pytest
 
 from gilscope.budget.governor import Budget, Grant, Usage
+from gilscope.budget.prices import Prices
 from gilscope.budget.trap_costs import TrapCosts
-from gilscope.model.transactions import Library, Method
-from gilscope.process.files.mapped_file import MappedFile
-from gilscope.process.files.regular_file import HeldFile
-from gilscope.process.procfs import Mapping
-from gilscope.runtimes.stm.sites import StmSites
-from gilscope.transactions import window_policy as windows_module
-from gilscope.transactions.plan import StmPlan
-from gilscope.transactions.target import StmTarget
-from gilscope.transactions.window import StmWindow, TrapPrices
-from gilscope.transactions.window_policy import StmWindows
-from support.recordings.transactions import stm_observation
+from gilscope.windows import policy as windows_module
+from gilscope.windows.plan import WindowPlan
+from gilscope.windows.policy import Windows
+from gilscope.windows.window import ProbeWindow, TrapPrices
 
 _MS = 1_000_000
 _COSTS = TrapCosts(
@@ -47,13 +40,14 @@ class _Window:
     has_used_up: bool = False
     can_open: bool = True
     unseen_ns: int = 0
+    cost_so_far_ns: int = 4000
     told: list[object] = field(default_factory=list)
 
     def traps(self) -> int:
         return 3
 
     def cost_ns(self) -> int:
-        return 4000
+        return self.cost_so_far_ns
 
     def take_unseen_ns(self) -> int:
         return self.unseen_ns
@@ -113,32 +107,22 @@ def pidfd() -> Iterator[int]:
 
 
 @pytest.fixture
-def governed(monkeypatch: pytest.MonkeyPatch) -> StmWindows:
+def governed(monkeypatch: pytest.MonkeyPatch) -> Windows:
     """Return windows with a budget, and with governors of this module."""
     _made.clear()
     monkeypatch.setattr(windows_module, "Governor", _Governor)
-    return StmWindows(StmPlan(_COSTS, Budget(0.02)))
+    return Windows(WindowPlan(_COSTS, Budget(0.02)), "transactions", Prices.full_ns)
 
 
-def _target() -> StmTarget:
-    status = Path(__file__).stat()
-    mapping = Mapping(
-        0, 4096, executable=True, offset=0, path="/lib/it", inode=status.st_ino, is_deleted=False
-    )
-    process = stm_observation(Library.LIBITM, Method.RESTARTS).process
-    file = MappedFile(mapping, __file__, HeldFile(os.open(__file__, os.O_RDONLY)))
-    return StmTarget(process, file, StmSites(process.library, process.method, (), ()), 0)
-
-
-def _begun(windows: StmWindows, pidfd: int, window: _Window, pid: int = 0) -> None:
-    windows.begin(pid or os.getpid(), pidfd, _target(), cast("StmWindow", window))
+def _begun(windows: Windows, pidfd: int, window: _Window, pid: int = 0) -> None:
+    windows.begin(pid or os.getpid(), pidfd, "its file", cast("ProbeWindow", window))
 
 
 def test_without_a_budget_all_is_seen(pidfd: int) -> None:
     """
     Open for good, at the prices of a process alone, which caches make 15 % higher.
     """
-    windows, window = StmWindows(StmPlan(_COSTS)), _Window()
+    windows, window = Windows(WindowPlan(_COSTS), "transactions", Prices.full_ns), _Window()
     _begun(windows, pidfd, window)
     windows.step()
     cost = windows.cost(os.getpid(), is_alive=True)
@@ -149,7 +133,7 @@ def test_without_a_budget_all_is_seen(pidfd: int) -> None:
     assert (4000, 3, 3) == (cost.overhead_ns, cost.traps, windows.traps)
 
 
-def test_with_a_budget_it_begins_on_credit(governed: StmWindows, pidfd: int) -> None:
+def test_with_a_budget_it_begins_on_credit(governed: Windows, pidfd: int) -> None:
     """
     Open from the start, until the governor's allowance is used up.
     """
@@ -163,7 +147,7 @@ def test_with_a_budget_it_begins_on_credit(governed: StmWindows, pidfd: int) -> 
 
 
 def test_window_that_has_used_up_its_allowance_is_ended_and_later_begun_again(
-    governed: StmWindows, pidfd: int, caplog: pytest.LogCaptureFixture
+    governed: Windows, pidfd: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     """
     Without waiting for its time; it is said once that not everything is seen.
@@ -189,7 +173,7 @@ def test_window_that_has_used_up_its_allowance_is_ended_and_later_begun_again(
     assert 1 == caplog.text.count("they are seen in windows")
 
 
-def test_no_window_opens_before_the_last_probes_are_out(governed: StmWindows, pidfd: int) -> None:
+def test_no_window_opens_before_the_last_probes_are_out(governed: Windows, pidfd: int) -> None:
     """
     Nor is the old one's end forgotten: the governor is asked again.
     """
@@ -206,7 +190,7 @@ def test_no_window_opens_before_the_last_probes_are_out(governed: StmWindows, pi
     assert [] == window.told
 
 
-def test_nothing_is_put_into_a_process_that_has_ended(governed: StmWindows) -> None:
+def test_nothing_is_put_into_a_process_that_has_ended(governed: Windows) -> None:
     """
     Its number may be another one's by now.
     """
@@ -223,7 +207,44 @@ def test_nothing_is_put_into_a_process_that_has_ended(governed: StmWindows) -> N
     assert 1 == len(window.told)
 
 
-def test_who_shares_a_place_pays_for_it(governed: StmWindows, pidfd: int) -> None:
+def test_what_came_last_is_counted_of_a_process_that_has_ended() -> None:
+    """
+    Its traps and what they have cost; what it has used itself is what was read before.
+    """
+    windows, window = Windows(WindowPlan(_COSTS), "transactions", Prices.full_ns), _Window()
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        fd = os.pidfd_open(process.pid)
+        _begun(windows, fd, window, process.pid)
+    window.cost_so_far_ns = 6000
+    windows.end(process.pid)
+    cost = windows.cost(process.pid, is_alive=False)
+    os.close(fd)
+
+    assert cost is not None
+    assert (6000, 3) == (cost.overhead_ns, cost.traps)
+
+
+def test_costs_are_read_in_turns(pidfd: int) -> None:
+    """
+    That which was read longest ago is next; what is not observed any more has no turn.
+    """
+    windows = Windows(WindowPlan(_COSTS), "transactions", Prices.full_ns)
+    kept = [_Window(), _Window(), _Window()]
+    for pid, window in enumerate(kept, 1):
+        _begun(windows, pidfd, window, pid)
+    windows.end(1)
+    for window in kept:
+        window.cost_so_far_ns = 5000
+    read = []
+    for _ in range(3):
+        windows.note_cost()
+        costs = [windows.cost(pid, is_alive=False) for pid in (1, 2, 3)]
+        read.append([cost.overhead_ns for cost in costs if cost is not None])
+
+    assert [[4000, 5000, 4000], [4000, 5000, 5000], [4000, 5000, 5000]] == read
+
+
+def test_who_shares_a_place_pays_for_it(governed: Windows, pidfd: int) -> None:
     """
     100 ns a trap for each other process with a window at the same places; none when it has ended.
     """
@@ -244,7 +265,7 @@ def test_traps_that_nobody_sees_are_charged_at_the_rate_of_windows(pidfd: int) -
     """
     4 us in 2 us of windows, so 2 us for each in which perf events were on their way out.
     """
-    windows, window = StmWindows(StmPlan(_COSTS)), _Window()
+    windows, window = Windows(WindowPlan(_COSTS), "transactions", Prices.full_ns), _Window()
     _begun(windows, pidfd, window)
     window.unseen_ns = 500
     windows.cost(os.getpid(), is_alive=True)

@@ -1,9 +1,10 @@
-"""Sees to it that transactions are observed as closely as the budget allows."""
+"""Sees to it that processes are observed as closely as the budget allows."""
 
 import logging
 import select
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
@@ -11,17 +12,18 @@ from gilscope.budget.governor import Governor
 from gilscope.budget.prices import Prices, Sharing
 from gilscope.errors import GilscopeError
 from gilscope.model.gil import TracingCost
-from gilscope.process.files.mapped_file import MappedFile
-from gilscope.transactions.overhead import StmCost
-from gilscope.transactions.plan import StmPlan
-from gilscope.transactions.target import StmTarget
-from gilscope.transactions.window import StmWindow, TrapPrices
+from gilscope.windows.cost import WindowCost
+from gilscope.windows.plan import WindowPlan
+from gilscope.windows.window import ProbeWindow, TrapPrices
 
-__all__ = ["StmWindows", "has_ended"]
+__all__ = ["Windows", "has_ended"]
 
 _log = logging.getLogger(__name__)
 
 _NEVER_NS = 1 << 63
+
+PriceList = Callable[[Prices, Sharing], float]
+"""What a trap costs: ``Prices.full_ns``, or that on the contended path."""
 
 
 def has_ended(pidfd: int) -> bool:
@@ -37,15 +39,16 @@ class _Watched:
 
     pid: int
     pidfd: int
-    file: MappedFile
     place: object
     """What those have in common that are probed at the same places."""
-    window: StmWindow
-    cost: StmCost
+    window: ProbeWindow
+    cost: WindowCost
     governor: Governor | None = None
     """None: it is observed all the time, or not any more."""
     until_ns: int = _NEVER_NS
     """When the window that is open must be ended."""
+    is_over: bool = False
+    """Whether it is not observed any more."""
     is_told: bool = False
     """Whether it was said that not everything is seen."""
 
@@ -55,15 +58,17 @@ class _Watched:
         return _NEVER_NS if self.governor is None else min(self.governor.due_ns, self.until_ns)
 
 
-class StmWindows:
-    """The windows of all processes with transactions, and what tracing costs them.
+class Windows:
+    """The windows of all processes, and what tracing costs them.
 
     Not for several threads at a time.
     """
 
-    def __init__(self, plan: StmPlan) -> None:
-        """Observe by *plan*."""
+    def __init__(self, plan: WindowPlan, what: str, prices: PriceList) -> None:
+        """Observe *what*, in words, by *plan*, at *prices*."""
         self._plan = plan
+        self._what = what
+        self._price_list = prices
         self._random = Random()  # noqa: S311 - nobody has to be kept from guessing
         self._watched: dict[int, _Watched] = {}
         self._open_in: dict[object, set[int]] = defaultdict(set)
@@ -91,19 +96,19 @@ class StmWindows:
             watched.cost.cost().traps for watched in self._watched.values()
         )
 
-    def begin(self, pid: int, pidfd: int, target: StmTarget, window: StmWindow) -> None:
-        """Open *window* of *pid*, for good or as far as the budget goes; raises as that does."""
-        # As for the GIL, a build stands for the file: each container has a device of its own for
-        # the layer that it shares with others.
-        place = target.process.build_id or target.file.identity
-        watched = _Watched(pid, pidfd, target.file, place, window, StmCost(pid, window))
+    def begin(self, pid: int, pidfd: int, place: object, window: ProbeWindow) -> None:
+        """Open *window* of *pid*, for good or as far as the budget goes; raises as that does.
+
+        *place* is what processes have in common that are probed at the same places of a file.
+        """
+        watched = _Watched(pid, pidfd, place, window, WindowCost(pid, window))
         self._open_in[place].add(pid)
         try:
             if self._plan.budget is None:
                 window.open_for_good(self._prices(place))
             else:
-                # Seen from the start, on credit: what costs less than the budget, as the
-                # transactions of Python programs do, is never missed.
+                # Seen from the start, on credit: what costs less than the budget, as most
+                # programs do, is never missed.
                 governor = Governor(self._plan.budget, self._random)
                 grant = governor.begin_open(watched.cost.usage)
                 window.open(self._prices(place), grant.allowance_ns)
@@ -125,13 +130,23 @@ class StmWindows:
             ):
                 self._ask(watched, governor)
 
+    def note_cost(self) -> None:
+        """Read what the process has used whose account is the oldest.
+
+        When one has ended, that cannot be read any more.
+        """
+        alive = (each for each in self._watched.values() if not each.is_over)
+        oldest = min(alive, key=lambda each: each.cost.usage.at_ns, default=None)
+        if oldest is not None and not has_ended(oldest.pidfd):
+            oldest.cost.update()
+
     def end(self, pid: int) -> None:
         """Take the probes out of *pid*, which is not observed any more."""
         watched = self._watched.get(pid)
-        if watched is not None:
-            if not has_ended(watched.pidfd):
-                watched.cost.update()
+        if watched is not None and not watched.is_over:
+            watched.cost.update(is_alive=not has_ended(watched.pidfd))
             watched.governor = None
+            watched.is_over = True
             watched.window.close()
             self._leave(watched)
 
@@ -166,7 +181,7 @@ class StmWindows:
                 self._open(watched, grant.allowance_ns)
         except (GilscopeError, OSError) as error:
             # Most likely the process is about to end, or replaces its program.
-            _log.debug("process %d: no window to see transactions in: %s", watched.pid, error)
+            _log.debug("process %d: no window to see %s in: %s", watched.pid, self._what, error)
             window.end()
         if not window.is_open:
             self._leave(watched)
@@ -190,9 +205,10 @@ class StmWindows:
         if not watched.is_told:
             watched.is_told = True
             _log.info(
-                "process %d: to see all of its transactions would cost more than the overhead "
-                "budget; they are seen in windows",
+                "process %d: to see all of its %s would cost more than the overhead budget; they "
+                "are seen in windows",
                 watched.pid,
+                self._what,
             )
 
     def _prices(self, place: object) -> TrapPrices:
@@ -200,6 +216,6 @@ class StmWindows:
         all_of_them = Sharing(sharing, sharing)
         costs = self._plan.costs
         return TrapPrices(
-            round(Prices(costs, is_stepped=False).full_ns(all_of_them)),
-            round(Prices(costs, is_stepped=True).full_ns(all_of_them)),
+            round(self._price_list(Prices(costs, is_stepped=False), all_of_them)),
+            round(self._price_list(Prices(costs, is_stepped=True), all_of_them)),
         )
