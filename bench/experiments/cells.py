@@ -47,6 +47,10 @@ class Outcome:
     state: str
     """``measured``, or ``not measured: `` with the reason."""
     figures: Figures = field(default_factory=dict)
+    spin_share: float | None = None
+    """What a spin got of its CPUs before and after, at least, 0 to 1; None: it is not timed."""
+    stolen_share: float | None = None
+    """What the hypervisor took of all CPU time meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ _HOW = """
     make experiments QUICK=1           # one round each, for correctness alone: no clock is compared
 
 - A cell is an arm of an experiment with all its parameters; the cells take turns, round after round, and each traced cell has an untraced one beside it.
-- Before and after each timed cell a spin of 200 ms on each of its CPUs must get 97 % of it, some task must have waited for a CPU in less than 5 % of that time; of all the time from the first spin to the last the hypervisor must have taken less than 1 % away. Otherwise the cell is `not measured: busy`, after three tries.
+- Before and after each timed cell a spin of 200 ms on each of its CPUs must get 90 % of it, and some task must have waited for a CPU in less than 5 % of that time; of all the time from the first spin to the last the hypervisor must have taken less than 5 % away. Otherwise the cell is `not measured: busy`, after three tries. Each page says what its cells had.
 - Figures are the median of the rounds and their range, `[lowest..highest]`.
 - Cells are kept as they are measured: a run that was stopped continues where it was. `WITHIN=25` stops after so many minutes, `AFRESH=1` begins anew.
 - Everything that was measured is in `bench/experiments/results`, with the source's figures beside it.
@@ -58,7 +58,7 @@ def page(experiment: Experiment, results: Results, pictures: Iterable[str]) -> s
     parts.append(experiment.body(results))
     parts += [f"![{experiment.title}](pictures/{name})\n" for name in pictures]
     if is_measured:
-        parts += ["## How it was measured\n", key_table(_about(results))]
+        parts += ["## How it was measured\n", key_table([*_about(results), *_disturbed(results)])]
     missing = list(_missing(results))
     if missing:
         parts.append("Without figures:\n\n" + "".join(f"- {line}\n" for line in missing))
@@ -93,6 +93,15 @@ def _about(results: Results) -> list[tuple[str, str]]:
         for name, value in results.about.items()
         if not isinstance(value, dict | list)
     ]
+
+
+def _disturbed(results: Results) -> Iterator[tuple[str, str]]:
+    """Yield what the cells that have figures had of their CPUs."""
+    spins = [each.spin_share for each in results.measured() if each.spin_share is not None]
+    stolen = [each.stolen_share for each in results.measured() if each.stolen_share is not None]
+    if spins and stolen:
+        yield "a spin got of each CPU, at least", f"{100 * min(spins):.0f} %"
+        yield "the hypervisor took away, at most", f"{100 * max(stolen):.1f} %"
 
 
 def _missing(results: Results) -> Iterator[str]:

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ __all__ = ["Runner", "planned", "planned_s"]
 _GATE_S = 1.0
 """At most, for one cell on two CPUs."""
 _TRIES = 3
-_BEFORE_NEXT_TRY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +34,8 @@ class Runner:
     """On the monotonic clock; no cell is begun that would not be over by then."""
     tell: Callable[[str], None]
     gate: Gate = field(default_factory=Gate)
+    pause_s: float = 5.0
+    """Before the next try where the gate was shut."""
 
     def run(self, experiment: Experiment) -> Results:
         """Measure what was not measured yet, and return all that is known then."""
@@ -76,7 +77,7 @@ class Runner:
         is_gated = cell.timed and not self.is_quick
         for attempt in range(_TRIES if is_gated else 1):
             if attempt:
-                time.sleep(_BEFORE_NEXT_TRY_S)
+                time.sleep(self.pause_s)
             stolen = StolenTime()
             if is_gated and self._is_busy(self.gate.is_shut(sets[cell.cpus])):
                 continue
@@ -84,10 +85,16 @@ class Runner:
                 figures = cell.measure()
             except (CellFailed, ToolFailed, Unavailable, OSError) as error:
                 return outcome(f"not measured: {error}")
-            if not is_gated or not self._is_busy(
-                self.gate.is_shut(sets[cell.cpus]) or verdict_on_stolen(stolen.share())
-            ):
+            if not is_gated:
                 return outcome(MEASURED, figures)
+            before = self.gate.least_share
+            why, share = self.gate.is_shut(sets[cell.cpus]), stolen.share()
+            if not self._is_busy(why or verdict_on_stolen(share)):
+                return replace(
+                    outcome(MEASURED, figures),
+                    spin_share=round(min(before, self.gate.least_share), 3),
+                    stolen_share=round(share, 4),
+                )
         return outcome(BUSY)
 
     def _is_busy(self, why: str | None) -> bool:

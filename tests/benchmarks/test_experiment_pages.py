@@ -2,6 +2,7 @@
 
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -50,6 +51,22 @@ def test_a_page_is_made_of_whatever_was_measured(experiment: Experiment) -> None
     assert BUSY in busy
     assert "There are no figures yet" in busy
     assert "1.5" not in page(experiment, Results(experiment.name, {}), []).partition("\n|")[2]
+
+
+def test_a_page_says_how_much_its_cells_had_of_the_machine() -> None:
+    """
+    The worst of them, before, after and meanwhile.
+    """
+    experiment = _TIMED[0]
+    first, second, *_ = _results(experiment, MEASURED).outcomes
+    outcomes = (
+        replace(first, spin_share=0.95, stolen_share=0.021),
+        replace(second, spin_share=0.92, stolen_share=0.004),
+    )
+    text = page(experiment, replace(_results(experiment, MEASURED), outcomes=outcomes), [])
+
+    assert "| a spin got of each CPU, at least | 92 % |" in text
+    assert "| the hypervisor took away, at most | 2.1 % |" in text
 
 
 def test_the_index_has_a_row_for_each_experiment() -> None:

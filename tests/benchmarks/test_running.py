@@ -2,12 +2,13 @@
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from bench.experiments import store
 from bench.experiments.cells import BUSY, MEASURED, Cell, CellFailed, Experiment, Results
+from bench.experiments.gate import Gate
 from bench.experiments.pages import page, shown
 from bench.experiments.running import Runner, planned, planned_s
 
@@ -75,6 +76,34 @@ def test_a_run_is_continued(tmp_path: Path) -> None:
     assert [1.0] == again.values("figure", arm="a")
     assert [3.0] == again.values("figure", arm="b")
     assert again == store.read("made", tmp_path)
+
+
+class _Gate(Gate):
+    """Has seen what it is told."""
+
+    def __init__(self, *looks: tuple[float, str | None]) -> None:
+        super().__init__()
+        self._looks = list(looks)
+
+    def is_shut(self, cpus: Sequence[int]) -> str | None:
+        assert cpus
+        self.least_share, why = self._looks.pop(0)
+        return why
+
+
+def test_a_figure_has_what_the_machine_left_for_it(tmp_path: Path) -> None:
+    """
+    The worse of two looks, before and after; of a machine that turns busy there is none.
+    """
+    gate = _Gate((0.97, None), (0.93, None), (0.98, None), *[(0.5, "busy")] * 3)
+    runner = replace(_runner(tmp_path), gate=gate)
+    runner = replace(runner, pause_s=0.0)
+    cells = [replace(_cell(key, lambda: {"figure": 1.0}), timed=True) for key in ("a", "b")]
+    kept, none = runner.run(_experiment(*cells)).outcomes
+
+    assert (MEASURED, 0.93) == (kept.state, kept.spin_share)
+    assert kept.stolen_share is not None
+    assert (BUSY, None, {}) == (none.state, none.spin_share, none.figures)
 
 
 def test_results_have_the_figures_of_the_source(tmp_path: Path) -> None:
