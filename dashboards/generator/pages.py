@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from dashboards.generator import agent, overview, process, stm
+from dashboards.generator import agent, locks, overview, process, stm
 from dashboards.generator.layout import Section, lay_out
 from dashboards.generator.variables import TAG, datasource_variable, label_variables, links
 from grafana_foundation_sdk.builders import dashboard
@@ -37,6 +37,12 @@ _PAGES = {
         "What the threads of a process wait for: roles, places in the code, convoys, holds.",
         process.sections,
         process.VARIABLES,
+    ),
+    "locks": _Page(
+        "gilscope: locks",
+        "Which locks threads wait for besides the GIL, at which lines, and what stops the world.",
+        locks.sections,
+        locks.VARIABLES,
     ),
     "stm": _Page(
         "gilscope: STM",

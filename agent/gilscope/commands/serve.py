@@ -147,7 +147,12 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
         application=application,
     )
     tracer = new_tracer(
-        arguments, parts.probe, plan, keep_threads=False, on_long_wait=capturing.on_long_wait
+        arguments,
+        parts.probe,
+        plan,
+        keep_threads=False,
+        has_locks=arguments.locks,
+        on_long_wait=capturing.on_long_wait,
     )
     past: Past[GilObservation] = Past()
     agent = AgentReader(tracer, time.monotonic_ns(), captures=capturing.counts)

@@ -75,7 +75,7 @@ def new_tracer(  # noqa: PLR0913 - most have defaults
     has_limit = plan.mode is not Mode.FULL and plan.budget_share < 1
     budget = Budget(plan.budget_share) if has_limit else None
     windows = WindowPlan(plan.costs, budget)
-    locks = LockAccount(plan=windows, watch=watch) if has_locks else None
+    locks = LockAccount(keep_threads=keep_threads, plan=windows, watch=watch) if has_locks else None
     transactions = TransactionAccount(keep_threads=keep_threads, plan=windows, watch=watch)
     return Tracer(gils, transactions, watch, locks)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import gilscope
 from gilscope.exporter.gil import gil_families
+from gilscope.exporter.locks import lock_families
 from gilscope.exporter.samples import Series
 from gilscope.exporter.source import Logs, Source
 from gilscope.exporter.stm_log import stm_families
@@ -18,6 +19,7 @@ from gilscope.model.gil import Refusal
 from gilscope.model.observation import Observation
 from gilscope.series.blocking import DEFAULT_PAIRS, BlockingSeries
 from gilscope.series.conflicts import ConflictSeries
+from gilscope.series.locks.places import LockSeries
 from gilscope.text.units import NS_PER_S
 
 __all__ = ["AgentCollector", "agent_families"]
@@ -38,10 +40,12 @@ class AgentCollector:
     ) -> None:
         """Export what *source* sees, and what is in *logs*.
 
-        *book* remembers which pairs have series of their own, *sites* which places in logs.
+        *book* remembers which pairs have series of their own, and says how many places at locks
+        have, *sites* remembers which places in logs.
         """
         self._source = source
         self._book = BlockingSeries() if book is None else book
+        self._places = LockSeries(self._book.limit, self._book.application)
         self._logs = logs
         self._sites = ConflictSeries(DEFAULT_PAIRS) if sites is None else sites
         self.last_scrape_ns: int | None = None
@@ -68,6 +72,8 @@ class AgentCollector:
                 observations = self._source.observe()
                 gils = [seen.gil for seen in observations if seen.gil is not None]
                 families += tuple(gil_families(gils, self._book))
+                locks = [seen.locks for seen in observations if seen.locks is not None]
+                families += tuple(lock_families(locks, self._places))
             live = [seen.transactions for seen in observations if seen.transactions is not None]
             families += tuple(stm_live_families(live, families))
         except Exception:  # noqa: BLE001 - likewise
@@ -135,7 +141,14 @@ def _table_families(tables: Iterable[TableState]) -> Iterator[Series]:
 
 
 def _targets(observations: Iterable[Observation], refusals: Sequence[Refusal]) -> Series:
-    states = Counter("traced" if seen.is_valid else "invalid" for seen in observations)
+    # Whose locks are traced beside its GIL is one process all the same.
+    processes: dict[int, bool] = {}
+    for seen in observations:
+        if seen.locks is not None and seen.locks.totals is None:
+            continue  # its Python is too old, which is no failure: its GIL is traced
+        pid = seen.process.pid
+        processes[pid] = seen.is_valid and processes.get(pid, True)
+    states = Counter("traced" if is_valid else "invalid" for is_valid in processes.values())
     states["refused"] = len(refusals)
     targets = Series(metrics.TARGETS)
     for state in ("traced", "invalid", "refused"):

@@ -38,7 +38,7 @@ _FAMILIES = tuple(
     family
     for family in metrics.FAMILIES
     if family.labels[: len(metrics.PROCESS_LABELS)] == metrics.PROCESS_LABELS
-    and not family.name.startswith("gilscope_stm_")
+    and not family.name.startswith(("gilscope_lock_", "gilscope_stm_"))
 )
 
 _Families = dict[metrics.Family, Series]

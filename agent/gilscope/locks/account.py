@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 
 from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.budget.prices import Prices
@@ -34,17 +35,23 @@ class LockAccount(WindowedAccount[LockProbe, AttachedLocks]):
         self,
         load: Callable[[], LockProbe] = LockProbe,
         *,
+        keep_threads: bool = True,
         plan: WindowPlan | None = None,
         watch: ProcessWatch | None = None,
     ) -> None:
         """Trace with the probe that *load* makes when the first process is attached.
 
-        *plan* says how closely; by default all the time. *watch* may be shared with others.
+        With *keep_threads* dead threads stay listed; without, what they have waited for is added
+        up, and a process that runs for ever takes no more memory. *plan* says how closely; by
+        default all the time. *watch* may be shared with others.
         """
         windows = Windows(plan or WindowPlan(), "waits for locks", Prices.contention_ns)
         super().__init__(load, windows, "gilscope-locks", watch)
+        self._keep_threads = keep_threads
         self._refused: dict[int, LockObservation] = {}
         """Why locks are not traced in processes whose GIL is."""
+        self._gone_s: dict[int, float] = {}
+        """When some of these were seen to have gone, on the monotonic clock."""
 
     def attach_beside(self, process: Process) -> None:
         """Begin to trace the locks of *process*, whose GIL is traced; or say why that cannot be."""
@@ -78,6 +85,19 @@ class LockAccount(WindowedAccount[LockProbe, AttachedLocks]):
         with self._lock:
             self._refused.pop(pid, None)
             super().drop(pid)
+
+    def drop_ended(self, kept_s: float, alive: AbstractSet[int]) -> None:
+        """Forget what was counted of processes that have ended *kept_s* ago or earlier.
+
+        Of one that is not *alive* it is forgotten, too, why it was not traced.
+        """
+        super().drop_ended(kept_s, alive)
+        now_s = time.monotonic()
+        with self._lock:
+            gone_s = {pid: self._gone_s.get(pid, now_s) for pid in self._refused.keys() - alive}
+            for pid in [pid for pid, since_s in gone_s.items() if now_s - since_s >= kept_s]:
+                del gone_s[pid], self._refused[pid]
+            self._gone_s = gone_s
 
     def observe(self) -> list[LockObservation]:
         """Return what has been counted of every process until now."""
@@ -139,7 +159,7 @@ class LockAccount(WindowedAccount[LockProbe, AttachedLocks]):
     def _observation(
         self, probe: LockProbe, traced: AttachedLocks, raw: RawLocks
     ) -> LockObservation:
-        ended, keys = traced.keep_dead(raw)
+        ended, keys = traced.keep_dead(raw, is_listed=self._keep_threads)
         probe.forget_waits(keys)
         for tid in ended:
             probe.forget_thread(tid)

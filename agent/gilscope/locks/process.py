@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from gilscope.locks.probe import LockProbe, RawPlace
 from gilscope.locks.target import LockTarget
-from gilscope.locks.totals import RawLocks, threads_of
+from gilscope.locks.totals import RawLocks, added_up, threads_of
 from gilscope.model.gil import Record, TracingCost
 from gilscope.model.locks import LockObservation, LockTotals
 from gilscope.model.stack import UNKNOWN_FRAME, UNKNOWN_STACK, Stack, StackState
@@ -67,17 +67,23 @@ class AttachedLocks(WindowedAttachment):
             return True
         return False
 
-    def keep_dead(self, raw: RawLocks) -> tuple[list[int], list[Record]]:
+    def keep_dead(self, raw: RawLocks, *, is_listed: bool) -> tuple[list[int], list[Record]]:
         """Take over what threads of *raw* that have ended had waited for; *raw* lacks it then.
 
-        Returns the threads, and the keys of what they had waited for: none of it changes any more.
+        With *is_listed* they stay listed, else what they had waited for is added up, as that of a
+        thread with the number 0. Returns the threads, and the keys of what they had waited for:
+        none of it changes any more.
         """
         ended = [tid for tid, thread in raw.threads.items() if thread["exited_ns"]]
         gone = set(ended)
         taken = [pair for pair in raw.waits if pair[0]["tid"] in gone]
         raw.waits = [pair for pair in raw.waits if pair[0]["tid"] not in gone]
+        threads = {tid: raw.threads.pop(tid) for tid in ended}
         self.dead.waits += taken
-        self.dead.threads |= {tid: raw.threads.pop(tid) for tid in ended}
+        if is_listed:
+            self.dead.threads |= threads
+        elif taken:
+            self.dead.waits = added_up(self.dead.waits)
         return ended, [key for key, _ in taken]
 
     def observation(self, raw: RawLocks, cost: TracingCost | None) -> LockObservation:

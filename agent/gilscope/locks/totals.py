@@ -12,7 +12,7 @@ from gilscope.model.locks import LockKind, LockThread, LockWait
 from gilscope.model.stack import UNKNOWN_STACK, Frame, Stack
 from gilscope.text.printable import label
 
-__all__ = ["RawLocks", "threads_of"]
+__all__ = ["RawLocks", "added_up", "threads_of"]
 
 _MUTEX, _OTHER = 0, 1
 """``enum want``."""
@@ -100,6 +100,22 @@ def threads_of(
         for tid, waits in by_thread.items()
     )
     return tuple(sorted(threads, key=lambda each: (-each.contended_ns, -each.idle_ns, each.tid)))
+
+
+def added_up(waits: Iterable[tuple[Record, Record]]) -> list[tuple[Record, Record]]:
+    """Return *waits*, entries of the table, with one entry for what differs by the thread alone."""
+    found: dict[tuple[object, ...], tuple[Record, Record]] = {}
+    for key, record in waits:
+        shared = {**key, "tid": 0}
+        what = tuple(shared.values())
+        known = found.get(what)
+        found[what] = (shared, record if known is None else _added(known[1], record))
+    return list(found.values())
+
+
+def _added(one: Record, other: Record) -> Record:
+    longest_ns = max(one["longest_ns"], other["longest_ns"])
+    return {**{name: one[name] + other[name] for name in one}, "longest_ns": longest_ns}
 
 
 def _in_flight(tid: int, thread: Record, now_ns: int) -> tuple[_Key, _Sums] | None:

@@ -26,9 +26,11 @@ from support.deploy.dashboards import (
     targets,
     with_values,
 )
+from support.interpreters.known import FREE_THREADED, Interpreter
 from support.paths import WORKLOADS
 from support.prometheus.server import Answer, Prometheus, prometheus, scraping
 from support.stm_log.program import played_log
+from support.tracing.trace import command_of
 from support.tracing.transactions import ITM, RPYTHON, built, running
 
 pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.beside_others]
@@ -50,6 +52,7 @@ _RARE = "Restarts of libitm a second, by reason "
 """So rare that no window may see one: asked of a service that sees all of them."""
 _KNOWN = ("--seconds", "300", "--policy", "other")
 """For long, and without real-time priority, which would keep other tests from a processor."""
+_LOCK = ("lock", "300")
 _PYTHONS = ["convoy.py", "known_waits.py", "long_hold.py"]
 
 _GoOn = Callable[[], object]
@@ -100,7 +103,7 @@ class _Watched:
 
 
 @contextmanager
-def _programs(folder: Path) -> Iterator[tuple[list[int], list[_GoOn]]]:
+def _programs(folder: Path, free_threaded: Interpreter) -> Iterator[tuple[list[int], list[_GoOn]]]:
     """Yield the pids of programs that suffer from all that can be seen, and how they go on."""
     with ExitStack() as stack:
         convoy = stack.enter_context(started([_PYTHON], "convoy.py"))
@@ -118,11 +121,14 @@ def _programs(folder: Path) -> Iterator[tuple[list[int], list[_GoOn]]]:
         # A wait that begins before the probes are there.
         unseen = stack.enter_context(started([_PYTHON], "long_hold.py", "--seconds", "5"))
         unseen.command("hold")
+        # It runs without a GIL, and its threads queue for a lock.
+        locked = stack.enter_context(started(command_of(free_threaded), "lock_waits.py", *_LOCK))
+        locked.command()
         rpython = stack.enter_context(
             running(built(folder, "rpython", RPYTHON["pie"]), "2", "20", "log")
         )
         itm = stack.enter_context(running(built(folder, "itm", ITM["shared"]), "2", "50", "fight"))
-        pids = [convoy.pid, known.pid, unseen.pid, rpython.pid, itm.pid]
+        pids = [convoy.pid, known.pid, unseen.pid, locked.pid, rpython.pid, itm.pid]
         yield pids, [rpython.tell, itm.tell, _growing(folder / "app.log")]
 
 
@@ -139,15 +145,15 @@ def _growing(log: Path) -> _GoOn:
     return grow
 
 
-@pytest.fixture(scope="module")
-def watched() -> Iterator[_Watched]:
+@pytest.fixture(scope="module", params=FREE_THREADED[:1])
+def watched(request: pytest.FixtureRequest) -> Iterator[_Watched]:
     """Watch programs until the dashboards have something to show, or for long."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        _programs(Path(folder)) as (pids, rounds),
+        _programs(Path(folder), request.param) as (pids, rounds),
         serving(
             *(f"--pid={pid}" for pid in pids),
-            *("--stm-log", f"{folder}/app.log"),
+            *("--locks", "--stm-log", f"{folder}/app.log"),
             # Windows so long that a few seconds have some of everything.
             *("--overhead-budget", "20%"),
         ) as service,
@@ -224,7 +230,11 @@ def test_variables_offer_what_is_there(watched: _Watched, name: str) -> None:
         assert [value] == offered[label]
     assert list(_JOBS) == offered["job"]
     assert 1 == len(offered["instance"])
-    programs = {"process": _PYTHONS, "stm": ["itm", "rpython"]}.get(name)
+    programs = {
+        "process": _PYTHONS,
+        "locks": ["lock_waits.py"],
+        "stm": ["itm", "rpython"],
+    }.get(name)
     assert programs == offered.get("process")
     assert name != "process" or str(watched.pid) in offered["pid"]
     assert [watched.log] == offered.get("log", [watched.log])
@@ -263,6 +273,6 @@ def test_labels_of_a_cluster_limit_what_is_shown(watched: _Watched) -> None:
     """
     (target,) = panel_titled(DASHBOARDS["overview"], "Traced processes")["targets"]
 
-    assert [10.0] == watched.ask(target).values()
-    assert [5.0] == watched.ask(target, cluster="some").values()
+    assert [12.0] == watched.ask(target).values()
+    assert [6.0] == watched.ask(target, cluster="some").values()
     assert [] == watched.ask(target, cluster="another").values()

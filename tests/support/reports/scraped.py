@@ -13,6 +13,7 @@ from gilscope.exporter.exposition import encode
 from gilscope.exporter.source import Source
 from gilscope.model.agent import AgentState, ProgramRuns, TableState
 from gilscope.model.gil import GilObservation, Refusal
+from gilscope.model.locks import LockObservation
 from gilscope.model.observation import Observation
 from gilscope.model.transactions import StmObservation
 
@@ -50,6 +51,7 @@ class Fixed:
     observations: Sequence[GilObservation] = ()
     agent: AgentState = AGENT
     transactions: Sequence[StmObservation] = ()
+    locks: Sequence[LockObservation] = ()
 
     @property
     def source(self) -> Source:
@@ -59,7 +61,8 @@ class Fixed:
     def observe(self) -> Sequence[Observation]:
         """Return what it was made with."""
         gils = [Observation(gil=seen) for seen in self.observations]
-        return [*gils, *(Observation(transactions=seen) for seen in self.transactions)]
+        live = [Observation(transactions=seen) for seen in self.transactions]
+        return [*gils, *live, *(Observation(locks=seen) for seen in self.locks)]
 
     def refusals(self) -> Sequence[Refusal]:
         """Return one Python that cannot be traced."""

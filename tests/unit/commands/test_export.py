@@ -139,13 +139,13 @@ def test_paths_go_to_standard_output(tmp_path: Path, capsys: pytest.CaptureFixtu
     All of them at each run; how many were written goes to stderr.
     """
     folder = tmp_path / "new" / "rules"
-    paths = "".join(f"{folder}/{name}.yml\n" for name in ("agent", "gil", "stm"))
+    paths = "".join(f"{folder}/{name}.yml\n" for name in ("agent", "gil", "locks", "stm"))
 
     assert 0 == main(["export", "rules", str(folder)])
-    assert (paths, "3 of 3 files were written anew.\n") == capsys.readouterr()
+    assert (paths, "4 of 4 files were written anew.\n") == capsys.readouterr()
     (folder / "gil.yml").unlink()
     assert 0 == main(["export", "rules", str(folder)])
-    assert (paths, "1 of 3 files were written anew.\n") == capsys.readouterr()
+    assert (paths, "1 of 4 files were written anew.\n") == capsys.readouterr()
 
 
 def test_a_changed_file_is_not_overwritten(

@@ -12,6 +12,7 @@ from gilscope.model.agent import AgentState
 from gilscope.model.observation import Observation
 from gilscope.model.transactions import Library, Method
 from support.recordings.gil import full_mode, gil, histogram
+from support.recordings.locks import lock_recording
 from support.recordings.transactions import stm_observation
 from support.reports.scraped import AGENT, Fixed, read, scrape
 from support.stm_log.following import followed_log
@@ -158,7 +159,11 @@ def test_every_family_of_the_table_is_exported_with_its_labels() -> None:
     # No single process has waits of RPython and restarts of libitm.
     stm = (stm_observation(), stm_observation(Library.LIBITM, Method.RESTARTS, pid=4712))
     collector = AgentCollector(
-        Fixed((full, replace(full, process=semaphore)), transactions=stm).source,
+        Fixed(
+            (full, replace(full, process=semaphore)),
+            transactions=stm,
+            locks=[lock_recording().observation],
+        ).source,
         logs=lambda: [followed_log(played_log("E16", 99).content)],
     )
     exported = {metric.name: metric for metric in read(collector).families}

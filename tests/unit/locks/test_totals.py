@@ -1,7 +1,7 @@
 """From the tables of the kernel to what threads have waited for."""
 
 from gilscope.locks.abi import SleepKind
-from gilscope.locks.totals import RawLocks, threads_of
+from gilscope.locks.totals import RawLocks, added_up, threads_of
 from gilscope.model.locks import LockKind, LockThread
 from gilscope.model.stack import UNKNOWN_STACK
 from support.recordings.locks import APPEND, MS, RELEASE, STACKS, WAIT, raw, thread, wait
@@ -92,6 +92,28 @@ def test_a_wait_in_flight_counts_in_its_own_window() -> None:
     assert 1 == len(threads_of(tables, STACKS, 5))
     assert () == threads_of(tables, STACKS, 6)
     assert () == threads_of(tables, STACKS, None)
+
+
+def test_what_dead_threads_have_waited_for_is_added_up() -> None:
+    """
+    What differs by the thread alone is one entry, of a thread with the number 0.
+    """
+    waits = [
+        wait(11, SleepKind.OBJECT, "list", wait_ms=24),
+        wait(12, SleepKind.OBJECT, "list", wait_ms=6, waits=3),
+        wait(12, SleepKind.OBJECT, "dict"),
+    ]
+    of_list, of_dict = added_up(added_up(waits))
+
+    assert [0, 0] == [of_list[0]["tid"], of_dict[0]["tid"]]
+    assert {
+        "wait_ns": 30 * MS,
+        "slept_ns": 15 * MS,
+        "waits": 5,
+        "sleeps": 5,
+        "longest_ns": 24 * MS,
+    } == of_list[1]
+    assert wait(0, SleepKind.OBJECT, "dict") == of_dict
 
 
 def test_a_further_sleep_is_not_another_wait() -> None:

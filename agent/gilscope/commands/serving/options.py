@@ -61,6 +61,12 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_target_options(parser, has_default=False)
     add_transactions_option(parser)
     parser.add_argument(
+        "--locks",
+        action="store_true",
+        help="trace the locks that threads wait for as well, and Pythons that run without a GIL "
+        "(CPython 3.13 and later)",
+    )
+    parser.add_argument(
         "--stm-log",
         action="append",
         default=[],
@@ -74,8 +80,8 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         type=share,
         default="1%",
         metavar="PERCENT",
-        help="what auto mode, and tracing transactions in any mode but full, may cost a process, "
-        "of its own CPU time (default: 1%%)",
+        help="what auto mode, and tracing transactions or locks in any mode but full, may cost a "
+        "process, of its own CPU time (default: 1%%)",
     )
     parser.add_argument(
         "--pairs",

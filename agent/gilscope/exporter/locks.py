@@ -1,0 +1,68 @@
+"""Exports what has been counted of the locks that threads of live processes wait for."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from gilscope.exporter.samples import Labels, Series
+from gilscope.metrics import locks
+from gilscope.metrics import table as metrics
+from gilscope.metrics.family import families_of
+from gilscope.model.locks import LockKind, LockObservation, LockProcess, LockTotals
+from gilscope.series.locks.places import LockSeries
+
+__all__ = ["REASONS", "lock_families"]
+
+REASONS = ("read_fault", "table_full", "began_unseen", "thread_reused", "stack_unknown")
+"""Values of the label ``reason``, each of which every process has from the start."""
+
+_FAMILIES = families_of(locks)
+_FULL, _ALL = "full", "all"
+"""Values of the label ``window``."""
+
+_Families = Mapping[metrics.Family, Series]
+
+
+def lock_families(observations: Iterable[LockObservation], book: LockSeries) -> Iterator[Series]:
+    """Yield the families about locks; *book* remembers which places have series of their own."""
+    families = {family: Series(family) for family in _FAMILIES}
+    # Where they are not traced at all, as in a Python that is too old, nothing has gone wrong.
+    seen = [each for each in observations if each.totals is not None]
+    places = book.series(seen)
+    for observation in seen:
+        labels = _labels(observation.process)
+        families[metrics.LOCK_PROBE_VALID].add(labels, 0 if observation.invalid else 1)
+        if observation.invalid or observation.totals is None:
+            continue
+        _add(families, labels, observation, observation.totals)
+        for names, ns, count in places.get(observation.process.pid, ()):
+            families[metrics.LOCK_BLOCKED].add_ns((*labels, *names), ns)
+            families[metrics.LOCK_BLOCKED_TIMES].add((*labels, *names), count)
+    yield from families.values()
+
+
+def _add(
+    families: _Families, labels: Labels, observation: LockObservation, totals: LockTotals
+) -> None:
+    observed = families[metrics.LOCK_OBSERVED]
+    observed.add_ns((*labels, _FULL), observation.observed_ns)
+    observed.add_ns((*labels, _ALL), max(0, totals.at_ns - observation.since_ns))
+    waits = [wait for thread in totals.threads for wait in thread.waits]
+    for kind in LockKind:
+        if not kind.is_contention:
+            continue
+        of_kind = [wait for wait in waits if wait.kind is kind]
+        wait_ns = sum(wait.wait_ns for wait in of_kind)
+        families[metrics.LOCK_WAIT].add_ns((*labels, kind.value), wait_ns)
+        number = sum(wait.waits for wait in of_kind)
+        families[metrics.LOCK_WAITS].add((*labels, kind.value), number)
+    families[metrics.LOCK_IDLE].add_ns(labels, totals.idle_ns)
+    families[metrics.LOCK_TRAPS].add(labels, totals.traps)
+    if observation.cost is not None:
+        families[metrics.LOCK_OVERHEAD].add_ns(labels, observation.cost.overhead_ns)
+        families[metrics.LOCK_OVERHEAD_RATIO].add(labels, observation.cost.recent_ratio)
+    for reason in REASONS:
+        count = totals.lost_events.get(reason, 0)
+        families[metrics.LOCK_LOST_EVENTS].add((*labels, reason), count)
+
+
+def _labels(process: LockProcess) -> Labels:
+    return (process.name, str(process.pid), process.container_id or "", process.pod_uid or "")

@@ -1,0 +1,101 @@
+"""What is exported of the locks that threads of live processes wait for besides the GIL."""
+
+from gilscope.metrics.family import of_process
+
+__all__ = [
+    "LOCK_BLOCKED",
+    "LOCK_BLOCKED_TIMES",
+    "LOCK_IDLE",
+    "LOCK_LOST_EVENTS",
+    "LOCK_OBSERVED",
+    "LOCK_OVERHEAD",
+    "LOCK_OVERHEAD_RATIO",
+    "LOCK_PROBE_VALID",
+    "LOCK_TRAPS",
+    "LOCK_WAIT",
+    "LOCK_WAITS",
+]
+
+LOCK_PROBE_VALID = of_process(
+    "gilscope_lock_probe_valid",
+    "gauge",
+    "1 while the figures on locks of this process can be trusted, else 0.",
+    "At 0, the log of gilscope and gilscope record --locks say why.",
+)
+LOCK_OBSERVED = of_process(
+    "gilscope_lock_observed_seconds_total",
+    "counter",
+    "Time that the locks of this process were observed. full: covered by windows in which every "
+    "wait is seen; all: since the attachment.",
+    "What all figures on locks are to be divided by: the rate of full is the share of the time "
+    "that they are of, 1 unless that would cost more than the overhead budget.",
+    "window",
+)
+LOCK_WAIT = of_process(
+    "gilscope_lock_wait_seconds_total",
+    "counter",
+    "Time that threads waited for a lock, by what that is, waits in flight included; of world_stop "
+    "it is the time for which they were stopped.",
+    "The rate is the number of threads that wait at any moment.",
+    "kind",
+)
+LOCK_WAITS = of_process(
+    "gilscope_lock_waits_total",
+    "counter",
+    "Waits for a lock, by what that is, those in flight included.",
+    "Time divided by this is the mean wait.",
+    "kind",
+)
+LOCK_IDLE = of_process(
+    "gilscope_lock_idle_seconds_total",
+    "counter",
+    "Time that threads waited for something to do, by a lock: a condition, an event, a queue.",
+    "No contention: the rate is the number of threads that have nothing to do.",
+)
+LOCK_BLOCKED = of_process(
+    "gilscope_lock_blocked_seconds_total",
+    "counter",
+    "Time lost by the place of the waiting thread, by that of the thread that released the lock, "
+    "by kind and by the type of the object. The costliest places have series of their own, which "
+    "begin at 0 when a place gets them; the others are under other.",
+    "Tells which lines make each other wait, and for which lock.",
+    "waiter",
+    "releaser",
+    "kind",
+    "type",
+)
+LOCK_BLOCKED_TIMES = of_process(
+    "gilscope_lock_blocked_total",
+    "counter",
+    "Waits by the same labels as gilscope_lock_blocked_seconds_total.",
+    "Time divided by this is the mean wait at a place.",
+    "waiter",
+    "releaser",
+    "kind",
+    "type",
+)
+LOCK_TRAPS = of_process(
+    "gilscope_lock_traps_total",
+    "counter",
+    "Times that the process ran into a probe on locks.",
+    "Each costs it about 2 us.",
+)
+LOCK_OVERHEAD = of_process(
+    "gilscope_lock_overhead_seconds_total",
+    "counter",
+    "CPU time that tracing locks has cost the process, by gilscope's own estimate.",
+    "It is not part of gilscope_target_overhead_seconds_total.",
+)
+LOCK_OVERHEAD_RATIO = of_process(
+    "gilscope_lock_overhead_ratio",
+    "gauge",
+    "The same of the last minute, by the CPU time that the process used itself.",
+    "Stays within the overhead budget but for the first window.",
+)
+LOCK_LOST_EVENTS = of_process(
+    "gilscope_lock_lost_events_total",
+    "counter",
+    "Waits for locks that were not counted in full, by reason.",
+    "Should stay at 0; docs/locks.md explains each reason.",
+    "reason",
+)
