@@ -66,10 +66,8 @@ _MOMENTS = {"html"}
 """What shows when threads waited most."""
 _HISTORIES = {"openmetrics"}
 """What is made of the sums at several times."""
-_OF_TRANSACTIONS = ("text", "json", "html", "markdown", "collapsed", "speedscope", "pprof")
-"""What reports of live transactions there are."""
-_OF_LOCKS = ("text", "json")
-"""What reports of locks there are."""
+_BESIDE_A_GIL = ("text", "json", "html", "markdown", "collapsed", "speedscope", "pprof")
+"""What reports of live transactions, and of locks, there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +157,14 @@ def wants_snapshots(outputs: Sequence[Output]) -> bool:
 
 def refuse_unfit(outputs: Sequence[Output], *, has_locks: bool = False) -> None:
     """Raise UnfitForm where transactions, or locks, are not reported as one of *outputs*."""
-    what, forms = ("locks", _OF_LOCKS) if has_locks else ("transactions", _OF_TRANSACTIONS)
-    unfit = _unfit(outputs, forms)
+    what, unfit = "locks" if has_locks else "transactions", _unfit(outputs)
     if unfit:
-        raise UnfitForm(f"{what} are reported as {_as_words(forms, 'or')}, not as {unfit[0]}")
+        forms = _as_words(_BESIDE_A_GIL, "or")
+        raise UnfitForm(f"{what} are reported as {forms}, not as {unfit[0]}")
 
 
-def _unfit(outputs: Sequence[Output], forms: Sequence[str]) -> list[str]:
-    return sorted({output.form for output in outputs}.difference(forms))
+def _unfit(outputs: Sequence[Output]) -> list[str]:
+    return sorted({output.form for output in outputs}.difference(_BESIDE_A_GIL))
 
 
 def _as_words(forms: Sequence[str], last: str) -> str:
@@ -189,15 +187,15 @@ def write_reports(
             return text(session, colour=colour and is_shown, whole=whole or not is_shown)
         return RENDERERS[output.form](session)
 
-    for what, number, forms in (
-        ("transactions", len(session.transactions), _OF_TRANSACTIONS),
-        ("locks", len(session.locks), _OF_LOCKS),
+    unfit = _unfit(outputs)
+    for what, number in (
+        ("transactions", len(session.transactions)),
+        ("locks", len(session.locks)),
     ):
-        unfit = _unfit(outputs, forms)
         if number and unfit:
             print(
                 f"{counted(number, 'process', 'processes')} with {what}: not in the report as "
-                f"{' or '.join(unfit)}, but as {_as_words(forms, 'and')}",
+                f"{' or '.join(unfit)}, but as {_as_words(_BESIDE_A_GIL, 'and')}",
                 file=sys.stderr,
             )
     return write_rendered(outputs, rendered)

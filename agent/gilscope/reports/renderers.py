@@ -49,23 +49,35 @@ def _json(session: Session) -> str:
 def _html(session: Session) -> str:
     from gilscope.reports.gil.html import report as html_report  # noqa: PLC0415 - imported when it is asked for
 
-    if not session.recordings and not session.transactions:
+    if not (session.recordings or session.transactions or session.locks):
         raise ValueError("no process was traced")
-    if not session.transactions:
+    if not (session.transactions or session.locks):
         return html_report.render(*session.recordings)
+    from gilscope.reports.html import pages  # noqa: PLC0415 - likewise
+    from gilscope.reports.locks import html as of_locks  # noqa: PLC0415 - likewise
     from gilscope.reports.transactions import html as of_transactions  # noqa: PLC0415 - likewise
 
-    if not session.recordings:
-        return of_transactions.render(*session.transactions)
-    parts = [*of_transactions.parts(session.transactions)]
-    return html_report.render(*session.recordings, more=parts)
+    parts = [*of_transactions.parts(session.transactions), *of_locks.parts(session.locks)]
+    if session.recordings:
+        return html_report.render(*session.recordings, more=parts)
+    return pages.page(_title(session), parts)
+
+
+def _title(session: Session) -> str:
+    if session.transactions:
+        first = session.transactions[0].observation.process
+        return f"Transactions: {first.name}, pid {first.pid}"
+    process = session.locks[0].observation.process
+    return f"Locks: {process.name}, pid {process.pid}"
 
 
 def _markdown(session: Session) -> str:
     from gilscope.reports.gil import markdown  # noqa: PLC0415 - imported when it is asked for
+    from gilscope.reports.locks import markdown as of_locks  # noqa: PLC0415 - likewise
     from gilscope.reports.transactions import markdown as of_transactions  # noqa: PLC0415 - likewise
 
     parts = [of_transactions.render(each) for each in session.transactions]
+    parts += [of_locks.render(each) for each in session.locks]
     if session.recordings or not parts:
         parts.insert(0, markdown.render(session))
     return "\n".join(parts)
@@ -73,22 +85,27 @@ def _markdown(session: Session) -> str:
 
 def _collapsed(session: Session) -> str:
     from gilscope.reports.gil import collapsed  # noqa: PLC0415 - imported when it is asked for
+    from gilscope.reports.locks import collapsed as of_locks  # noqa: PLC0415 - likewise
     from gilscope.reports.transactions import collapsed as of_transactions  # noqa: PLC0415 - likewise
 
-    lost = of_transactions.render(*session.transactions, names_process=not session.is_one_process)
+    names_process = not session.is_one_process
+    lost = of_transactions.render(*session.transactions, names_process=names_process)
+    lost += of_locks.render(*session.locks, names_process=names_process)
     return lost + collapsed.render(*session.recordings)
 
 
 def _speedscope(session: Session) -> str:
     from gilscope.reports.gil import speedscope  # noqa: PLC0415 - imported when it is asked for
 
-    return speedscope.render(*session.recordings, transactions=session.transactions)
+    return speedscope.render(
+        *session.recordings, transactions=session.transactions, locks=session.locks
+    )
 
 
 def _pprof(session: Session) -> bytes:
     from gilscope.reports.gil.profiles import pprof  # noqa: PLC0415 - imported when it is asked for
 
-    return pprof.render(*session.recordings, transactions=session.transactions)
+    return pprof.render(*session.recordings, transactions=session.transactions, locks=session.locks)
 
 
 def _otlp_profiles(session: Session) -> str:

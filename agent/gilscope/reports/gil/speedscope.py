@@ -2,7 +2,8 @@
 
 Two profiles: one weighs the places that waited, the other those that were waited for, each with all
 the time lost. The outermost level of both is the kind of the wait. Transactions have two of their
-own: what aborted tries had run, by thread, and pauses by what they were for.
+own: what aborted tries had run, by thread, and pauses by what they were for. Locks have one, below
+what was waited for.
 """
 
 import json
@@ -12,10 +13,12 @@ from typing import Any
 import gilscope
 from gilscope.model.gil import Edge, Recording
 from gilscope.model.kinds import Kind
+from gilscope.model.locks import LockRecording
 from gilscope.model.stack import Stack
 from gilscope.model.transactions import StmRecording
 from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.flame_levels import ENDS, Level, edges_by_process, levels, summed
+from gilscope.reports.locks.losses import losses as lock_losses
 from gilscope.reports.transactions.losses import losses
 from gilscope.text.printable import printable
 from gilscope.text.units import seconds
@@ -25,14 +28,18 @@ __all__ = ["render"]
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
-def render(*recordings: Recording, transactions: Sequence[StmRecording] = ()) -> str:
+def render(
+    *recordings: Recording,
+    transactions: Sequence[StmRecording] = (),
+    locks: Sequence[LockRecording] = (),
+) -> str:
     """Return the file: JSON in one line, with weights in nanoseconds.
 
     Of several recordings, the process is the outermost level.
     """
     frames = _Frames()
     profiles = []
-    if recordings or not transactions:
+    if recordings or not (transactions or locks):
         profiles = [_profile(name, recordings, end, frames) for name, end in ENDS.items()]
     if transactions:
         names_process = len(recordings) + len(transactions) > 1
@@ -40,9 +47,11 @@ def render(*recordings: Recording, transactions: Sequence[StmRecording] = ()) ->
             _stm_profile(root, transactions, frames, names_process=names_process)
             for root in ("aborts", "pauses")
         ]
+    if locks:
+        profiles.append(_lock_profile(locks, frames, names_process=len(locks) > 1))
     file = {
         "$schema": _SCHEMA,
-        "name": printable(_name(recordings, transactions)),
+        "name": printable(_name([*recordings, *transactions], locks)),
         "exporter": f"gilscope {gilscope.__version__}",
         "activeProfileIndex": 0,
         "shared": {"frames": frames.described},
@@ -51,11 +60,15 @@ def render(*recordings: Recording, transactions: Sequence[StmRecording] = ()) ->
     return json.dumps(file, separators=(",", ":")) + "\n"
 
 
-def _name(recordings: Sequence[Recording], transactions: Sequence[StmRecording]) -> str:
-    every: list[Recording | StmRecording] = [*recordings, *transactions]
-    if len(every) != 1:
-        return f"{len(every)} processes"
-    (recording,) = every
+def _name(others: Sequence[Recording | StmRecording], locks: Sequence[LockRecording]) -> str:
+    pids = {each.observation.process.pid for each in (*others, *locks)}
+    if len(pids) != 1:
+        return f"{len(pids)} processes"
+    if not others:
+        seen = locks[0].observation
+        outcome = f"locks seen for {seconds(seen.observed_ns)}"
+        return f"{seen.process.name}, pid {seen.process.pid}: {outcome}"
+    recording = others[0]
     observation = recording.observation
     if isinstance(recording, StmRecording):
         outcome = f"transactions seen for {seconds(recording.observation.observed_ns)}"
@@ -120,6 +133,20 @@ def _stm_profile(
                     yield tuple(frames.index(level) for level in (*below, loss.name)), loss.ns
 
     return _sampled(root, summed(weights()))
+
+
+def _lock_profile(
+    recordings: Sequence[LockRecording], frames: _Frames, *, names_process: bool
+) -> dict[str, Any]:
+    def weights() -> Iterator[tuple[tuple[int, ...], int]]:
+        for recording in recordings:
+            process = recording.observation.process
+            below = (f"{process.name}, pid {process.pid}",) if names_process else ()
+            for loss in lock_losses(recording):
+                stack = (*below, loss.what, *levels(loss.stack))
+                yield tuple(frames.index(level) for level in stack), loss.ns
+
+    return _sampled("locks", summed(weights()))
 
 
 def _sampled(name: str, samples: Sequence[tuple[tuple[int, ...], int]]) -> dict[str, Any]:

@@ -1,19 +1,12 @@
 """The report on the locks of a live process that a person reads."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from gilscope.model.locks import (
-    LockKind,
-    LockObservation,
-    LockRecording,
-    LockThread,
-    LockTotals,
-    LockWait,
-)
-from gilscope.model.stack import Stack
+from gilscope.model.locks import LockObservation, LockRecording, LockThread, LockTotals
 from gilscope.reports.coverage import coverage_words
 from gilscope.reports.gil.text.holds import cost_words
-from gilscope.reports.gil.text.stack import place_of, stack_lines
+from gilscope.reports.gil.text.stack import stack_lines
+from gilscope.reports.locks.places import LockPlace, places_of
 from gilscope.reports.locks.words import limits_of, lost_words, what_words
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
@@ -25,11 +18,6 @@ _MOST_PLACES = 20
 _MOST_THREADS = 20
 _ON_A_SCREEN = 3
 _NEARLY_ALL = 0.99
-_ENDED_BY = {
-    LockKind.WORLD_STOP: "ended by",
-    LockKind.WORLD_STOP_REQUEST: "the last to stop",
-}
-"""What the thread did that woke the waiting one, where it did not release a lock."""
 
 
 def render(recording: LockRecording, *, colour: bool = False, whole: bool = True) -> str:
@@ -95,61 +83,41 @@ def _verdict(totals: LockTotals, observed_ns: int, paint: Paint) -> Iterator[str
 def _places(
     recording: LockRecording, totals: LockTotals, paint: Paint, *, whole: bool
 ) -> Iterator[str]:
-    ranked = _ranked(totals)
+    ranked = places_of(totals)
     shown = ranked[: _MOST_PLACES if whole else _ON_A_SCREEN]
     if not shown:
         return
     yield ""
     yield paint.bold("What was waited for, and where")
-    for waits in shown:
-        wait_ns = sum(each.wait_ns for each in waits)
-        slept_ns = sum(each.slept_ns for each in waits)
-        number = sum(each.waits for each in waits)
-        longest_ns = max(each.longest_ns for each in waits)
-        spun = f", {percent(1 - slept_ns / wait_ns)} of it spinning" if wait_ns > slept_ns else ""
-        yield (
-            f"{seconds(wait_ns):>10} lost ({number}x {what_words(waits[0])}; "
-            f"longest {short_duration(longest_ns)}{spun})"
+    for place in shown:
+        spun = (
+            f", {percent(1 - place.slept_ns / place.wait_ns)} of it spinning"
+            if place.wait_ns > place.slept_ns
+            else ""
         )
-        for line in stack_lines(waits[0].stack, recording, paint, _stacks(waits)):
+        yield (
+            f"{seconds(place.wait_ns):>10} lost ({place.number}x {what_words(place.waits[0])}; "
+            f"longest {short_duration(place.longest_ns)}{spun})"
+        )
+        stacks = [each.stack for each in place.waits]
+        for line in stack_lines(place.stack, recording, paint, stacks):
             yield f"           {line}"
-        yield from _released(waits, recording, paint)
+        yield from _released(place, recording, paint)
     rest = ranked[len(shown) :]
     if rest:
-        rest_ns = sum(each.wait_ns for waits in rest for each in waits)
+        rest_ns = sum(place.wait_ns for place in rest)
         yield f"{seconds(rest_ns):>10} lost at {counted(len(rest), 'other place')}"
 
 
-def _released(waits: Sequence[LockWait], recording: LockRecording, paint: Paint) -> Iterator[str]:
-    """Yield where the thread stood that ended most of *waits*, by time."""
-    found: dict[Stack, int] = {}
-    for wait in waits:
-        if wait.released.is_known:
-            found[wait.released] = found.get(wait.released, 0) + wait.wait_ns
-    if not found:
+def _released(place: LockPlace, recording: LockRecording, paint: Paint) -> Iterator[str]:
+    released = place.released()
+    if released is None:
         return
-    most = max(found, key=found.__getitem__)
-    share = found[most] / max(1, sum(wait.wait_ns for wait in waits))
-    ended = _ENDED_BY.get(waits[0].kind, "released by")
-    yield f"         {ended}" + ("" if share > _NEARLY_ALL else f", {percent(share)} of it")
-    for line in stack_lines(most, recording, paint):
+    share = released.share
+    of_it = "" if share > _NEARLY_ALL else f", {percent(share)} of it"
+    yield f"         {released.words}{of_it}"
+    for line in stack_lines(released.stack, recording, paint):
         yield f"           {line}"
-
-
-def _ranked(totals: LockTotals) -> Sequence[Sequence[LockWait]]:
-    """Return the waits by what they were for and by function, the costliest first."""
-    found: dict[object, list[LockWait]] = {}
-    for thread in totals.threads:
-        for wait in thread.waits:
-            if wait.kind.is_contention and wait.wait_ns:
-                key = (wait.kind, wait.type, place_of(wait.stack))
-                found.setdefault(key, []).append(wait)
-    groups = [sorted(waits, key=lambda each: -each.wait_ns) for waits in found.values()]
-    return sorted(groups, key=lambda waits: -sum(each.wait_ns for each in waits))
-
-
-def _stacks(waits: Iterable[LockWait]) -> Sequence[Stack]:
-    return [each.stack for each in waits]
 
 
 def _threads(threads: Sequence[LockThread], paint: Paint, *, whole: bool) -> Iterator[str]:

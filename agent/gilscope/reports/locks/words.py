@@ -6,7 +6,7 @@ from gilscope.model.locks import LockKind, LockProcess, LockWait
 from gilscope.text.printable import printable
 from gilscope.text.units import counted
 
-__all__ = ["KIND_WORDS", "LOST_WORDS", "limits_of", "lost_words", "what_words"]
+__all__ = ["KIND_WORDS", "LOST_WORDS", "limits_of", "lost_words", "short_words", "what_words"]
 
 KIND_WORDS = {
     LockKind.OBJECT: "the lock of an object",
@@ -47,6 +47,12 @@ def what_words(wait: LockWait) -> str:
     """Return what *wait* was for: ``the lock of an object (list)``."""
     words = KIND_WORDS[wait.kind]
     return words if wait.type is None else f"{words} ({printable(wait.type)})"
+
+
+def short_words(wait: LockWait) -> str:
+    """Return what *wait* was for, for where there is little room: ``object (list)``."""
+    kind = wait.kind.value
+    return kind if wait.type is None else f"{kind} ({printable(wait.type)})"
 
 
 def limits_of(process: LockProcess) -> Iterator[str]:

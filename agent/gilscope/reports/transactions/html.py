@@ -1,7 +1,6 @@
 """The transactions of live processes as HTML: a page of its own, or parts of one about GILs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from markupsafe import Markup
 
@@ -17,24 +16,21 @@ from gilscope.model.transactions import (
 )
 from gilscope.naming.transaction_words import LIBRARY_WORDS, METHOD_WORDS, limits_of
 from gilscope.reports.html import durations
-from gilscope.reports.html.document import END, head
 from gilscope.reports.html.markup import (
-    asset,
     duration,
     figure,
-    joined,
     large_figure,
     numbered,
     tag,
     text,
     time_lost,
 )
+from gilscope.reports.html.pages import page
 from gilscope.reports.transactions.words import lost_words
 from gilscope.text.units import NS_PER_S, counted, percent
 
 __all__ = ["parts", "render"]
 
-_STYLE = Path(__file__).parents[1] / "html" / "report.css"
 _MOST_ROWS = 50
 """Of a table."""
 
@@ -42,9 +38,7 @@ _MOST_ROWS = 50
 def render(*recordings: StmRecording) -> Markup:
     """Return the page; it loads nothing, and runs no script."""
     process = recordings[0].observation.process
-    title = Markup("Transactions: {}, pid {}").format(text(process.name), process.pid)
-    body = (Markup("<main>"), *parts(recordings), Markup("</main>"), END)
-    return joined((*head(title, asset(_STYLE)), *body), "\n")
+    return page(f"Transactions: {process.name}, pid {process.pid}", parts(recordings))
 
 
 def parts(recordings: Sequence[StmRecording]) -> Iterator[Markup]:

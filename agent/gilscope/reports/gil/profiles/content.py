@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import gilscope
 from gilscope.model.gil import Recording
+from gilscope.model.locks import LockRecording
 from gilscope.model.moment.hold_state import HoldState
 from gilscope.model.stack import Frame, Stack
 from gilscope.model.transactions import StmRecording
@@ -17,6 +18,7 @@ from gilscope.naming.places import SiteNames, role_of
 from gilscope.reports.gil.flame_levels import Level, levels
 from gilscope.reports.gil.profiles.profile import Location, Profile, ValueType
 from gilscope.reports.gil.words import lost_words, process_words
+from gilscope.reports.locks.profile import LOCK_TYPES, LOCK_WAIT, add_locks, comments_on_locks
 from gilscope.reports.transactions.profile import (
     ABORT_COST,
     STM_TYPES,
@@ -37,30 +39,43 @@ HOLD = ValueType("gil_hold", "nanoseconds")
 _GIL_TYPES = (WAITS, WAIT, HELD_UP, HOLD)
 
 
-def profile_of(*recordings: Recording, transactions: Sequence[StmRecording] = ()) -> Profile:
+def profile_of(
+    *recordings: Recording,
+    transactions: Sequence[StmRecording] = (),
+    locks: Sequence[LockRecording] = (),
+) -> Profile:
     """Return the profile of all of them, with the types of what was recorded.
 
     Labels say the process.
     """
-    has_gil = bool(recordings) or not transactions
-    every: list[Recording | StmRecording] = [*recordings, *transactions]
+    has_gil = bool(recordings) or not (transactions or locks)
+    every: list[Recording | StmRecording | LockRecording] = [*recordings, *transactions, *locks]
+    types = (
+        *(_GIL_TYPES if has_gil else ()),
+        *(STM_TYPES if transactions else ()),
+        *(LOCK_TYPES if locks else ()),
+    )
+    default = HELD_UP if has_gil else ABORT_COST if transactions else LOCK_WAIT
     profile = Profile(
-        (*(_GIL_TYPES if has_gil else ()), *(STM_TYPES if transactions else ())),
-        default=HELD_UP if has_gil else ABORT_COST,
+        types,
+        default=default,
         began_ns=min((_began_ns(each) for each in recordings), default=0),
         duration_ns=max((each.duration_ns for each in every), default=0),
         # There without samples too: stores know the types of a profile by it.
-        period_type=HOLD if has_gil else ABORT_COST,
+        period_type=HOLD if has_gil else default,
         period=_period_ns(recordings),
         comments=[
             *(comment for each in recordings for comment in _comments(each)),
             *(comment for each in transactions for comment in comments_on(each)),
+            *(comment for each in locks for comment in comments_on_locks(each)),
         ],
     )
     for recording in recordings:
         _add(profile, recording)
     for each in transactions:
         add_transactions(profile, each)
+    for of_locks in locks:
+        add_locks(profile, of_locks)
     return profile
 
 

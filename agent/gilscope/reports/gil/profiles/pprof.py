@@ -7,6 +7,7 @@ import gzip
 from collections.abc import Iterable, Sequence
 
 from gilscope.model.gil import Recording
+from gilscope.model.locks import LockRecording
 from gilscope.model.transactions import StmRecording
 from gilscope.reports.gil.profiles.content import profile_of
 from gilscope.reports.gil.profiles.profile import (
@@ -22,10 +23,15 @@ from gilscope.reports.gil.profiles.wire import element, message, number, numbers
 __all__ = ["encoded", "render"]
 
 
-def render(*recordings: Recording, transactions: Sequence[StmRecording] = ()) -> bytes:
+def render(
+    *recordings: Recording,
+    transactions: Sequence[StmRecording] = (),
+    locks: Sequence[LockRecording] = (),
+) -> bytes:
     """Return the profile, compressed by gzip; of several recordings, labels say the process."""
     # Without the time at which it is made: the same recording is the same file.
-    return gzip.compress(encoded(profile_of(*recordings, transactions=transactions)), mtime=0)
+    profile = profile_of(*recordings, transactions=transactions, locks=locks)
+    return gzip.compress(encoded(profile), mtime=0)
 
 
 def encoded(profile: Profile) -> bytes:

@@ -7,9 +7,8 @@ import pytest
 from gilscope.model.gil import Edge, Recording, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import StackState
-from gilscope.naming.places import SiteNames, role_of
+from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.html import report as html_report
-from gilscope.reports.gil.html.matrix import OTHERS, matrix_of
 from gilscope.reports.gil.html.pairs import known_ns, lost_ns, pairs_of
 from gilscope.reports.html.markup import clean, duration, shade, share, time_lost
 from support.recordings.gil import CRUNCHING, MATCHING, MS, SERVING, full_mode, stack, with_edges
@@ -62,35 +61,6 @@ def test_cells_are_shaded_by_their_part_of_the_largest() -> None:
     assert ["n s9", "n s3", "n none", "n s1", "n sum"] == [
         cell.attributes["class"] for cell in first.all("td")
     ]
-
-
-def test_matrix_puts_the_cheapest_together() -> None:
-    """
-    Of five waiters two have rows; the sums stay those of all.
-    """
-    waiters = [stack((f"wait_{number}", "/srv/app.py", 1, 2)) for number in range(5)]
-    edges = [
-        Edge(Kind.CONVOY, waiter, CRUNCHING, Tally((number + 1) * MS, 1))
-        for number, waiter in enumerate(waiters)
-    ]
-
-    matrix = matrix_of(edges, SiteNames().innermost, rows=2, columns=2)
-
-    assert ("wait_4 (app.py:2)", "wait_3 (app.py:2)", OTHERS) == matrix.waiters
-    assert ("crunch (app.py:4)",) == matrix.holders
-    assert [5 * MS, 4 * MS, 6 * MS] == [matrix.row_ns(waiter) for waiter in matrix.waiters]
-    assert 15 * MS == matrix.column_ns("crunch (app.py:4)") == matrix.whole_ns
-
-
-def test_matrix_does_not_put_one_together() -> None:
-    """
-    A row for the others that holds but one could as well have its name.
-    """
-    matrix = matrix_of(_EDGES, role_of, rows=1, columns=3)
-
-    assert ("serve (app.py:8)", "crunch (app.py:2)") == matrix.waiters
-    assert 4 == len(matrix.holders)
-    assert OTHERS not in matrix.holders
 
 
 def test_pairs_have_both_sites_and_what_was_lost() -> None:

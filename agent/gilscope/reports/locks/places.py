@@ -1,0 +1,90 @@
+"""The places at which threads have waited for locks, as reports rank them."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from gilscope.model.locks import LockKind, LockTotals, LockWait
+from gilscope.model.stack import Stack
+from gilscope.reports.gil.text.stack import place_of
+
+__all__ = ["LockPlace", "Released", "places_of"]
+
+_ENDED_BY = {
+    LockKind.WORLD_STOP: "ended by",
+    LockKind.WORLD_STOP_REQUEST: "the last to stop",
+}
+"""What the thread did that woke the waiting one, where it did not release a lock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """Where the thread stood that has ended most of the time of some waits."""
+
+    words: str
+    """What it did: ``released by``."""
+    stack: Stack
+    share: float
+    """Of that time, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockPlace:
+    """Waits for the same kind of lock, of the same type, in the same function."""
+
+    waits: Sequence[LockWait]
+    """By thread and by line, the costliest first; at least one."""
+
+    @property
+    def kind(self) -> LockKind:
+        """What they were for."""
+        return self.waits[0].kind
+
+    @property
+    def stack(self) -> Stack:
+        """The costliest of their stacks."""
+        return self.waits[0].stack
+
+    @property
+    def wait_ns(self) -> int:
+        """All that was lost there."""
+        return sum(each.wait_ns for each in self.waits)
+
+    @property
+    def slept_ns(self) -> int:
+        """The part of that in which threads slept."""
+        return sum(each.slept_ns for each in self.waits)
+
+    @property
+    def number(self) -> int:
+        """How many waits that were."""
+        return sum(each.waits for each in self.waits)
+
+    @property
+    def longest_ns(self) -> int:
+        """The longest of them."""
+        return max(each.longest_ns for each in self.waits)
+
+    def released(self) -> Released | None:
+        """Return who has ended most of them by time; None: that is not known of any."""
+        found: dict[Stack, int] = {}
+        for wait in self.waits:
+            if wait.released.is_known:
+                found[wait.released] = found.get(wait.released, 0) + wait.wait_ns
+        if not found:
+            return None
+        most = max(found, key=found.__getitem__)
+        return Released(
+            _ENDED_BY.get(self.kind, "released by"), most, found[most] / max(1, self.wait_ns)
+        )
+
+
+def places_of(totals: LockTotals) -> Sequence[LockPlace]:
+    """Return where threads have lost time, the costliest first."""
+    found: dict[Hashable, list[LockWait]] = {}
+    for thread in totals.threads:
+        for wait in thread.waits:
+            if wait.kind.is_contention and wait.wait_ns:
+                key = (wait.kind, wait.type, place_of(wait.stack))
+                found.setdefault(key, []).append(wait)
+    places = [LockPlace(sorted(waits, key=lambda each: -each.wait_ns)) for waits in found.values()]
+    return sorted(places, key=lambda place: -place.wait_ns)
