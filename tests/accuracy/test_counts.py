@@ -13,7 +13,7 @@ from gilscope.model.gil import GilObservation
 from gilscope.model.histogram import total
 from gilscope.model.kinds import Cause, Kind
 from gilscope.runtimes.site_cache import SiteCache
-from support.interpreters.known import INTERPRETERS, ONE_PER_MINOR, WITH_GIL_ON, Interpreter
+from support.interpreters.known import INTERPRETERS, TIMED_MINORS, WITH_GIL_ON, Interpreter
 from support.tracing.trace import command_of, looked_after, missed_events, observation_of
 
 pytestmark = pytest.mark.live
@@ -57,7 +57,7 @@ def test_twenty_three_waits_are_twenty_three(
 
 
 @pytest.mark.beside_others
-@pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
+@pytest.mark.parametrize("interpreter", TIMED_MINORS)
 def test_foreign_condition_variables_are_not_the_gil(
     interpreter: Interpreter, tracer: GilAccount, site_cache: SiteCache
 ) -> None:

@@ -14,7 +14,7 @@ from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.model.gil import GilObservation, ThreadTotals
 from gilscope.model.histogram import total
 from gilscope.model.kinds import Mode
-from support.interpreters.known import INTERPRETERS, ONE_PER_MINOR, Interpreter
+from support.interpreters.known import TIMED_INTERPRETERS, TIMED_MINORS, Interpreter
 from support.tracing.hold_windows import (
     assert_adds_up,
     assert_sound,
@@ -57,7 +57,7 @@ def tracer(probe: GilProbe, trap_costs: TrapCosts) -> Iterator[GilAccount]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("interpreter", INTERPRETERS)
+@pytest.mark.parametrize("interpreter", TIMED_INTERPRETERS)
 def test_holds_of_each_thread_are_right_to_one_percent(
     interpreter: Interpreter, tracer: GilAccount, tmp_path: Path
 ) -> None:
@@ -85,7 +85,7 @@ def test_holds_of_each_thread_are_right_to_one_percent(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
+@pytest.mark.parametrize("interpreter", TIMED_MINORS)
 def test_short_holds_are_right_to_one_percent(
     interpreter: Interpreter, tracer: GilAccount, tmp_path: Path
 ) -> None:
@@ -105,7 +105,7 @@ def test_short_holds_are_right_to_one_percent(
     _assert_holds_agree(thread, seen, truth)
 
 
-@pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
+@pytest.mark.parametrize("interpreter", TIMED_MINORS)
 def test_tens_of_thousands_of_holds_are_counted(
     interpreter: Interpreter, tracer: GilAccount
 ) -> None:
@@ -122,7 +122,7 @@ def test_tens_of_thousands_of_holds_are_counted(
 
 
 @pytest.mark.beside_others
-@pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
+@pytest.mark.parametrize("interpreter", TIMED_MINORS)
 def test_foreign_condition_variables_are_never_held(
     interpreter: Interpreter, tracer: GilAccount
 ) -> None:
@@ -214,7 +214,7 @@ def _assert_waits_agree(thread: ThreadTruth, seen: ThreadTotals, truth: Holds) -
 # Against a witness.
 
 
-@pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
+@pytest.mark.parametrize("interpreter", TIMED_MINORS)
 def test_every_hold_and_every_switch_is_counted(
     interpreter: Interpreter, tracer: GilAccount, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.gil import Tally, ThreadTotals
 from gilscope.model.kinds import Cause, Kind
 from gilscope.runtimes.site_cache import SiteCache
-from support.interpreters.known import INTERPRETERS, Interpreter, find_interpreter
+from support.interpreters.known import TIMED_INTERPRETERS, Interpreter, find_interpreter
 from support.tracing.trace import command_of, looked_after, missed_events, observation_of
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
@@ -28,7 +28,7 @@ _SLACK_NS = 20_000_000
 """For a cause that makes up next to nothing of a thread's waits: 20 ms of 6 s."""
 
 
-@pytest.mark.parametrize("interpreter", INTERPRETERS)
+@pytest.mark.parametrize("interpreter", TIMED_INTERPRETERS)
 def test_waits_of_each_thread_are_right_to_one_percent(
     interpreter: Interpreter, tracer: GilAccount, tmp_path: Path
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 from accuracy.truth import started
 from support.commands.gilscope import gilscope
 from support.commands.json_reports import frames_of, only_process
-from support.interpreters.known import ONE_PER_MINOR, Interpreter
+from support.interpreters.known import TIMED_MINORS, Interpreter
 from support.paths import WORKLOADS
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
@@ -26,7 +26,7 @@ def _line_of(text: str) -> int:
     return number
 
 
-@pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
+@pytest.mark.parametrize("interpreter", TIMED_MINORS)
 def test_shares_are_those_that_the_program_has_measured(
     interpreter: Interpreter, tmp_path: Path
 ) -> None:

@@ -14,7 +14,7 @@ import pytest
 from accuracy.truth import Answer, started
 from support.commands.gilscope import gilscope
 from support.commands.json_reports import frames_of, only_process
-from support.interpreters.known import ONE_PER_MINOR, Interpreter
+from support.interpreters.known import TIMED_MINORS, Interpreter
 from support.tracing.trace import command_of
 
 pytestmark = pytest.mark.live
@@ -82,7 +82,7 @@ def _details(report: Mapping[str, Any], state: str) -> set[str | None]:
 
 
 @beside_others
-@pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
+@pytest.mark.parametrize("interpreter", TIMED_MINORS)
 def test_garbage_collection_is_told(interpreter: Interpreter) -> None:
     """
     One that is asked for, on every version; the generation where the version keeps it.
@@ -96,7 +96,7 @@ def test_garbage_collection_is_told(interpreter: Interpreter) -> None:
 
 
 @beside_others
-@pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
+@pytest.mark.parametrize("interpreter", TIMED_MINORS)
 def test_garbage_collection_by_itself_is_told(interpreter: Interpreter) -> None:
     """
     In the function whose containers are too many; not where containers are made before.

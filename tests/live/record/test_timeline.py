@@ -15,7 +15,7 @@ from gilscope.model.gil import GilObservation, Tally
 from gilscope.model.kinds import Kind, Mode
 from gilscope.model.timeline import Timeline
 from support.commands.gilscope import eventually
-from support.interpreters.known import ONE_PER_MINOR, Interpreter
+from support.interpreters.known import TIMED_MINORS, Interpreter
 from support.tracing.hold_windows import assert_sound, held_by, tracing
 from support.tracing.observations import thread_of, waits_of
 from support.tracing.trace import command_of, looked_after, observation_of
@@ -79,7 +79,7 @@ def _counted(observation: GilObservation) -> int:
     return waits_of(observation) + holds
 
 
-@pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
+@pytest.mark.parametrize("interpreter", TIMED_MINORS)
 def test_waits_add_up_to_the_totals(interpreter: Interpreter, sending: GilProbe) -> None:
     """
     For each thread and kind, to the nanosecond, and as many as the program knows of.
@@ -105,7 +105,7 @@ def test_waits_add_up_to_the_totals(interpreter: Interpreter, sending: GilProbe)
     assert {thread.tid for thread in truth.threads} <= {span.tid for span in timeline.spans}
 
 
-@pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
+@pytest.mark.parametrize("interpreter", TIMED_MINORS)
 def test_holds_add_up_to_the_totals(interpreter: Interpreter, sending: GilProbe) -> None:
     """
     Each hold is one span, and together they last as long as the thread has held the lock.

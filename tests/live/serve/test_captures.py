@@ -15,7 +15,7 @@ from accuracy.truth import started
 from support.commands.gilscope import eventually, gilscope
 from support.commands.json_reports import assert_dump_fits_schema, frames_of
 from support.commands.serve import Service, serving
-from support.interpreters.known import ONE_PER_MINOR, Interpreter
+from support.interpreters.known import TIMED_MINORS, Interpreter
 from support.paths import WORKLOADS
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
@@ -74,7 +74,7 @@ def _counts(service: Service) -> dict[str, float]:
     return {sample.labels["outcome"]: sample.value for sample in samples}
 
 
-@pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
+@pytest.mark.parametrize("interpreter", TIMED_MINORS)
 def test_a_long_hold_is_captured_while_it_lasts(interpreter: Interpreter, tmp_path: Path) -> None:
     """
     The file is there before the hold is over; it names the holder, its line and who waits.

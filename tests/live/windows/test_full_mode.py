@@ -22,7 +22,7 @@ from gilscope.runtimes.site_cache import SiteCache
 from support.commands.gilscope import eventually
 from support.commands.serve import Scrape, serving
 from support.interpreters.builds import build
-from support.interpreters.known import ONE_PER_MINOR, Interpreter
+from support.interpreters.known import TIMED_MINORS, Interpreter
 from support.tracing.hold_windows import (
     assert_adds_up,
     assert_sound,
@@ -95,7 +95,7 @@ def _share(before: GilObservation, now: GilObservation) -> float:
     return held_ns / (now.totals.at_ns - before.totals.at_ns)
 
 
-@pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
+@pytest.mark.parametrize("interpreter", TIMED_MINORS)
 def test_hold_in_flight_counts_up_to_now(interpreter: Interpreter, tracer: GilAccount) -> None:
     """
     Whenever somebody looks, a hold has lasted until then; it counts as one when it is over.
@@ -138,7 +138,7 @@ def test_hold_in_flight_counts_up_to_now(interpreter: Interpreter, tracer: GilAc
     assert 1 == sum(holds_of(gil).finished.octaves()[longest_ns.bit_length() - 1 :])
 
 
-@pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
+@pytest.mark.parametrize("interpreter", TIMED_MINORS)
 def test_hold_that_was_there_before_counts_from_the_attachment(
     interpreter: Interpreter, tracer: GilAccount, site_cache: SiteCache
 ) -> None:
@@ -205,7 +205,7 @@ def test_hold_that_never_ends_is_seen_until_the_process_does(tracer: GilAccount)
         assert 0 == holds_of(gil).holding_ns
 
 
-@pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
+@pytest.mark.parametrize("interpreter", TIMED_MINORS)
 def test_process_that_exits_in_the_middle_of_a_hold(
     interpreter: Interpreter, tracer: GilAccount, tmp_path: Path
 ) -> None:
@@ -376,7 +376,7 @@ sys.stdin.readline()
 """
 
 
-@pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
+@pytest.mark.parametrize("interpreter", TIMED_MINORS)
 def test_threads_that_have_ended_keep_their_holds(
     interpreter: Interpreter, tracer: GilAccount, tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,6 +34,8 @@ __all__ = [
     "INTERPRETERS",
     "ONE_PER_MINOR",
     "PYPYS",
+    "TIMED_INTERPRETERS",
+    "TIMED_MINORS",
     "TIMED_PYPYS",
     "WITH_GIL_ON",
     "ForeignFile",
@@ -79,6 +81,20 @@ _CORNERS = frozenset(
     }
 )
 """Each version and each way to build: what is traced where nobody asks for all."""
+_TIMED = frozenset(
+    {
+        "pyenv-3.6",
+        "pyenv-3.8-stripped",
+        "bytedeco-3.10",
+        "debian-3.11",
+        "pyenv-3.12",
+        "debian-3.14-shared",
+        "debian-3.15",
+    }
+)
+"""Of these, what is traced for seconds: the oldest and the newest, those from which on the GIL or
+the stack lies elsewhere, and each way to build."""
+_TIMED_MINORS = frozenset({(3, 6), (3, 8), (3, 11), (3, 12), (3, 14), (3, 15)})
 _ALL_ASKED_FOR = bool(os.environ.get("GILSCOPE_ALL_INTERPRETERS"))
 _CPYTHON_27: tuple[Source, ...] = (
     Pyenv("2.7"),
@@ -136,14 +152,20 @@ def _parameters(sources: Iterable[Source | ForeignDebian], **settings: str) -> l
     return found
 
 
-def _one_per_minor(sources: Iterable[Source]) -> list[object]:
-    """Return as parameters the first interpreter of each minor version that is on the machine."""
+def _one_per_minor(
+    sources: Iterable[Source], chosen: Collection[tuple[int, int]] | None = None
+) -> list[object]:
+    """Return as parameters the first interpreter of each minor version that is on the machine.
+
+    Of those that are *chosen*; None: of all.
+    """
     found: dict[tuple[int, int], Interpreter] = {}
     for source in sources:
         with contextlib.suppress(Unavailable):
             interpreter = source.find(_cache())
             found.setdefault(interpreter.minor, interpreter)
-    return [pytest.param(found[minor], id=found[minor].name) for minor in sorted(found)]
+    minors = [minor for minor in sorted(found) if chosen is None or minor in chosen]
+    return [pytest.param(found[minor], id=found[minor].name) for minor in minors]
 
 
 ALL_INTERPRETERS = _parameters(_SUPPORTED)
@@ -152,6 +174,10 @@ INTERPRETERS = _parameters(
     source for source in _SUPPORTED if _ALL_ASKED_FOR or source.name in _CORNERS
 )
 """The same for tests that trace: the telling ones, or all with GILSCOPE_ALL_INTERPRETERS."""
+TIMED_INTERPRETERS = _parameters(
+    source for source in _SUPPORTED if _ALL_ASKED_FOR or source.name in _TIMED
+)
+"""The same for tests that take seconds with each."""
 ALL_CPYTHON_27 = _parameters(_CPYTHON_27)
 """For pytest's parametrize: builds of CPython 2.7, which has another lock."""
 CPYTHON_27 = _parameters(
@@ -165,6 +191,8 @@ WITH_GIL_ON = _parameters(_CHOSEN_FREE_THREADED, PYTHON_GIL="1")
 """The same, with the GIL that they can do without."""
 ONE_PER_MINOR = _one_per_minor(_SUPPORTED)
 """For pytest's parametrize: one of each version, where the build makes no difference."""
+TIMED_MINORS = _one_per_minor(_SUPPORTED, None if _ALL_ASKED_FOR else _TIMED_MINORS)
+"""The same for tests that take seconds with each: those versions that differ."""
 FOREIGN = _parameters(_FOREIGN)
 """For pytest's parametrize: builds for aarch64, each a `ForeignFile`."""
 PYPYS = _parameters(_PYPY)
