@@ -76,6 +76,7 @@ class Pages:
             observations = [each.gil for each in seen if each.gil is not None]
             lately = self.book.lately(observations, MOST_PAIRS)
         live = [each.transactions for each in seen if each.transactions is not None]
+        locked = [each.locks for each in seen if each.locks is not None]
         logs = watched.logs()
         figures = page.Figures(
             observations,
@@ -90,6 +91,7 @@ class Pages:
             ),
             watched.curves(observations),
             self.captures() or (),
+            page.Locks(locked, watched.lock_curves(locked)),
             self.book.application,
         )
         return page.main_part(figures)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from gilscope.exporter.source import Logs, Source
 from gilscope.model.gil import GilObservation
+from gilscope.model.locks import LockObservation
 from gilscope.model.observation import Observation
 from gilscope.model.transactions import StmObservation
 from gilscope.series.blocking import BlockingSeries
@@ -55,6 +56,7 @@ class SourceHistory:
         self._observed_ns = 0
         self._processes: History[_Key] = History()
         self._transactions: History[_Key] = History()
+        self._locked: History[_Key] = History()
         self._followed: History[str] = History()
         self.past = Past() if past is None else past
         """Of the processes with a GIL."""
@@ -73,6 +75,9 @@ class SourceHistory:
         at_ns = max((each.totals.at_ns for each in live), default=time.monotonic_ns())
         self._transactions.enter(at_ns, {_key(each): _stm_totals(each) for each in live})
         self.stm_past.enter(at_ns, live)
+        locked = [each.locks for each in seen if each.locks is not None]
+        locked = [each for each in locked if each.totals is not None and not each.invalid]
+        self._locked.enter(time.monotonic_ns(), {_key(each): _lock_totals(each) for each in locked})
         return seen
 
     def gils(self) -> list[GilObservation]:
@@ -112,6 +117,14 @@ class SourceHistory:
             for each in seen
         }
 
+    def lock_curves(self, seen: Sequence[LockObservation]) -> dict[int, Curve]:
+        """Return the last minutes of the processes in *seen* whose locks are traced, by pid."""
+        return {
+            each.process.pid: self._locked.curve(_key(each), each.totals.at_ns, _lock_totals(each))
+            for each in seen
+            if each.totals is not None and not each.invalid
+        }
+
     def log_curves(self, logs: Sequence[FollowedLog]) -> dict[str, Curve]:
         """Return the last minutes of *logs*, by name."""
         at_ns = time.monotonic_ns()
@@ -146,7 +159,7 @@ class SourceHistory:
         return max(0, self._observed_ns + self._unwatched_ns - time.monotonic_ns())
 
 
-def _key(seen: GilObservation | StmObservation) -> _Key:
+def _key(seen: GilObservation | StmObservation | LockObservation) -> _Key:
     return seen.process.pid, seen.since_ns
 
 
@@ -158,6 +171,10 @@ def _totals(seen: GilObservation) -> Totals:
         sum(held) if held else None,
         len(held),
     )
+
+
+def _lock_totals(seen: LockObservation) -> Totals:
+    return Totals(seen.since_ns, 0 if seen.totals is None else seen.totals.contended_ns)
 
 
 def _stm_totals(seen: StmObservation) -> Totals:

@@ -12,6 +12,7 @@ from gilscope.model.observation import Observation
 from gilscope.series.blocking import BlockingSeries
 from gilscope.web.source_history import SourceHistory
 from support.recordings.gil import MS, PROCESS, full_mode
+from support.recordings.locks import lock_recording
 from support.recordings.transactions import stm_observation
 from support.reports.scraped import Fixed
 from support.stm_log.following import followed_log
@@ -71,6 +72,21 @@ def test_transactions_have_curves() -> None:
     curve = watched.stm_curves([seen])[seen.process.pid]
 
     assert curve.lost == pytest.approx(0.005)
+
+
+def test_locks_have_curves() -> None:
+    """
+    50 ms of waiting in a second; none of what is not traced, or cannot be trusted.
+    """
+    seen = lock_recording().observation
+    untraced = lock_recording(invalid="too old", has_totals=False).observation
+    watched = SourceHistory(Fixed(locks=[seen, untraced]).source, None)
+
+    watched.observe()
+    curves = watched.lock_curves([seen])
+
+    assert curves[seen.process.pid].lost == pytest.approx(0.05)
+    assert {} == watched.lock_curves([untraced, replace(seen, invalid="its probe has gone")])
 
 
 def test_a_log_that_is_not_read_yet_has_no_curve() -> None:

@@ -10,6 +10,7 @@ from markupsafe import Markup
 import gilscope
 from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.gil import GilObservation, Refusal
+from gilscope.model.locks import LockObservation
 from gilscope.model.moment.capture import Capture
 from gilscope.model.transactions import StmObservation
 from gilscope.reports.html.document import digest
@@ -20,12 +21,22 @@ from gilscope.stm_log.sums import FollowedLog
 from gilscope.web.page.agent import SelfPortrait, agent_section
 from gilscope.web.page.blocking import blame_section
 from gilscope.web.page.captures import captures_section
+from gilscope.web.page.locks import locks_section
 from gilscope.web.page.stm_log import stm_section
 from gilscope.web.page.table import table
 from gilscope.web.page.targets import targets_section
 from gilscope.web.page.transactions import transactions_section
 
-__all__ = ["EVERY_S", "POLICY", "Figures", "Transactions", "document", "main_part", "render"]
+__all__ = [
+    "EVERY_S",
+    "POLICY",
+    "Figures",
+    "Locks",
+    "Transactions",
+    "document",
+    "main_part",
+    "render",
+]
 
 EVERY_S: Final = 5.0
 """How often the page refreshes."""
@@ -56,6 +67,14 @@ class Transactions:
 
 
 @dataclass(frozen=True, slots=True)
+class Locks:
+    """What is known of locks, and the last minutes of it by pid."""
+
+    live: Sequence[LockObservation] = ()
+    curves: Mapping[int, Curve] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Figures:
     """What the page shows."""
 
@@ -69,6 +88,7 @@ class Figures:
     """The last minutes of the processes in *observations*, by pid."""
     captures: Sequence[Capture] = ()
     """The last ones, the latest first."""
+    locks: Locks = Locks()
     application: Application = EVERYBODYS
     """Whose code is to be told apart from libraries'."""
 
@@ -109,9 +129,11 @@ def render(figures: Figures) -> Markup:
 
 def _main_lines(figures: Figures) -> Iterator[Markup]:
     transactions = figures.transactions
-    yield from targets_section(figures.observations, figures.curves)
+    if figures.observations or not figures.locks.live:
+        yield from targets_section(figures.observations, figures.curves)
     yield from captures_section(figures.captures)
     yield from blame_section(figures.observations, figures.lately, figures.application)
+    yield from locks_section(figures.locks.live, figures.locks.curves)
     yield from transactions_section(transactions.live, transactions.live_curves)
     yield from _refused(figures.refusals)
     if transactions.logs is not None:
