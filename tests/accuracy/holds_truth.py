@@ -182,7 +182,7 @@ def assert_same_lengths(truth_ns: Sequence[int], seen: Histogram, *, slack_ns: i
     One value of a hundred may be off by more than *slack_ns*: a machine may stall between an event
     and its note. Within the slack, a length near the bound of a slot may be in either.
     """
-    assert len(truth_ns) == seen.count
+    assert len(truth_ns) == seen.count, f"{seen.count} were seen of {len(truth_ns)}"
     outliers = len(truth_ns) // 100
     counted = 0
     for slot, count in enumerate(seen.slots[:-1]):
