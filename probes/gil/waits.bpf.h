@@ -91,7 +91,8 @@ static __always_inline void finish_wait(struct thread *thread, u32 tid, u64 star
     if (thread->failed_since_ns)
         thread->failed_wakeup_wait_ns += ended_ns - thread->failed_since_ns;
     thread->failed_since_ns = 0;
-    thread->last_wait_started_ns = started_ns;
+    // On the way into a blocking call it has not needed the GIL since then.
+    thread->last_wait_started_ns = thread->yield_started_ns ? 0 : started_ns;
     thread->last_wait_ended_ns = ended_ns;
     if (thread->wait_started_ns)
         __sync_fetch_and_add(&gil->waiting, -1);
