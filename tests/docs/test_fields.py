@@ -36,6 +36,7 @@ from support.recordings.gil import (
     with_edges,
     with_holders,
 )
+from support.recordings.locks import lock_recording
 from support.recordings.transactions import stm_observation
 from support.stm_log.following import followed_log
 
@@ -211,6 +212,7 @@ def test_columns_of_the_landing_page_are_explained() -> None:
             refusals,
             lately=lately,
             transactions=page.Transactions([stm_observation()], [followed_log()]),
+            locks=page.Locks([lock_recording().observation]),
             captures=[Capture(1, 0, 7, "app.py", ("held",), b"", b"")],
         )
     )
