@@ -56,13 +56,13 @@ LOCK_BLOCKED = of_process(
     "gilscope_lock_blocked_seconds_total",
     "counter",
     "Time lost by the place of the waiting thread, by that of the thread that released the lock, "
-    "by kind and by the type of the object. The costliest places have series of their own, which "
+    "by the type of the object and by kind. The costliest places have series of their own, which "
     "begin at 0 when a place gets them; the others are under other.",
     "Tells which lines make each other wait, and for which lock.",
     "waiter",
     "releaser",
-    "kind",
     "type",
+    "kind",
 )
 LOCK_BLOCKED_TIMES = of_process(
     "gilscope_lock_blocked_total",
@@ -71,8 +71,8 @@ LOCK_BLOCKED_TIMES = of_process(
     "Time divided by this is the mean wait at a place.",
     "waiter",
     "releaser",
-    "kind",
     "type",
+    "kind",
 )
 LOCK_TRAPS = of_process(
     "gilscope_lock_traps_total",

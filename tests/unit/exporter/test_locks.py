@@ -112,7 +112,7 @@ def test_places_have_series_with_what_they_lose_from_then_on() -> None:
 
     assert 0 == figures.of_process(name, **labels, kind="object", type="list")
     assert 0.03 == figures.of_process(
-        name, waiter="other", releaser="other", kind="object", type="list"
+        name, waiter="other", releaser="other", type="other", kind="object"
     )
     assert abs(figures.total(name) - 0.05) < 1e-9
     assert 4 == figures.total("gilscope_lock_blocked_total")

@@ -32,7 +32,8 @@ class LockSeries:
     def series(self, observations: Iterable[LockObservation]) -> Mapping[int, tuple[Shown, ...]]:
         """Return what to export of each process in *observations*, by pid.
 
-        The labels are waiter, releaser, kind and type.
+        The labels are waiter, releaser, type and kind. A program has as many types as it likes, so
+        what has no series of its own is told apart by kind alone.
         """
         if not self._limit:
             return {}
@@ -60,7 +61,7 @@ class _Places:
         self._application = application
         self._names = SiteNames()
         self._totals = Ledger(())
-        self._slots = TopSeries(self._totals, limit, width=2)
+        self._slots = TopSeries(self._totals, limit, width=3)
 
     def enter(self, waits: Iterable[LockWait]) -> None:
         """Take over *waits* as they are now; what is no contention is left out."""
@@ -79,4 +80,4 @@ class _Places:
         if wait.released.is_known:
             frame = application_frame(wait.released, self._application)
             releaser = self._names.owner(frame, wait.released)
-        return (waiter, releaser), (wait.kind.value, wait.type or "")
+        return (waiter, releaser, wait.type or ""), (wait.kind.value,)
