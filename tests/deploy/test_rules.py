@@ -11,6 +11,7 @@ from gilscope import __home__
 from gilscope.gil.abi import Loss
 from gilscope.model.histogram import BOUNDS_NS
 from gilscope.model.kinds import Kind
+from gilscope.model.locks import LockKind
 from gilscope.model.moment.hold_state import State
 from support.paths import AGENT, ROOT
 from support.prometheus.rules import (
@@ -31,7 +32,11 @@ _TESTS = sorted((RULES / "tests").glob("*_test.yml"))
 
 _EVENTS = (AGENT / "native" / "stm_log" / "events.c").read_text()
 _VALUES = {
-    "kind": {kind.value for kind in Kind} | set(re.findall(r'"STM_(\w+)"', _EVENTS)),
+    "kind": {
+        *(kind.value for kind in Kind),
+        *(kind.value for kind in LockKind),
+        *re.findall(r'"STM_(\w+)"', _EVENTS),
+    },
     "le": {repr(ns / 1e9) for ns in BOUNDS_NS},
     "reason": {loss.value for loss in Loss},
     "state": {state.value for state in State},
