@@ -25,6 +25,12 @@ _SILENT = {
     "process:gilscope_lost_events:ratio_rate5m",
     # No process runs transactions.
     "log:gilscope_stm_observed_seconds:rate5m",
+    # Nobody has asked for locks.
+    "process:gilscope_lock_observed_seconds:rate5m",
+    "process:gilscope_lock_wait_seconds:rate5m",
+    "process:gilscope_lock_place_wait_seconds:rate5m",
+    "process:gilscope_world_stopped_seconds:rate5m",
+    "process:gilscope_world_stopping_seconds:rate5m",
 }
 """There are no such series here."""
 
