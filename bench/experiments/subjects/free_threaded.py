@@ -33,7 +33,7 @@ _ADDS = """
 
 With a GIL another loop answers no request faster: *held* is the share of the time for which the GIL was held, and *threads waiting* how many threads waited for it on average.
 Without one, threads wait for the locks of single objects, such as that of the dict that all write to.
-gilscope does not trace these, and refuses a process without a GIL: what the shared dict costs is the difference between its rows, and where that time goes is *untraced*.
+gilscope traces these with [`--locks`](../locks.md), which is not done here yet: what the shared dict costs is the difference between its rows, and where that time goes is *untraced*.
 
 """
 

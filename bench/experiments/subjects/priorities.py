@@ -51,7 +51,7 @@ _ADDS = """
 - Priorities of the system decide who gets a CPU, and with two CPUs both threads have one. What the echo thread waits for is the GIL, and its convoy waits say so: they are there under each priority.
 - A real-time priority on one CPU wakes the echo thread at once, and it still has to wait until the holder has been asked to drop the GIL.
 - What removes the convoy is that nobody computes under the same GIL, in another process or interpreter, or that the computing thread cannot run while the GIL is free, on one CPU.
-- A free-threaded build has no convoy; gilscope refuses it, for there is no GIL to wait for. The patched interpreter is not built: that arm is missing.
+- A free-threaded build has no convoy, and no GIL to wait for. The patched interpreter is not built: that arm is missing.
 """
 
 
