@@ -3,7 +3,7 @@
 import errno
 import os
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -166,10 +166,17 @@ class Table:
         """Remove *key*, as another table of the same kind of key has it."""
         return syscalls.map_delete(self._fd, key)
 
-    def items(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-        """Yield every key with its value; what changes meanwhile may be old or new."""
-        for key, value in self._raw_items():
-            yield self._key.unpack(key), self._value.unpack(value)
+    def items(
+        self, wants: Callable[[Record], bool] = lambda _: True
+    ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """Yield every key that it *wants* with its value.
+
+        What changes meanwhile may be old or new.
+        """
+        for raw_key, value in self._raw_items():
+            key = self._key.unpack(raw_key)
+            if wants(key):
+                yield key, self._value.unpack(value)
 
     def _raw_items(self) -> Iterator[tuple[bytes, bytes]]:
         if self._has_batch:

@@ -1,5 +1,6 @@
 """Traces the locks of processes: attaches the probes and says what they have counted."""
 
+import logging
 import time
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
@@ -26,6 +27,8 @@ from gilscope.windows.policy import Windows
 from gilscope.windows.stepped import stepped_programs
 
 __all__ = ["LockAccount"]
+
+_log = logging.getLogger(__name__)
 
 
 class LockAccount(WindowedAccount[LockProbe, AttachedLocks]):
@@ -105,10 +108,13 @@ class LockAccount(WindowedAccount[LockProbe, AttachedLocks]):
             probe = self._begin_to_observe()
             if probe is None:
                 return list(self._refused.values())
-            for traced in self._traced.values():
-                if not traced.ended:
-                    self._learn(traced)
-            raw = probe.read()
+            try:
+                self._learn()
+                raw = probe.read()
+            except Exception:  # noqa: BLE001 - what else is measured has figures of its own
+                _log.exception("could not read what the probes on locks have counted")
+                unread = [traced.unread() for traced in self._traced.values()]
+                return [*unread, *self._refused.values()]
             seen = [
                 self._observation(probe, traced, raw[pid]) for pid, traced in self._traced.items()
             ]
@@ -149,9 +155,13 @@ class LockAccount(WindowedAccount[LockProbe, AttachedLocks]):
                 )
             )
 
-    def _learn(self, traced: AttachedLocks) -> None:
-        if self._probe is not None:
-            traced.learn_stacks(self._probe)
+    def _learn(self) -> None:
+        alive = {pid: traced for pid, traced in self._traced.items() if not traced.ended}
+        if self._probe is None or not alive:
+            return
+        known = {pid: traced.stacks.keys() for pid, traced in alive.items()}
+        for pid, places in self._probe.new_stacks(known).items():
+            alive[pid].learn(places)
 
     def _settle(self) -> None:
         self.observe()

@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from gilscope.bpf.features import Features, kernel_features
@@ -69,17 +69,23 @@ class LockProbe(WindowedProbe):
         self._table("pythons").put({"value": pid}, python)
         return self._closed_window(pid, hooks, target, programs=PROGRAMS, stepped=stepped)
 
-    def stacks(self, pid: int, known: frozenset[int]) -> dict[int, RawPlace]:
-        """Return the stacks of *pid* by their ids, but for those that are *known*."""
-        found = {}
-        for key, record in self._table("stacks").items():
-            if key["tgid"] == pid and key["id"] not in known:
-                depth = record["depth"]
-                codes, instructions = record["codes"][:depth], record["instructions"][:depth]
-                places = tuple(zip(codes, instructions, strict=True))
-                found[key["id"]] = RawPlace(
-                    places, record["identities"][:depth], bool(record["is_cut"])
-                )
+    def new_stacks(
+        self, known: Mapping[int, Collection[int]]
+    ) -> Mapping[int, Mapping[int, RawPlace]]:
+        """Return the stacks of the processes in *known* by pid and id, but for those it has."""
+        found: dict[int, dict[int, RawPlace]] = defaultdict(dict)
+
+        def is_new(key: Record) -> bool:
+            ids = known.get(key["tgid"])
+            return ids is not None and key["id"] not in ids
+
+        for key, record in self._table("stacks").items(is_new):
+            depth = record["depth"]
+            codes, instructions = record["codes"][:depth], record["instructions"][:depth]
+            places = tuple(zip(codes, instructions, strict=True))
+            found[key["tgid"]][key["id"]] = RawPlace(
+                places, record["identities"][:depth], bool(record["is_cut"])
+            )
         return found
 
     def read(self) -> dict[int, RawLocks]:

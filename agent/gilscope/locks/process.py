@@ -1,10 +1,12 @@
 """One traced process with locks: the names of its places, and whether it is still seen."""
 
 import contextlib
+import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gilscope.locks.probe import LockProbe, RawPlace
+from gilscope.locks.probe import RawPlace
 from gilscope.locks.target import LockTarget
 from gilscope.locks.totals import RawLocks, added_up, threads_of
 from gilscope.model.gil import Record, TracingCost
@@ -34,9 +36,9 @@ class AttachedLocks(WindowedAttachment):
         """What it was attached by."""
         return self.target
 
-    def learn_stacks(self, probe: LockProbe) -> None:
-        """Read the names of places that are new, while their code is there."""
-        for number, place in probe.stacks(self.pid, frozenset(self.stacks)).items():
+    def learn(self, places: Mapping[int, RawPlace]) -> None:
+        """Read the names of *places*, which are new, by their ids, while their code is there."""
+        for number, place in places.items():
             if len(self.stacks) < _MOST_STACKS:
                 self.stacks[number] = self._named(place)
 
@@ -97,7 +99,11 @@ class AttachedLocks(WindowedAttachment):
             self.since_ns,
             LockTotals(
                 at_ns=at_ns,
-                threads=threads_of(whole, self.stacks, self.window.from_ns),
+                threads=threads_of(
+                    whole,
+                    self.stacks,
+                    has_flights=self.window.is_whole and self.window.is_open,
+                ),
                 lost_events=dict(Counter(raw.lost)),
                 traps=raw.traps,
             ),
@@ -107,3 +113,9 @@ class AttachedLocks(WindowedAttachment):
             observed_ns=self.observed_ns(at_ns),
             is_whole=self.window.is_whole,
         )
+
+    def unread(self) -> LockObservation:
+        """Return the same where what was counted cannot be read."""
+        reason = self.invalid or "what its probes have counted cannot be read"
+        totals = LockTotals(time.monotonic_ns())
+        return LockObservation(self.target.process, self.since_ns, totals, reason, self.ended)

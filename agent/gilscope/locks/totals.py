@@ -69,12 +69,12 @@ class _Sums:
 
 
 def threads_of(
-    raw: RawLocks, stacks: Mapping[int, Stack], window_ns: int | None = 0
+    raw: RawLocks, stacks: Mapping[int, Stack], *, has_flights: bool = True
 ) -> tuple[LockThread, ...]:
     """Return the threads of *raw*, those that lost the most first; *stacks* are by their ids.
 
-    What is in flight counts if it has begun in the window that began at *window_ns*; None: none
-    is open.
+    What is in flight counts where it *has_flights*: of those that outlast a window nothing will
+    count, and what has been shown must not be taken back.
     """
     sums: defaultdict[_Key, _Sums] = defaultdict(_Sums)
     for key, record in raw.waits:
@@ -86,9 +86,9 @@ def threads_of(
             record["sleeps"],
             record["longest_ns"],
         )
-    for tid, thread in raw.threads.items():
+    for tid, thread in raw.threads.items() if has_flights else ():
         flight = _in_flight(tid, thread, raw.at_ns)
-        if flight is not None and thread["window_ns"] == window_ns:
+        if flight is not None:
             sums[flight[0]] += flight[1]
     by_thread: defaultdict[int, list[LockWait]] = defaultdict(list)
     for (tid, number, type_name, *ids), each in sums.items():

@@ -120,12 +120,14 @@ class WindowedAccount(ABC, Generic[_Probe, _Attached]):
             anew = []
             for pid in self._watch.ended() & self._traced.keys():
                 self._end(pid)
+            # What cannot be read is told by whoever observes next.
+            with contextlib.suppress(OSError):
+                self._learn()
             probe = self._probe
             losses = 0 if probe is None else probe.keeper_losses
             for traced in self._traced.values():
                 if traced.ended:
                     continue
-                self._learn(traced)
                 if traced.is_over():
                     self._end(traced.pid)
                     if traced.is_to_be_attached_anew:
@@ -159,8 +161,8 @@ class WindowedAccount(ABC, Generic[_Probe, _Attached]):
     def _settle(self) -> None:
         """Count what has ended, so that it leaves the tables."""
 
-    def _learn(self, traced: _Attached) -> None:
-        """Read what can be read of *traced* while its program is there."""
+    def _learn(self) -> None:
+        """Read what can be read of the programs only while they are there; raises OSError."""
 
     def _begin_to_observe(self) -> _Probe | None:
         """Return the probe whose tables are to be read; None: no process was attached yet."""
@@ -255,12 +257,12 @@ class WindowedAccount(ABC, Generic[_Probe, _Attached]):
         traced = self._traced.get(pid)
         if traced is None or traced.ended:
             return
+        with contextlib.suppress(OSError):
+            self._learn()
         traced.ended_ns = time.monotonic_ns()
         self._watch.remove(traced.pidfd)
         self._windows.end(pid)
         if self._probe is not None:
-            with contextlib.suppress(OSError):
-                self._learn(traced)
             self._probe.await_closing(pid, traced.window.close())
             self._probe.detach(pid)
         traced.close()

@@ -83,11 +83,6 @@ class ProbeWindow:
         return self._is_open
 
     @property
-    def from_ns(self) -> int | None:
-        """When it was opened, by which the probes tell it from others; None: it is not open."""
-        return self._bounds.from_ns if self._is_open else None
-
-    @property
     def hooks(self) -> tuple[Hook, ...]:
         """What the process has while it is open."""
         return self._hooks

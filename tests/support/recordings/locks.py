@@ -47,7 +47,6 @@ def wait(  # noqa: PLR0913 - each has a default
 def thread(name: str = "worker", **fields: int) -> Record:
     """Return the record of a thread that is awake, unless *fields* say otherwise."""
     return {
-        "window_ns": 0,
         "wanted_ns": 0,
         "counted_then_ns": 0,
         "counted_ns": 0,

@@ -1,5 +1,6 @@
 """The account of locks, as far as it needs no probe."""
 
+import errno
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -49,3 +50,28 @@ def test_why_locks_are_not_traced_is_told_while_the_process_is_there(account: Lo
     assert [1] == _pids(account)
     account.drop(1)
     assert [] == _pids(account)
+
+
+class _Unreadable:
+    """Probes whose tables cannot be read."""
+
+    def new_stacks(self, _known: object) -> dict[int, object]:
+        return {}
+
+    def read(self) -> None:
+        raise OSError(errno.EBADF, "no such table")
+
+    def close(self) -> None: ...
+
+
+def test_tables_that_cannot_be_read_cost_nobody_elses_figures(
+    account: LockAccount, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """
+    Why locks of others are not traced is told all the same, and the log says what happened.
+    """
+    account.attach_beside(_process(1))
+    monkeypatch.setattr(account, "_probe", _Unreadable())
+
+    assert [1] == _pids(account)
+    assert "could not read what the probes on locks have counted" in caplog.text

@@ -82,16 +82,13 @@ def test_a_wait_in_flight_counts_until_now() -> None:
     assert (7 * MS, 6 * MS, 1, 1) == (found.wait_ns, found.slept_ns, found.waits, found.sleeps)
 
 
-def test_a_wait_in_flight_counts_in_its_own_window() -> None:
+def test_what_is_in_flight_may_be_left_out() -> None:
     """
-    Not in a later one, and in none once that has ended.
+    As where a window may end without it.
     """
-    asleep = thread(window_ns=5, wanted_ns=_NOW_NS - 10 * MS, asleep_ns=_NOW_NS - 6 * MS)
-    tables = RawLocks(_NOW_NS, {11: asleep})
+    asleep = thread(wanted_ns=_NOW_NS - 10 * MS, asleep_ns=_NOW_NS - 6 * MS)
 
-    assert 1 == len(threads_of(tables, STACKS, 5))
-    assert () == threads_of(tables, STACKS, 6)
-    assert () == threads_of(tables, STACKS, None)
+    assert () == threads_of(RawLocks(_NOW_NS, {11: asleep}), STACKS, has_flights=False)
 
 
 def test_what_dead_threads_have_waited_for_is_added_up() -> None:
