@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from gilscope.exporter.samples import Labels, Series
+from gilscope.exporter.samples import Labels, Series, process_labels
 from gilscope.metrics import locks
 from gilscope.metrics import table as metrics
 from gilscope.metrics.family import families_of
-from gilscope.model.locks import LockKind, LockObservation, LockProcess, LockTotals
+from gilscope.model.locks import LockKind, LockObservation, LockTotals
 from gilscope.series.locks.places import LockSeries
 
 __all__ = ["REASONS", "lock_families"]
@@ -28,7 +28,7 @@ def lock_families(observations: Iterable[LockObservation], book: LockSeries) -> 
     seen = [each for each in observations if each.totals is not None]
     places = book.series(seen)
     for observation in seen:
-        labels = _labels(observation.process)
+        labels = process_labels(observation.process)
         families[metrics.LOCK_PROBE_VALID].add(labels, 0 if observation.invalid else 1)
         if observation.invalid or observation.totals is None:
             continue
@@ -62,7 +62,3 @@ def _add(
     for reason in REASONS:
         count = totals.lost_events.get(reason, 0)
         families[metrics.LOCK_LOST_EVENTS].add((*labels, reason), count)
-
-
-def _labels(process: LockProcess) -> Labels:
-    return (process.name, str(process.pid), process.container_id or "", process.pod_uid or "")

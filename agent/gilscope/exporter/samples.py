@@ -4,8 +4,8 @@ import hashlib
 from typing import Final
 
 from gilscope.metrics.table import Family
-from gilscope.model.gil import Process
 from gilscope.model.histogram import Histogram
+from gilscope.model.observation import AnyProcess
 from gilscope.text.printable import LONGEST_LABEL, label
 from gilscope.text.units import NS_PER_S
 
@@ -41,7 +41,7 @@ class Series:
         self.histograms.append((labels, histogram))
 
 
-def process_labels(process: Process) -> Labels:
+def process_labels(process: AnyProcess) -> Labels:
     """Return the values of PROCESS_LABELS."""
     return (process.name, str(process.pid), process.container_id or "", process.pod_uid or "")
 

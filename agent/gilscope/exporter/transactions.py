@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from gilscope.exporter.samples import Labels, Series
+from gilscope.exporter.samples import Labels, Series, process_labels
 from gilscope.metrics import table as metrics
-from gilscope.model.transactions import StmObservation, StmProcess, StmTotals
+from gilscope.model.transactions import StmObservation, StmTotals
 from gilscope.series.conflicts import kind_label
 
 __all__ = ["stm_live_families"]
@@ -33,7 +33,7 @@ def stm_live_families(
 
 def _add(families: _Families, observation: StmObservation) -> None:
     process, totals = observation.process, observation.totals
-    labels = _labels(process)
+    labels = process_labels(process)
     families[metrics.PROBE_VALID].add(
         (*labels, process.method.value), 0 if observation.invalid else 1
     )
@@ -74,7 +74,3 @@ def _add_transactions(families: _Families, labels: Labels, totals: StmTotals) ->
         families[metrics.STM_TRANSACTION].add_histogram((*labels, _NO_LOG), totals.committed)
     if totals.aborted is not None:
         families[metrics.STM_ABORT_COST].add_histogram((*labels, _NO_LOG), totals.aborted)
-
-
-def _labels(process: StmProcess) -> Labels:
-    return (process.name, str(process.pid), process.container_id or "", process.pod_uid or "")

@@ -53,22 +53,15 @@ def _html(session: Session) -> str:
         raise ValueError("no process was traced")
     if not (session.transactions or session.locks):
         return html_report.render(*session.recordings)
-    from gilscope.reports.html import pages  # noqa: PLC0415 - likewise
     from gilscope.reports.locks import html as of_locks  # noqa: PLC0415 - likewise
     from gilscope.reports.transactions import html as of_transactions  # noqa: PLC0415 - likewise
 
+    if not (session.recordings or session.locks):
+        return of_transactions.render(*session.transactions)
+    if not (session.recordings or session.transactions):
+        return of_locks.render(*session.locks)
     parts = [*of_transactions.parts(session.transactions), *of_locks.parts(session.locks)]
-    if session.recordings:
-        return html_report.render(*session.recordings, more=parts)
-    return pages.page(_title(session), parts)
-
-
-def _title(session: Session) -> str:
-    if session.transactions:
-        first = session.transactions[0].observation.process
-        return f"Transactions: {first.name}, pid {first.pid}"
-    process = session.locks[0].observation.process
-    return f"Locks: {process.name}, pid {process.pid}"
+    return html_report.render(*session.recordings, more=parts)
 
 
 def _markdown(session: Session) -> str:

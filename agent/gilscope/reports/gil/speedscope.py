@@ -18,7 +18,8 @@ from gilscope.model.stack import Stack
 from gilscope.model.transactions import StmRecording
 from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.flame_levels import ENDS, Level, edges_by_process, levels, summed
-from gilscope.reports.locks.losses import losses as lock_losses
+from gilscope.reports.locks.losses import lost_waits
+from gilscope.reports.locks.words import short_words
 from gilscope.reports.transactions.losses import losses
 from gilscope.text.printable import printable
 from gilscope.text.units import seconds
@@ -142,9 +143,9 @@ def _lock_profile(
         for recording in recordings:
             process = recording.observation.process
             below = (f"{process.name}, pid {process.pid}",) if names_process else ()
-            for loss in lock_losses(recording):
-                stack = (*below, loss.what, *levels(loss.stack))
-                yield tuple(frames.index(level) for level in stack), loss.ns
+            for wait in lost_waits(recording):
+                stack = (*below, short_words(wait), *levels(wait.stack))
+                yield tuple(frames.index(level) for level in stack), wait.wait_ns
 
     return _sampled("locks", summed(weights()))
 

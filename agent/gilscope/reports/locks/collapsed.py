@@ -6,10 +6,11 @@ separated by semicolons; a space, and nanoseconds.
 
 from collections.abc import Iterator
 
-from gilscope.model.locks import LockRecording
+from gilscope.model.locks import LockRecording, LockWait
 from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.flame_levels import levels, summed
-from gilscope.reports.locks.losses import LockLoss, losses
+from gilscope.reports.locks.losses import lost_waits
+from gilscope.reports.locks.words import short_words
 from gilscope.text.printable import printable
 
 __all__ = ["render"]
@@ -26,15 +27,15 @@ def render(*recordings: LockRecording, names_process: bool = False) -> str:
         for recording in recordings:
             process = recording.observation.process
             below = (f"{process.name}, pid {process.pid}",) if names_process else ()
-            for loss in losses(recording):
-                stack = ("locks", *below, loss.what, *_sites(loss, names))
-                yield ";".join(map(_plain, stack)), loss.ns
+            for wait in lost_waits(recording):
+                stack = ("locks", *below, short_words(wait), *_sites(wait, names))
+                yield ";".join(map(_plain, stack)), wait.wait_ns
 
     return "".join(f"{stack} {ns}\n" for stack, ns in sorted(summed(lines())))
 
 
-def _sites(loss: LockLoss, names: SiteNames) -> Iterator[str]:
-    for level in levels(loss.stack):
+def _sites(wait: LockWait, names: SiteNames) -> Iterator[str]:
+    for level in levels(wait.stack):
         yield level if isinstance(level, str) else names.site(level)
 
 

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import gilscope
 from gilscope.model.locks import LockRecording
-from gilscope.model.stack import Frame, Stack
+from gilscope.model.stack import Stack
 from gilscope.naming.application import application_frame
 from gilscope.naming.places import SiteNames
-from gilscope.reports.gil.flame_levels import Level, levels
-from gilscope.reports.gil.profiles.profile import Location, Profile, ValueType
-from gilscope.reports.locks.losses import losses
-from gilscope.reports.locks.words import lost_words
+from gilscope.reports.gil.flame_levels import levels
+from gilscope.reports.gil.profiles.profile import Profile, ValueType, location
+from gilscope.reports.locks.losses import lost_waits
+from gilscope.reports.locks.words import lost_words, short_words
 from gilscope.text.printable import printable
 from gilscope.text.units import seconds
 
@@ -29,12 +29,11 @@ def add_locks(profile: Profile, recording: LockRecording) -> None:
     def place(stack: Stack) -> str:
         return printable(names.owner(application_frame(stack, recording.application), stack))
 
-    for loss in losses(recording):
-        wait = loss.wait
-        labels = {"process": program, "pid": str(process.pid), "lock": loss.what}
+    for wait in lost_waits(recording):
+        labels = {"process": program, "pid": str(process.pid), "lock": short_words(wait)}
         if wait.released.is_known:
             labels["releaser"] = place(wait.released)
-        stack = [_location(program, level) for level in reversed(levels(wait.stack))]
+        stack = [location(program, level) for level in reversed(levels(wait.stack))]
         profile.add(stack, labels, {LOCK_WAITS: wait.waits, LOCK_WAIT: wait.wait_ns})
 
 
@@ -50,12 +49,3 @@ def comments_on_locks(recording: LockRecording) -> Iterator[str]:
     lost = {} if seen.totals is None else seen.totals.lost_events
     for reason, count in lost.items():
         yield f"{whose}: locks: not counted in full: {lost_words(reason, count)}"
-
-
-def _location(program: str, level: Level) -> Location:
-    if not isinstance(level, Frame):
-        return Location(program, printable(level))
-    line = level.first_line if level.line is None else level.line
-    return Location(
-        program, printable(level.function), printable(level.file), level.first_line, line
-    )

@@ -11,12 +11,12 @@ import gilscope
 from gilscope.model.gil import Recording
 from gilscope.model.locks import LockRecording
 from gilscope.model.moment.hold_state import HoldState
-from gilscope.model.stack import Frame, Stack
+from gilscope.model.stack import Stack
 from gilscope.model.transactions import StmRecording
 from gilscope.naming.application import application_frame
 from gilscope.naming.places import SiteNames, role_of
-from gilscope.reports.gil.flame_levels import Level, levels
-from gilscope.reports.gil.profiles.profile import Location, Profile, ValueType
+from gilscope.reports.gil.flame_levels import levels
+from gilscope.reports.gil.profiles.profile import Location, Profile, ValueType, location
 from gilscope.reports.gil.words import lost_words, process_words
 from gilscope.reports.locks.profile import LOCK_TYPES, LOCK_WAIT, add_locks, comments_on_locks
 from gilscope.reports.transactions.profile import (
@@ -148,7 +148,9 @@ class _Stacks:
     def locations(self, stack: Stack) -> tuple[Location, ...]:
         """Return what *stack* is made of, innermost first."""
         if stack not in self._locations:
-            self._locations[stack] = tuple(map(self._location, reversed(levels(stack))))
+            self._locations[stack] = tuple(
+                location(self._program, level) for level in reversed(levels(stack))
+            )
         return self._locations[stack]
 
     def native(self, state: HoldState) -> tuple[Location, ...]:
@@ -169,10 +171,3 @@ class _Stacks:
         if stack not in self._roles:
             self._roles[stack] = printable(role_of(stack))
         return {**self._process, "role": self._roles[stack]}
-
-    def _location(self, level: Level) -> Location:
-        if not isinstance(level, Frame):
-            return Location(self._program, printable(level))
-        line = level.first_line if level.line is None else level.line
-        name, file = printable(level.function), printable(level.file)
-        return Location(self._program, name, file, level.first_line, line)

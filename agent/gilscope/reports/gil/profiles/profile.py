@@ -4,7 +4,11 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-__all__ = ["Function", "Location", "Numbers", "Profile", "SampleKey", "ValueType"]
+from gilscope.model.stack import Frame
+from gilscope.reports.gil.flame_levels import Level
+from gilscope.text.printable import printable
+
+__all__ = ["Function", "Location", "Numbers", "Profile", "SampleKey", "ValueType", "location"]
 
 _Key = TypeVar("_Key", bound=Hashable)
 Function = tuple[str, str, int]
@@ -34,6 +38,15 @@ class Location:
     def defined(self) -> Function:
         """The function itself, whichever of its lines is meant."""
         return self.function, self.file, self.first_line
+
+
+def location(program: str, level: Level) -> Location:
+    """Return where a level of a flame graph of *program* is, which may be words without a file."""
+    if not isinstance(level, Frame):
+        return Location(program, printable(level))
+    line = level.first_line if level.line is None else level.line
+    name, file = printable(level.function), printable(level.file)
+    return Location(program, name, file, level.first_line, line)
 
 
 SampleKey = tuple[tuple[Location, ...], tuple[tuple[str, str], ...]]
