@@ -34,15 +34,15 @@ LOCK_OBSERVED = of_process(
 LOCK_WAIT = of_process(
     "gilscope_lock_wait_seconds_total",
     "counter",
-    "Time that threads waited for a lock, by what that is, waits in flight included; of world_stop "
-    "it is the time for which they were stopped.",
+    "Time that threads waited for a lock, by what that is; of world_stop it is the time for which "
+    "they were stopped. Waits in flight are included unless locks are seen in windows.",
     "The rate is the number of threads that wait at any moment.",
     "kind",
 )
 LOCK_WAITS = of_process(
     "gilscope_lock_waits_total",
     "counter",
-    "Waits for a lock, by what that is, those in flight included.",
+    "Waits for a lock, by what that is; those in flight likewise.",
     "Time divided by this is the mean wait.",
     "kind",
 )
