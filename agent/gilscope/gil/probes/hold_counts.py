@@ -114,13 +114,21 @@ class HoldCounts:
         *bounds* are those of the window that is open, or of the last one.
         """
         return {
-            cond: RawLock(
-                lock,
-                self._holding(cond, lock, bounds, now_ns, is_open=is_open),
-                self._credits_ns[cond],
-            )
+            cond: self._read_lock(cond, lock, bounds, now_ns, is_open=is_open)
             for cond, lock in self._records.locks()
         }
+
+    def _read_lock(
+        self, cond: int, lock: Record, bounds: Bounds, now_ns: int, *, is_open: bool
+    ) -> RawLock:
+        holding = self._holding(cond, lock, bounds, now_ns, is_open=is_open)
+        if is_open and _is_untouched(lock, bounds):
+            # If the old hold has ended while its holder was looked for, the probes have counted it.
+            lock_now = self._records.lock(cond)
+            if not _is_untouched(lock_now, bounds):
+                lock = lock_now
+                holding = self._holding(cond, lock, bounds, now_ns, is_open=is_open)
+        return RawLock(lock, holding, self._credits_ns[cond])
 
     def _holding(
         self, cond: int, lock: Record, bounds: Bounds, now_ns: int, *, is_open: bool
