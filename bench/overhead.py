@@ -9,6 +9,7 @@ import argparse
 import datetime as dt
 import os
 import shlex
+import signal
 import sys
 import tempfile
 import time
@@ -50,6 +51,8 @@ _STRIPPED = SystemPython("system", Path("/usr/bin/python3"))
 
 def main() -> int:
     """Measure, write the page and the raw figures, and return the exit code."""
+    # Tools are ended by SIGINT; what a script has started in its background would ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     options = _parse_options()
     raw = _RAW / ("quick.json" if options.quick else "overhead.json")
     try:

@@ -2,8 +2,9 @@
 
 What one would write instead of using gilscope, and what gilscope's cost is compared with. It needs
 an interpreter with symbols, misses the time inside drop_gil and wakes at every uncontended take.
-Run as ``three_probes.py PID LIBRARY``; says "Tracing" on stderr when the probes are in place, and
-prints the sums as one line of JSON at SIGINT.
+Run as ``three_probes.py PID LIBRARY [TAKE DROP]``, with the functions that take and drop the GIL
+where they have other names; says "Tracing" on stderr when the probes are in place, and prints the
+sums as one line of JSON at SIGINT.
 """
 
 import json
@@ -70,12 +71,13 @@ int on_drop(struct pt_regs *ctx)
 def main() -> None:
     """Trace until SIGINT and print the sums."""
     pid, library = int(sys.argv[1]), sys.argv[2]
+    take, drop = sys.argv[3:5] or ("take_gil", "drop_gil")
     # Blocked from here on, so that it ends the wait below and nothing else.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     program = bcc.BPF(text=_PROGRAM)
-    program.attach_uprobe(name=library, sym="take_gil", fn_name="on_ask", pid=pid)
-    program.attach_uretprobe(name=library, sym="take_gil", fn_name="on_take", pid=pid)
-    program.attach_uprobe(name=library, sym="drop_gil", fn_name="on_drop", pid=pid)
+    program.attach_uprobe(name=library, sym=take, fn_name="on_ask", pid=pid)
+    program.attach_uretprobe(name=library, sym=take, fn_name="on_take", pid=pid)
+    program.attach_uprobe(name=library, sym=drop, fn_name="on_drop", pid=pid)
     print("Tracing", file=sys.stderr, flush=True)
     signal.sigwait({signal.SIGINT})
     sums = list(program["threads"].values())

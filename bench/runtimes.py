@@ -1,0 +1,207 @@
+"""Measures what tracing costs other Pythons than today's, and writes docs/overhead-runtimes.md.
+
+CPython 2.7, 3.6 and 3.7 and PyPy: while nobody waits for the GIL, and while two threads fight for
+it. Traced and untraced runs take turns, and beside gilscope stands the plainest BCC program.
+"""
+
+import argparse
+import datetime as dt
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+# Run as a script: its own folder is on the path, the checkout and the tests are not.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from bench.conditions import gilscope_command
+from bench.machine import StolenTime, read_machine
+from bench.markdown import key_table, ranged, table
+from bench.peers import three_probes_command
+from bench.tool import ToolFailed, tool_started
+
+from support.interpreters.known import Interpreter, Unavailable, find_interpreter
+
+__all__ = ["main"]
+
+_ROOT = Path(__file__).resolve().parents[1]
+_WORK = _ROOT / "tests" / "workloads" / "bench_any_python.py"
+_PAGE = _ROOT / "docs" / "overhead-runtimes.md"
+_RUNTIMES: dict[str, Sequence[str]] = {
+    "pyenv-2.7": ("PyThread_acquire_lock", "PyThread_release_lock"),
+    "debian-2.7": ("PyThread_acquire_lock", "PyThread_release_lock"),
+    "pyenv-3.6": ("take_gil", "drop_gil"),
+    "pyenv-3.7": ("take_gil", "drop_gil"),
+    "pypy-bullseye": (),
+    "pypy3-trixie": (),
+}
+"""With the functions that take and drop the GIL where they have names."""
+_UNITS = {"alone": 100_000, "fight": 200_000}
+_PIECE_S = 1.0
+_ROUNDS = 5
+
+_Start = Callable[[int], list[str]]
+"""The command of a tool, for a pid."""
+
+
+@dataclass(slots=True)
+class _Target:
+    """One program that works when it is told to."""
+
+    process: "subprocess.Popen[str]"
+
+    def piece(self) -> float:
+        """Return the CPU time of as many pieces of work as last a second, by their number."""
+        spent_s, pieces, began_s = 0.0, 0, time.monotonic()
+        while not pieces or time.monotonic() < began_s + _PIECE_S:
+            spent_s += float(self._ask()["cpu_s"])
+            pieces += 1
+        return spent_s / pieces
+
+    def _ask(self) -> dict[str, float]:
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return self.hear()
+
+    def hear(self) -> dict[str, float]:
+        """Return what it says next."""
+        assert self.process.stdout is not None
+        heard: dict[str, float] = json.loads(self.process.stdout.readline())
+        return heard
+
+
+@contextmanager
+def _started(interpreter: Interpreter, work: str) -> Iterator[_Target]:
+    process = subprocess.Popen(
+        interpreter.command(str(_WORK), work, str(_UNITS[work])),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=interpreter.environment(),
+    )
+    try:
+        target = _Target(process)
+        target.hear()
+        yield target
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _tools(interpreter: Interpreter, names: Sequence[str]) -> dict[str, tuple[_Start, str] | None]:
+    """Return what is measured, each with the words that say that it is ready; None: nothing."""
+
+    def gilscope(pid: int) -> list[str]:
+        return gilscope_command("--pid", str(pid), mode="contention")
+
+    tools: dict[str, tuple[_Start, str] | None] = {"again": None, "gilscope": (gilscope, "Serving")}
+    if names:
+
+        def plain(pid: int) -> list[str]:
+            return [*three_probes_command(pid, interpreter.elf), *names]
+
+        tools["plain"] = plain, "Tracing"
+    return tools
+
+
+def _ratios(interpreter: Interpreter, names: Sequence[str], rounds: int) -> dict[str, list[float]]:
+    """Return CPU time by that of the untraced runs around it, by work and tool."""
+    found: dict[str, list[float]] = {}
+    tools = _tools(interpreter, names)
+    for _ in range(rounds):
+        for work in _UNITS:
+            with _started(interpreter, work) as target:
+                before_s = target.piece()
+                for name, tool in tools.items():
+                    traced_s = _traced(target, tool)
+                    after_s = target.piece()
+                    ratio = 2 * traced_s / (before_s + after_s)
+                    found.setdefault(f"{work} {name}", []).append(ratio)
+                    before_s = after_s
+    return found
+
+
+def _traced(target: _Target, tool: tuple[_Start, str] | None) -> float:
+    if tool is None:
+        return target.piece()
+    start, marker = tool
+    with tool_started(start(target.process.pid), marker, dict(os.environ)):
+        return target.piece()
+
+
+def main() -> int:
+    """Measure, write the page, print it, and return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--rounds", type=int, default=_ROUNDS)
+    options = parser.parse_args()
+    # Tools are ended by SIGINT; what a script has started in its background would ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    rows, interpreters, stolen = [], [], StolenTime()
+    for name, functions in _RUNTIMES.items():
+        try:
+            interpreter = find_interpreter(name)
+            found = _ratios(interpreter, functions, options.rounds)
+        except (Unavailable, ToolFailed) as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            continue
+        interpreters.append(interpreter)
+        rows.append([name, *(ranged(found.get(column, ()), 3) for column in _COLUMNS)])
+    facts = _facts(interpreters, options.rounds, stolen.share())
+    page = _TEXT.format(facts=key_table(facts), table=table(["", *_COLUMNS.values()], rows))
+    _PAGE.write_text(page)
+    print(page)
+    return 0
+
+
+def _facts(
+    interpreters: list[Interpreter], rounds: int, stolen: float
+) -> Iterator[tuple[str, str]]:
+    machine = read_machine(interpreters)
+    yield "CPU", f"{machine.cpu}, {machine.cpus} usable"
+    yield "kernel", machine.kernel
+    yield from (each for each in machine.versions if each[0] not in ("bpftrace", "py-spy"))
+    yield "date", f"{dt.datetime.now(dt.UTC):%Y-%m-%d %H:%M UTC}"
+    yield "rounds", str(rounds)
+    yield "stolen by the hypervisor", f"{100 * stolen:.1f} %"
+
+
+_COLUMNS = {
+    "alone again": "alone, nothing (noise)",
+    "alone gilscope": "alone, gilscope",
+    "alone plain": "alone, BCC, three probes",
+    "fight again": "fight, nothing (noise)",
+    "fight gilscope": "fight, gilscope",
+    "fight plain": "fight, BCC, three probes",
+}
+_TEXT = """\
+# What tracing costs other Pythons
+
+This page is made by `bench/runtimes.py` and holds for the machine and the versions below; [what \
+tracing costs](overhead.md) is about CPython 3.12.
+
+{facts}
+CPU time of the traced process for the same work, divided by that of the same process untraced \
+directly before and after: the median over the rounds, and the range.
+In *alone* one thread computes and writes to `/dev/null` 100,000 times, so that it releases and \
+acquires the GIL each time while nobody waits for it; in *fight* two threads compute.
+
+{table}
+gilscope is `serve --mode contention`, with stacks.
+Beside it stand three probes by name, the plainest BCC program that times the GIL: an entry and a \
+return probe on the function that acquires it, and a probe on the one that releases it.
+They see every acquire, and need the names: PyPy's functions have none in a file without symbols, \
+and no such program can be written for it.
+In CPython 2.7 these functions are those of all locks.
+"""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
