@@ -117,7 +117,7 @@ _ENDS: dict[str, Callable[[Process], None]] = {"let go": Process.release, "hande
 @pytest.mark.parametrize("looked_before", [True, False])
 @pytest.mark.parametrize("end", _ENDS.values(), ids=_ENDS)
 def test_a_hold_that_ends_while_somebody_looks_is_counted_to_its_end(
-    process: Process, end: Callable[[Process], None], looked_before: bool
+    process: Process, end: Callable[[Process], None], *, looked_before: bool
 ) -> None:
     """
     It was there before the window, and ends between the samples at the probes and at the memory.
