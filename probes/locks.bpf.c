@@ -28,6 +28,8 @@
 
 #include "locks/kinds.bpf.h"
 
+#include "locks/stops.bpf.h"
+
 #include "locks/waits.bpf.h"
 
 #include "locks/lifetime.bpf.h"

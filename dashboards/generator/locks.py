@@ -16,6 +16,7 @@ _SERIES = Scope(tuple(VARIABLES))
 _LEGEND = "{{process}} {{pid}}"
 _NOTHING = "No locks are traced. Is gilscope serve running with --locks?"
 _NO_WAITS = "No thread waited for a lock in this time"
+_NO_STOPS = "The world was not stopped in this time"
 _OF_OTHERS = "object|lock|rlock|interpreter|c_api|other"
 
 
@@ -24,6 +25,7 @@ def sections() -> list[Section]:
     return [
         Section("At this moment", (_figures(),)),
         Section("Which lines wait, and for what", (_places(), _kinds())),
+        Section("Stops of the world", (_stops(),)),
         Section("How much is seen, and what it costs", (_coverage(),)),
     ]
 
@@ -132,6 +134,40 @@ def _kinds() -> Line:
         empty=_NO_WAITS,
     )
     return Line(8, (waiting, by_process, mean))
+
+
+def _stops() -> Line:
+    how_often = curves(
+        "Stops a second, by cause",
+        "gc: collections of garbage. other: forks, and what changes code or types: decorators, "
+        "named tuples and data classes that are made at run time.",
+        units.CountsPerSecond,
+        [Curve(_SERIES.rate(metrics.WORLD_STOPS, "cause"), "{{cause}}")],
+        empty=_NO_STOPS,
+    )
+    share = curves(
+        "Share of the time in which the world stands, by process",
+        "Nothing runs meanwhile but the thread that has asked for it.",
+        units.PercentUnit,
+        [Curve(_SERIES.rate(metrics.WORLD_STOPPED, *PROCESS), _LEGEND)],
+        empty=_NO_STOPS,
+    )
+    to_stop = curves(
+        "Time until all threads have stopped, mean of a stop",
+        "More than a millisecond is a call into C that does not let itself be stopped, or a "
+        "thread without a CPU.",
+        units.Seconds,
+        [
+            Curve(
+                _SERIES.rate(metrics.WORLD_STOPPING, *PROCESS).per(
+                    _SERIES.rate(metrics.WORLD_STOPS, *PROCESS)
+                ),
+                _LEGEND,
+            )
+        ],
+        empty=_NO_STOPS,
+    )
+    return Line(8, (how_often, share, to_stop))
 
 
 def _coverage() -> Line:

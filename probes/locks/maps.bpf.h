@@ -11,6 +11,7 @@ BPF_F_TABLE("hash", u32, struct thread, threads, ENTRIES(threads), TABLE_FLAGS);
 BPF_F_TABLE("hash", struct wake_key, struct wake, wakes, ENTRIES(wakes), TABLE_FLAGS);
 BPF_F_TABLE("hash", u32, struct work, works, ENTRIES(works), TABLE_FLAGS);
 BPF_F_TABLE("hash", struct wait_key, struct wait, waits, ENTRIES(waits), TABLE_FLAGS);
+BPF_F_TABLE("hash", struct stop_key, struct stop, stops, ENTRIES(stops), TABLE_FLAGS);
 BPF_F_TABLE("hash", struct stack_key, struct stack, stacks, ENTRIES(stacks), TABLE_FLAGS);
 
 // struct notice

@@ -20,12 +20,14 @@ struct target {
     u32 object_lock;   // in an object; 0: it has none
     u32 lock_content;  // in an object that is a lock: the mutex
     u32 type_name;     // in a type
+    u32 gc_collecting; // in an interpreter: whether it collects
     u32 spins;         // a mutex is tried for a while before a thread sleeps for it
     u32 lock_register; // then, in pt_regs where it is taken: its address
     // Whether it is observed all the time: then a sleep whose beginning was not seen is lost.
     u32 is_whole;
     u32 stepped_programs; // bits: those whose traps the kernel has to single-step
-    u64 trap_ns;          // what a trap is taken to cost, and one that is single-stepped
+    u32 padding;
+    u64 trap_ns; // what a trap is taken to cost, and one that is single-stepped
     u64 stepped_trap_ns;
     u64 from_ns; // the window, CLOCK_MONOTONIC; it also tells one window from another
     u64 until_ns;
@@ -60,8 +62,23 @@ struct wake_key {
 
 // Who has woken a thread, which may not have fallen asleep yet.
 struct wake {
-    u64 at_ns;
+    u64 at_ns;      // 0: nobody has
+    u64 stack;      // 0: not known
+    u64 stopped_ns; // since when it sleeps because of a stop; 0: for something else
+};
+
+// Stops of the world that were asked for at one place.
+struct stop_key {
     u64 stack; // 0: not known
+    u32 tgid;
+    u32 is_collection;
+};
+
+struct stop {
+    u64 stops;
+    u64 stopping_ns; // until the last thread had stopped
+    u64 standing_ns; // from then on, until the last one was woken
+    u64 longest_ns;  // of both together
 };
 
 // What is waited for, by whom and where.
@@ -100,12 +117,19 @@ struct thread {
     u64 semaphore;       // that it sleeps in
     u64 tstate;          // its own; 0: not known
     u64 exited_ns;       // 0: alive
+    u64 asked_ns;        // since when it wants the world to stop; 0: it does not
+    u64 stands_ns;       // since when it has not slept for that
+    u64 started_ns;      // when it has last woken another thread after a stop
+    u64 stop_ns;         // how long that stop took
+    u64 stop_stack;      // where it asked for it
     u64 stacks[WANTS];
     u64 released[WANTS]; // as in struct wait_key, by who has woken it last
     u32 kinds[WANTS];    // enum sleep_kind
     u32 tgid;
     u32 is_counted; // the wait for the mutex is one of `waits` already
     u32 sleeps_for; // enum want
+    u32 stop_is_collection;
+    u32 has_all_stopped; // the last one to stop has said so
     u32 padding;
     u8 type[LONGEST_TYPE]; // of the object whose mutex it is
     u8 name[THREAD_NAME];

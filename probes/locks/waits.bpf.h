@@ -116,6 +116,15 @@ int on_take(struct pt_regs *ctx)
     return 0;
 }
 
+// Lets who wakes it know that it sleeps because of a stop; that may have been faster.
+static __always_inline void note_stopped(const struct thread *thread, u64 semaphore, u64 now)
+{
+    struct wake_key key = {.semaphore = semaphore, .tgid = thread->tgid};
+    struct wake nobody = {.stopped_ns = now};
+
+    wakes.insert(&key, &nobody);
+}
+
 // The call that puts a thread to sleep in the parking lot.
 int on_park(struct pt_regs *ctx)
 {
@@ -153,8 +162,12 @@ int on_park(struct pt_regs *ctx)
         thread->kinds[WANTS_OTHER] =
             park.is_bucket ? SLEEP_INTERPRETER : other_kind(target, thread->tstate, park.address);
         thread->stacks[WANTS_OTHER] = place(thread, python, tid);
+        if (thread->kinds[WANTS_OTHER] == SLEEP_STOPPED)
+            note_stopped(thread, semaphore, now);
+        if (thread->kinds[WANTS_OTHER] == SLEEP_STOPPING)
+            ask_to_stop(thread, target, python, now);
     }
-    thread->semaphore = PT_REGS_PARM1(ctx);
+    thread->semaphore = semaphore;
     thread->asleep_ns = now_ns();
     return 0;
 }
@@ -204,6 +217,10 @@ static __always_inline void wake(struct thread *thread, u32 tid, u64 now)
     thread->asleep_ns = 0;
     if (thread->sleeps_for != WANTS_MUTEX) {
         thread->released[WANTS_OTHER] = stack;
+        if (thread->kinds[WANTS_OTHER] == SLEEP_STOPPING) {
+            thread->stands_ns = now;
+            thread->has_all_stopped = stack != 0;
+        }
         count_wait(thread, tid, WANTS_OTHER, slept_ns, slept_ns, 1);
         return;
     }
@@ -242,7 +259,9 @@ int on_wake(struct pt_regs *ctx)
     struct python *python = pythons.lookup(&tgid);
     struct wake wake = {};
     struct thread *thread;
+    struct wake *asleep;
     struct work *work;
+    u64 stopped_ns = 0;
 
     if (!target || !python || !trapped(target, tgid, now, PROGRAM_ON_WAKE))
         return 0;
@@ -252,8 +271,13 @@ int on_wake(struct pt_regs *ctx)
         return 0;
     find_tstate(thread, python, tid);
     wake.stack = own_stack(work, thread, python);
+    asleep = wakes.lookup(&key);
+    if (asleep)
+        stopped_ns = asleep->stopped_ns;
     wake.at_ns = now_ns();
     if (wakes.update(&key, &wake))
         lose(tgid, LOST_TABLE_FULL);
+    if (stopped_ns >= target->from_ns)
+        start_world(thread, target, python, stopped_ns, wake.stack, wake.at_ns);
     return 0;
 }

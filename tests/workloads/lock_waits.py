@@ -31,7 +31,7 @@ def until_end() -> "int":
 
 
 def note(times: "list[int]") -> None:
-    """Keep how long the acquisitions of this thread took, and how many."""
+    """Keep how long the acquisitions of this thread took, or its collections, and how many."""
     waited[threading.get_native_id()] = {"wait_ns": sum(times), "waits": len(times)}
 
 
@@ -112,11 +112,13 @@ def produce(items: "queue.Queue[object]") -> None:
 
 def collect() -> None:
     """Stop the world, again and again."""
-    end = until_end()
+    end, times = until_end(), []
     while clock() < end:
+        before = clock()
         gc.collect()
+        times.append(clock() - before)
         time.sleep(_HELD_S)
-    note([])
+    note(times)
 
 
 def compute() -> None:

@@ -6,7 +6,7 @@ from gilscope.exporter.samples import Labels, Series, process_labels
 from gilscope.metrics import locks
 from gilscope.metrics import table as metrics
 from gilscope.metrics.family import families_of
-from gilscope.model.locks import LockKind, LockObservation, LockTotals
+from gilscope.model.locks import LockKind, LockObservation, LockTotals, StopCause
 from gilscope.series.locks.places import LockSeries
 
 __all__ = ["REASONS", "lock_families"]
@@ -55,6 +55,7 @@ def _add(
         number = sum(wait.waits for wait in of_kind)
         families[metrics.LOCK_WAITS].add((*labels, kind.value), number)
     families[metrics.LOCK_IDLE].add_ns(labels, totals.idle_ns)
+    _add_stops(families, labels, totals)
     families[metrics.LOCK_TRAPS].add(labels, totals.traps)
     if observation.cost is not None:
         families[metrics.LOCK_OVERHEAD].add_ns(labels, observation.cost.overhead_ns)
@@ -62,3 +63,14 @@ def _add(
     for reason in REASONS:
         count = totals.lost_events.get(reason, 0)
         families[metrics.LOCK_LOST_EVENTS].add((*labels, reason), count)
+
+
+def _add_stops(families: _Families, labels: Labels, totals: LockTotals) -> None:
+    for cause in StopCause:
+        of_cause = [stops for stops in totals.stops if stops.cause is cause]
+        names = (*labels, cause.value)
+        families[metrics.WORLD_STOPS].add(names, sum(stops.stops for stops in of_cause))
+        stopping_ns = sum(stops.stopping_ns for stops in of_cause)
+        families[metrics.WORLD_STOPPING].add_ns(names, stopping_ns)
+        standing_ns = sum(stops.standing_ns for stops in of_cause)
+        families[metrics.WORLD_STOPPED].add_ns(names, standing_ns)

@@ -19,7 +19,7 @@ from gilscope.windows.window import ProbeWindow
 __all__ = ["LockProbe", "RawPlace"]
 
 _TABLES = ProcessTables(
-    by_part_of_key=("waits", "wakes", "stacks", "lost_events"),
+    by_part_of_key=("waits", "wakes", "stops", "stacks", "lost_events"),
     by_key=("pythons", "totals"),
     by_thread=("threads", "works"),
 )
@@ -93,6 +93,9 @@ class LockProbe(WindowedProbe):
         found: dict[int, RawLocks] = defaultdict(lambda: RawLocks(time.monotonic_ns()))
         for key, record in self._table("totals").items():
             found[key["value"]].traps = record["traps"]
+        # Before the threads: a stop that a thread has asked for is in only one of both.
+        for key, record in self._table("stops").items():
+            found[key["tgid"]].stops.append((key, record))
         for key, record in self._table("threads").items():
             found[record["tgid"]].threads[key["value"]] = record
         for key, record in self._table("waits").items():

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gilscope.locks.probe import RawPlace
+from gilscope.locks.stops import stops_of
 from gilscope.locks.target import LockTarget
 from gilscope.locks.totals import RawLocks, added_up, threads_of
 from gilscope.model.gil import Record, TracingCost
@@ -92,18 +93,20 @@ class AttachedLocks(WindowedAttachment):
         """Return the process as a report shows it, with its threads that have ended."""
         at_ns = raw.at_ns if self.ended_ns is None else min(raw.at_ns, self.ended_ns)
         whole = RawLocks(
-            at_ns, self.dead.threads | raw.threads, [*self.dead.waits, *raw.waits], raw.lost
+            at_ns,
+            self.dead.threads | raw.threads,
+            [*self.dead.waits, *raw.waits],
+            raw.stops,
+            raw.lost,
         )
+        has_flights = self.window.is_whole and self.window.is_open
         return LockObservation(
             self.target.process,
             self.since_ns,
             LockTotals(
                 at_ns=at_ns,
-                threads=threads_of(
-                    whole,
-                    self.stacks,
-                    has_flights=self.window.is_whole and self.window.is_open,
-                ),
+                threads=threads_of(whole, self.stacks, has_flights=has_flights),
+                stops=stops_of(raw, self.stacks, has_flights=has_flights),
                 lost_events=dict(Counter(raw.lost)),
                 traps=raw.traps,
             ),

@@ -21,6 +21,7 @@ class LockLimits:
     targets: int = 256
     threads: int = 16384
     waits: int = 65536
+    stops: int = 4096
     stacks: int = 16384
     notice_pages: int = 1
 
@@ -48,6 +49,7 @@ def _request(sizes: LockLimits, kernel: Features) -> Request:
             "works": sizes.threads,
             "wakes": sizes.threads,
             "waits": sizes.waits,
+            "stops": sizes.stops,
             "stacks": sizes.stacks,
             "lost_events": len(LockLoss) * sizes.targets,
             "notices": sizes.notice_pages,
@@ -62,6 +64,7 @@ def _request(sizes: LockLimits, kernel: Features) -> Request:
             "works",
             "wakes",
             "waits",
+            "stops",
             "stacks",
             "lost_events",
         ),

@@ -61,7 +61,8 @@ class LockTarget:
         runtime, interpreter_size = structure_sizes(
             interpreter.minor, interpreter.debug_offsets or ()
         )
-        object_type = layout_for(interpreter).object_type
+        layout = layout_for(interpreter)
+        object_type = layout.object_type
         spin = self.sites.spin
         return {
             "runtime": bias + interpreter.runtime_vaddr,
@@ -75,6 +76,7 @@ class LockTarget:
             # its name.
             "lock_content": object_type + _POINTER,
             "type_name": object_type + 2 * _POINTER,
+            "gc_collecting": layout.gc_collecting,
             "spins": int(spin is not None),
             "lock_register": 0 if spin is None else spin.lock_register,
         }

@@ -44,6 +44,8 @@ class RawLocks:
     """By thread id."""
     waits: list[tuple[Record, Record]] = field(default_factory=list)
     """``struct wait_key`` and ``struct wait``."""
+    stops: list[tuple[Record, Record]] = field(default_factory=list)
+    """``struct stop_key`` and ``struct stop``."""
     lost: dict[str, int] = field(default_factory=dict)
     traps: int = 0
 

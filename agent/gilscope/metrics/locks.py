@@ -14,6 +14,9 @@ __all__ = [
     "LOCK_TRAPS",
     "LOCK_WAIT",
     "LOCK_WAITS",
+    "WORLD_STOPPED",
+    "WORLD_STOPPING",
+    "WORLD_STOPS",
 ]
 
 LOCK_PROBE_VALID = of_process(
@@ -73,6 +76,29 @@ LOCK_BLOCKED_TIMES = of_process(
     "releaser",
     "type",
     "kind",
+)
+WORLD_STOPS = of_process(
+    "gilscope_lock_world_stops_total",
+    "counter",
+    "Stops of the world that made any thread wait, by cause: gc for a collection, or other.",
+    "The rate is how often the world is stopped; without a GIL only.",
+    "cause",
+)
+WORLD_STOPPING = of_process(
+    "gilscope_lock_world_stopping_seconds_total",
+    "counter",
+    "Time from asking for a stop of the world until the last thread had stopped.",
+    "Divided by the stops, how long the threads take: more than a millisecond is a call that does "
+    "not detach.",
+    "cause",
+)
+WORLD_STOPPED = of_process(
+    "gilscope_lock_world_stopped_seconds_total",
+    "counter",
+    "Time for which the world stood still: from when the last thread had stopped until the last "
+    "one was woken.",
+    "The rate is the share of the time in which nothing runs but what has asked for it.",
+    "cause",
 )
 LOCK_TRAPS = of_process(
     "gilscope_lock_traps_total",

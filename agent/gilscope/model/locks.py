@@ -16,6 +16,8 @@ __all__ = [
     "LockThread",
     "LockTotals",
     "LockWait",
+    "StopCause",
+    "WorldStops",
 ]
 
 
@@ -107,6 +109,42 @@ class LockThread:
         return sum(each.wait_ns for each in self.waits if not each.kind.is_contention)
 
 
+class StopCause(Enum):
+    """What the world is stopped for."""
+
+    COLLECTION = "gc"
+    """A collection of garbage."""
+    OTHER = "other"
+    """What else needs all threads to stand still: a fork, a change of code or of a type."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorldStops:
+    """Stops of the world that a thread has asked for at one place, for one cause."""
+
+    cause: StopCause
+    stack: Stack
+    """Where it asked for them, innermost first, eight frames at the most."""
+    stops: int
+    """Those that made any thread wait, the asking one included."""
+    stopping_ns: int
+    """From asking for them until all other threads had stopped."""
+    standing_ns: int
+    """From then on, until the last thread had been woken."""
+    longest_ns: int
+    """The longest one, both together."""
+
+    @property
+    def ns(self) -> int:
+        """How long they took in all."""
+        return self.stopping_ns + self.standing_ns
+
+    @property
+    def stopping_share(self) -> float:
+        """The part of that in which not all threads had stopped yet, 0 to 1."""
+        return self.stopping_ns / max(1, self.ns)
+
+
 @dataclass(frozen=True, slots=True)
 class LockTotals:
     """Everything that has been counted of one process."""
@@ -115,6 +153,8 @@ class LockTotals:
     """CLOCK_MONOTONIC."""
     threads: tuple[LockThread, ...] = ()
     """Those that have waited, those that lost the most first."""
+    stops: tuple[WorldStops, ...] = ()
+    """Of the world, by place and cause, those that took longest first."""
     lost_events: Mapping[str, int] = field(default_factory=dict)
     traps: int = 0
 
@@ -129,9 +169,10 @@ class LockTotals:
         return sum(thread.idle_ns for thread in self.threads)
 
     def frames(self) -> frozenset[Frame]:
-        """Return every frame in which a thread waited."""
+        """Return every frame in which a thread waited, or stopped the world."""
         waits = [wait for thread in self.threads for wait in thread.waits]
         stacks = [stack for wait in waits for stack in (wait.stack, wait.released)]
+        stacks += [stops.stack for stops in self.stops]
         return frozenset(frame for stack in stacks for frame in stack.frames)
 
 

@@ -26,6 +26,10 @@ _TOLERANCE = 0.01
 _LEAST_OF_ALL = 0.97
 """A thread that has its lock may lose its CPU before it looks at its own clock again."""
 
+_MOST_STOPS = 2.1
+_LEAST_OF_STOPS = 0.9
+"""Who has been stopped takes some time to wake up."""
+
 _ORDINARY = [
     each for each in ONE_PER_MINOR if getattr(each, "id", None) in ("debian-3.14", "debian-3.15")
 ]
@@ -229,6 +233,30 @@ def test_who_is_stopped_knows_who_has_asked_for_it(
     assert seen["slept_s"] == pytest.approx(sum(wait["slept_s"] for wait in stops), rel=_TOLERANCE)
     assert {"collect"} == {wait["released_by"][0]["function"] for wait in stops}
     assert "ended by" in text
+
+
+@pytest.mark.parametrize("interpreter", FREE_THREADED)
+def test_stops_of_the_world_are_counted_with_what_they_took(
+    interpreter: Interpreter, clock: Path, tmp_path: Path
+) -> None:
+    """
+    Each that made the other thread sleep, and no more than there were; by who collects.
+    """
+    with _workload(interpreter, clock, "stops") as workload:
+        truth, report, text = _recorded(workload, tmp_path)
+
+    (_, collecting), (_, known) = truth["threads"].items()
+    (collections,) = (
+        each for each in report["world_stops"] if each["frames"][0]["function"] == "collect"
+    )
+    assert "gc" == collections["cause"]
+    # A collection stops the world twice; the second time is mostly over before the thread that has
+    # been let go on has run. Some collections begin by themselves.
+    assert known["sleeps"] <= collections["stops"] <= _MOST_STOPS * collecting["waits"]
+    # It sleeps for nearly all of a stop, unless it has no CPU to go to sleep.
+    took_ns = 1e9 * (collections["stopping_s"] + collections["standing_s"])
+    assert _LEAST_OF_STOPS * known["slept_ns"] <= took_ns <= collecting["wait_ns"]
+    assert "for garbage collection" in text
 
 
 @pytest.mark.parametrize("interpreter", _TWO)

@@ -1,12 +1,24 @@
 """Made-up observations of locks, for totals and reports."""
 
 from gilscope.locks.abi import LONGEST_TYPE, SleepKind
+from gilscope.locks.stops import stops_of
 from gilscope.locks.totals import RawLocks, threads_of
 from gilscope.model.gil import Record, TracingCost
 from gilscope.model.locks import LockObservation, LockProcess, LockRecording, LockTotals
 from gilscope.model.stack import Frame, Stack
 
-__all__ = ["APPEND", "MS", "RELEASE", "STACKS", "WAIT", "lock_recording", "raw", "thread", "wait"]
+__all__ = [
+    "APPEND",
+    "MS",
+    "RELEASE",
+    "STACKS",
+    "WAIT",
+    "lock_recording",
+    "raw",
+    "stops",
+    "thread",
+    "wait",
+]
 
 MS = 1_000_000
 _S = 1_000_000_000
@@ -44,6 +56,18 @@ def wait(  # noqa: PLR0913 - each has a default
     }
 
 
+def stops(
+    number: int, stopping_ms: int, standing_ms: int, *, is_collection: int = 1, stack: int = APPEND
+) -> tuple[Record, Record]:
+    """Return an entry of the kernel's table of stops, the longest of which took half of it all."""
+    return {"tgid": 4711, "stack": stack, "is_collection": is_collection}, {
+        "stops": number,
+        "stopping_ns": stopping_ms * MS,
+        "standing_ns": standing_ms * MS,
+        "longest_ns": (stopping_ms + standing_ms) * MS // 2,
+    }
+
+
 def thread(name: str = "worker", **fields: int) -> Record:
     """Return the record of a thread that is awake, unless *fields* say otherwise."""
     return {
@@ -53,6 +77,10 @@ def thread(name: str = "worker", **fields: int) -> Record:
         "asleep_ns": 0,
         "traps": 10,
         "exited_ns": 0,
+        "asked_ns": 0,
+        "stands_ns": 0,
+        "stop_stack": 0,
+        "stop_is_collection": 0,
         "is_counted": 0,
         "sleeps_for": 0,
         "stacks": (APPEND, WAIT),
@@ -74,6 +102,7 @@ def raw() -> RawLocks:
             wait(12, SleepKind.LOCK_OBJECT, "_thread.lock", wait_ms=20),
             wait(12, SleepKind.LOCK_OBJECT, "_thread.lock", stack=WAIT, wait_ms=1000),
         ],
+        [stops(5, 2, 8), stops(1, 0, 2, is_collection=0, stack=RELEASE)],
         {"began_unseen": 1},
     )
 
@@ -90,7 +119,13 @@ def lock_recording(
     With *observed_ns* it was seen in windows.
     """
     tables = raw()
-    totals = LockTotals(tables.at_ns, threads_of(tables, STACKS), tables.lost, 20)
+    totals = LockTotals(
+        tables.at_ns,
+        threads_of(tables, STACKS),
+        stops_of(tables, STACKS),
+        tables.lost,
+        20,
+    )
     process = LockProcess(4711, "app.py", python, "/usr/bin/python3", "b" * 40, ("a check",))
     observation = LockObservation(
         process,

@@ -30,6 +30,21 @@ def test_time_is_told_by_what_was_waited_for() -> None:
     assert 2 == figures.of_process("gilscope_lock_waits_total", kind="object")
 
 
+def test_stops_of_the_world_are_told_by_cause() -> None:
+    """
+    How many, until all had stopped, and how long it stood then; 0 from the start.
+    """
+    figures, name = _scrape(_SEEN), "gilscope_lock_world_{}_total"
+    totals = replace(_SEEN.totals, stops=()) if _SEEN.totals else None
+    nothing = _scrape(replace(_SEEN, totals=totals))
+
+    for cause, stops, stopping_s, stopped_s in (("gc", 5, 0.002, 0.008), ("other", 1, 0, 0.002)):
+        assert stops == figures.of_process(name.format("stops"), cause=cause)
+        assert stopping_s == figures.of_process(name.format("stopping_seconds"), cause=cause)
+        assert stopped_s == figures.of_process(name.format("stopped_seconds"), cause=cause)
+        assert 0 == nothing.of_process(name.format("stops"), cause=cause)
+
+
 def test_what_it_cost_and_what_was_lost_is_told() -> None:
     """
     Apart from what tracing the GIL costs.

@@ -11,6 +11,7 @@ from gilscope.model.gil import Recording, Refusal
 from gilscope.reports import session_json
 from support.commands.json_reports import assert_fits_schema
 from support.recordings.gil import convoy, full_mode, session_of, with_edges
+from support.recordings.locks import lock_recording
 from support.recordings.transactions import stm_recording
 
 
@@ -48,6 +49,18 @@ def test_sums_are_of_all_processes() -> None:
     assert [{"pid": 12, "name": "odd.py", "reason": "no GIL", "remedy": "none"}] == report[
         "refused"
     ]
+
+
+def test_locks_fit_the_schema_traced_or_not() -> None:
+    """
+    With what could not be known as null.
+    """
+    traced, refused = lock_recording(), lock_recording(invalid="too old", has_totals=False)
+    session = replace(session_of(convoy()), locks=(traced, refused))
+    report = json.loads(session_json.render(session))
+
+    assert_fits_schema(report)
+    assert [True, False] == [each["valid"] for each in report["locks"]]
 
 
 def test_a_line_is_one_item() -> None:

@@ -5,7 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from markupsafe import Markup
 
 import gilscope
-from gilscope.model.locks import LockObservation, LockRecording, LockThread, LockTotals
+from gilscope.model.locks import (
+    LockObservation,
+    LockRecording,
+    LockThread,
+    LockTotals,
+    WorldStops,
+)
 from gilscope.model.stack import Stack
 from gilscope.naming.places import SiteNames
 from gilscope.reports.coverage import coverage_words
@@ -23,14 +29,20 @@ from gilscope.reports.html.markup import (
 from gilscope.reports.html.pages import page
 from gilscope.reports.locks.matrix import matrix
 from gilscope.reports.locks.places import LockPlace, places_of
-from gilscope.reports.locks.words import limits_of, lost_words, short_words
+from gilscope.reports.locks.words import (
+    CAUSE_WORDS,
+    limits_of,
+    lost_words,
+    short_words,
+    stops_words,
+)
 from gilscope.text.units import counted, percent
 
 __all__ = ["parts", "render"]
 
 _MOST_ROWS = 50
 """Of a table."""
-_OF_WORDS = {"lock", "waiting place", "released by", "thread"}
+_OF_WORDS = {"lock", "waiting place", "released by", "thread", "cause", "asked for at"}
 """Columns that are no figures."""
 
 
@@ -81,6 +93,7 @@ def _part(recording: LockRecording) -> Iterator[Markup]:
     places = places_of(totals)
     yield from _places(places, names)
     yield from matrix(places, names)
+    yield from _stops(totals.stops, names)
     yield from _threads(totals.threads)
     yield Markup("</article>")
 
@@ -117,6 +130,7 @@ def _figures(observation: LockObservation, totals: LockTotals) -> Iterator[Marku
 def _notes(observation: LockObservation, totals: LockTotals) -> Iterator[str]:
     passed_ns = totals.at_ns - observation.since_ns
     yield from coverage_words(observation.observed_ns, passed_ns, is_whole=observation.is_whole)
+    yield from stops_words(totals, observation.observed_ns)
     yield from limits_of(observation.process)
     lost = totals.lost_events
     yield from (f"Not counted in full: {lost_words(*each)}." for each in lost.items())
@@ -142,6 +156,22 @@ def _place_row(place: LockPlace, names: SiteNames) -> Sequence[Markup]:
         tag("td", _stack(place.stack, names)),
         tag("td", "" if released is None else _stack(released.stack, names)),
     )
+
+
+def _stops(stops: Sequence[WorldStops], names: SiteNames) -> Iterator[Markup]:
+    rows = (
+        (
+            text(CAUSE_WORDS[each.cause]),
+            figure(each.ns),
+            _number(each.stops),
+            tag("td", duration(each.longest_ns), class_="n", data_v=each.longest_ns),
+            figure(each.stopping_ns),
+            tag("td", _stack(each.stack, names)),
+        )
+        for each in stops
+    )
+    heads = ("cause", "took", "stops", "longest", "until all had stopped", "asked for at")
+    yield from _table("world-stops", "Stops of the world", heads, rows)
 
 
 def _stack(stack: Stack, names: SiteNames) -> Markup:

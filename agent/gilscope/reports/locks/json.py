@@ -2,7 +2,14 @@
 
 from typing import Any
 
-from gilscope.model.locks import LockObservation, LockRecording, LockThread, LockTotals, LockWait
+from gilscope.model.locks import (
+    LockObservation,
+    LockRecording,
+    LockThread,
+    LockTotals,
+    LockWait,
+    WorldStops,
+)
 from gilscope.model.stack import Stack
 from gilscope.text.units import NS_PER_S
 
@@ -25,6 +32,7 @@ def report(recording: LockRecording) -> dict[str, Any]:
         "duration_s": recording.duration_ns / NS_PER_S,
         "observed_s": None if totals is None else observation.observed_ns / NS_PER_S,
         **_totals(observation, totals),
+        "world_stops": [] if totals is None else [_stops(stops) for stops in totals.stops],
         "threads": [] if totals is None else [_thread(thread) for thread in totals.threads],
     }
 
@@ -38,6 +46,18 @@ def _totals(observation: LockObservation, totals: LockTotals | None) -> dict[str
         "overhead_s": None if cost is None else cost.overhead_ns / NS_PER_S,
         "overhead_ratio": None if cost is None else cost.recent_ratio,
         "lost_events": {} if totals is None else dict(totals.lost_events),
+    }
+
+
+def _stops(stops: WorldStops) -> dict[str, Any]:
+    return {
+        "cause": stops.cause.value,
+        "stops": stops.stops,
+        "stopping_s": stops.stopping_ns / NS_PER_S,
+        "standing_s": stops.standing_ns / NS_PER_S,
+        "longest_s": stops.longest_ns / NS_PER_S,
+        "stack_state": stops.stack.state.value,
+        "frames": _frames(stops.stack),
     }
 
 

@@ -2,11 +2,17 @@
 
 from collections.abc import Iterator
 
-from gilscope.model.locks import LockObservation, LockRecording, LockTotals
+from gilscope.model.locks import LockObservation, LockRecording, LockTotals, WorldStops
 from gilscope.naming.places import SiteNames
 from gilscope.reports.coverage import coverage_words
 from gilscope.reports.locks.places import LockPlace, places_of
-from gilscope.reports.locks.words import limits_of, lost_words, short_words
+from gilscope.reports.locks.words import (
+    CAUSE_WORDS,
+    limits_of,
+    lost_words,
+    short_words,
+    stops_words,
+)
 from gilscope.reports.markdown_table import plain, table
 from gilscope.text.units import percent, seconds, short_duration
 
@@ -34,13 +40,18 @@ def _lines(recording: LockRecording) -> Iterator[str]:
     yield ""
     idle = f"Besides, threads were idle for {seconds(totals.idle_ns)}." if totals.idle_ns else ""
     yield plain(f"{whose}: {seconds(recording.duration_ns)}. {idle}".rstrip())
-    places = places_of(totals)
+    places, names = places_of(totals), SiteNames()
     if places:
-        names = SiteNames()
         yield ""
         yield from table(
             ("lock, and where it was waited for", "lost", "waits", "longest"),
             [_row(place, names) for place in places[:MOST_ROWS]],
+        )
+    if totals.stops:
+        yield ""
+        yield from table(
+            ("stop of the world, and where it was asked for", "took", "stops", "longest"),
+            [_stops_row(stops, names) for stops in totals.stops[:MOST_ROWS]],
         )
     notes = list(_notes(observation, totals))
     yield ""
@@ -68,9 +79,19 @@ def _row(place: LockPlace, names: SiteNames) -> tuple[str, ...]:
     )
 
 
+def _stops_row(stops: WorldStops, names: SiteNames) -> tuple[str, ...]:
+    return (
+        f"{CAUSE_WORDS[stops.cause]}: {names.innermost(stops.stack)}",
+        seconds(stops.ns),
+        str(stops.stops),
+        short_duration(stops.longest_ns),
+    )
+
+
 def _notes(observation: LockObservation, totals: LockTotals) -> Iterator[str]:
     if observation.invalid:
         yield f"It was not seen to the end: {observation.invalid}."
+    yield from stops_words(totals, observation.observed_ns)
     passed_ns = totals.at_ns - observation.since_ns
     yield from coverage_words(observation.observed_ns, passed_ns, is_whole=observation.is_whole)
     yield from limits_of(observation.process)

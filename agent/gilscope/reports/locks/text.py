@@ -7,7 +7,13 @@ from gilscope.reports.coverage import coverage_words
 from gilscope.reports.gil.text.holds import cost_words
 from gilscope.reports.gil.text.stack import stack_lines
 from gilscope.reports.locks.places import LockPlace, places_of
-from gilscope.reports.locks.words import limits_of, lost_words, what_words
+from gilscope.reports.locks.words import (
+    CAUSE_WORDS,
+    limits_of,
+    lost_words,
+    stops_words,
+    what_words,
+)
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent, seconds, short_duration
@@ -43,6 +49,7 @@ def _lines(recording: LockRecording, paint: Paint, *, whole: bool) -> Iterator[s
     yield ""
     yield from _verdict(totals, observation.observed_ns, paint)
     yield from _places(recording, totals, paint, whole=whole)
+    yield from _stops(recording, totals, paint, whole=whole)
     yield from _threads(totals.threads, paint, whole=whole)
     yield ""
     if whole:
@@ -78,6 +85,29 @@ def _verdict(totals: LockTotals, observed_ns: int, paint: Paint) -> Iterator[str
             f"Besides, threads were idle for {seconds(totals.idle_ns)}: they waited for something "
             "to do, which is no contention."
         )
+    yield from stops_words(totals, observed_ns)
+
+
+def _stops(
+    recording: LockRecording, totals: LockTotals, paint: Paint, *, whole: bool
+) -> Iterator[str]:
+    shown = totals.stops[: _MOST_PLACES if whole else _ON_A_SCREEN]
+    if not shown:
+        return
+    yield ""
+    yield paint.bold("Stops of the world, and where they were asked for")
+    for stops in shown:
+        yield (
+            f"{seconds(stops.ns):>10} stopped ({stops.stops}x for {CAUSE_WORDS[stops.cause]}; "
+            f"longest {short_duration(stops.longest_ns)}, "
+            f"{percent(stops.stopping_share)} until all had stopped)"
+        )
+        for line in stack_lines(stops.stack, recording, paint):
+            yield f"           {line}"
+    rest = totals.stops[len(shown) :]
+    if rest:
+        rest_ns = sum(stops.ns for stops in rest)
+        yield f"{seconds(rest_ns):>10} stopped at {counted(len(rest), 'other place')}"
 
 
 def _places(

@@ -2,11 +2,20 @@
 
 from collections.abc import Iterator
 
-from gilscope.model.locks import LockKind, LockProcess, LockWait
+from gilscope.model.locks import LockKind, LockProcess, LockTotals, LockWait, StopCause
 from gilscope.text.printable import printable
-from gilscope.text.units import counted
+from gilscope.text.units import NS_PER_S, counted, percent, short_duration, short_number
 
-__all__ = ["KIND_WORDS", "LOST_WORDS", "limits_of", "lost_words", "short_words", "what_words"]
+__all__ = [
+    "CAUSE_WORDS",
+    "KIND_WORDS",
+    "LOST_WORDS",
+    "limits_of",
+    "lost_words",
+    "short_words",
+    "stops_words",
+    "what_words",
+]
 
 KIND_WORDS = {
     LockKind.OBJECT: "the lock of an object",
@@ -20,6 +29,12 @@ KIND_WORDS = {
     LockKind.IDLE: "something to do",
 }
 """By kind, what a thread waited for."""
+
+CAUSE_WORDS = {
+    StopCause.COLLECTION: "garbage collection",
+    StopCause.OTHER: "another cause",
+}
+"""By cause, what the world was stopped for."""
 
 LOST_WORDS = {
     "read_fault": ("wait", "lost because memory could not be read"),
@@ -53,6 +68,20 @@ def short_words(wait: LockWait) -> str:
     """Return what *wait* was for, for where there is little room: ``object (list)``."""
     kind = wait.kind.value
     return kind if wait.type is None else f"{kind} ({printable(wait.type)})"
+
+
+def stops_words(totals: LockTotals, observed_ns: int) -> Iterator[str]:
+    """Yield how often the world was stopped and for how long, in a sentence, if it ever was."""
+    number = sum(stops.stops for stops in totals.stops)
+    if not number:
+        return
+    ns = sum(stops.ns for stops in totals.stops)
+    longest_ns = max(stops.longest_ns for stops in totals.stops)
+    yield (
+        f"The world was stopped {short_number(number * NS_PER_S / max(1, observed_ns))} times a "
+        f"second, {percent(ns / max(1, observed_ns))} of the time; the longest stop took "
+        f"{short_duration(longest_ns)}."
+    )
 
 
 def limits_of(process: LockProcess) -> Iterator[str]:

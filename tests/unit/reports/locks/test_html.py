@@ -24,6 +24,7 @@ def test_answer_comes_first_and_tables_follow() -> None:
             f'class="lead">0.050{_NBSP}s lost waiting for locks, 3 % of the time of first',
             "What was waited for, and where",
             "Which lock costs which place",
+            "Stops of the world",
             "By thread",
         )
     ]
@@ -34,6 +35,8 @@ def test_answer_comes_first_and_tables_follow() -> None:
     assert "<li><code>work (app.py:22)</code></li>" in page
     assert "<td><code>sort (app.py:33)</code></td>" in page
     assert '>second</th><td class="n" data-v="12">12</td>' in page
+    assert '<th scope="row">garbage collection</th><td class="n" data-v="10000000">' in page
+    assert "The world was stopped 6 times a second, 1 % of the time" in page
     parse(page)
 
 

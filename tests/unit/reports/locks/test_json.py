@@ -37,6 +37,20 @@ def test_figures_are_those_of_the_recording() -> None:
         "released_by": [{"function": "sort", "file": "/app/app.py", "line": 33}],
     } == lost
     assert spun["released_by"] is None
+    collections, changes = shown["world_stops"]
+    assert {
+        "cause": "gc",
+        "stops": 5,
+        "stopping_s": 0.002,
+        "standing_s": 0.008,
+        "longest_s": 0.005,
+        "stack_state": "whole",
+        "frames": lost["frames"],
+    } == collections
+    assert ("other", 1, 0.0, 0.002, lost["released_by"]) == (
+        *(changes[key] for key in ("cause", "stops", "stopping_s", "standing_s")),
+        changes["frames"],
+    )
 
 
 def test_what_was_not_traced_is_null_with_a_reason() -> None:
@@ -47,8 +61,9 @@ def test_what_was_not_traced_is_null_with_a_reason() -> None:
 
     keys = ("observed_s", "wait_s", "idle_s", "traps")
     assert [None] * 4 == [shown[key] for key in keys]
-    assert (False, "it is too old", []) == (
+    assert (False, "it is too old", [], []) == (
         shown["valid"],
         shown["invalid_reason"],
         shown["threads"],
+        shown["world_stops"],
     )

@@ -13,6 +13,12 @@ app.py, pid 4711, CPython 3.14.2t: 1.000s. Besides, threads were idle for 1.000s
 | object (list): append (app.py:12), released by sort (app.py:33) | 0.030s | 2 | 24 ms |
 | lock: append (app.py:12) | 0.020s | 2 | 20 ms |
 
+| stop of the world, and where it was asked for | took | stops | longest |
+| --- | ---: | ---: | ---: |
+| garbage collection: append (app.py:12) | 0.010s | 5 | 5 ms |
+| another cause: sort (app.py:33) | 0.002s | 1 | 1 ms |
+
+- The world was stopped 6 times a second, 1 % of the time; the longest stop took 5 ms.
 - Who takes a lock while it is free is not seen, nor what is tried without a lock.
 - Not counted in full: 1 sleep begun before the recording, not counted.
 """

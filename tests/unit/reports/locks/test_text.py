@@ -12,6 +12,7 @@ Locks of app.py, pid 4711, CPython 3.14.2t
 
 0.050s lost waiting for locks, 3 % of the time of first (thread 11).
 Besides, threads were idle for 1.000s: they waited for something to do, which is no contention.
+The world was stopped 6 times a second, 1 % of the time; the longest stop took 5 ms.
 
 What was waited for, and where
     0.030s lost (2x the lock of an object (list); longest 24 ms, 50 % of it spinning)
@@ -24,6 +25,14 @@ What was waited for, and where
            File "/app/app.py", line 12, in append
                shared.append(1)
              called from File "/app/app.py", line 22, in work
+
+Stops of the world, and where they were asked for
+    0.010s stopped (5x for garbage collection; longest 5 ms, 20 % until all had stopped)
+           File "/app/app.py", line 12, in append
+               shared.append(1)
+             called from File "/app/app.py", line 22, in work
+    0.002s stopped (1x for another cause; longest 1 ms, 0 % until all had stopped)
+           File "/app/app.py", line 33, in sort
 
 By thread
     0.030s lost (2x), idle 0.000s: first, thread 11
