@@ -65,7 +65,7 @@ def _caller_lines(recording: Recording, lost_ns: int, mark: str, paint: Paint) -
     for pair in pairs[:_MOST_CALLERS]:
         lost, share = f"{mark}{seconds(pair.lost_ns)}", f"{mark}{percent(pair.lost_ns / lost_ns)}"
         waiter, holder = (printable(names.site(end)) for end in (pair.waiter, pair.holder))
-        yield f"{lost:>10}{share:>7}  {waiter} behind {holder}, {pair.pairs} pairs of places"
+        yield f"{lost:>10} {share:>6}  {waiter} behind {holder}, {pair.pairs} pairs of places"
 
 
 def _groups(edges: Iterable[Edge]) -> list[_Group]:

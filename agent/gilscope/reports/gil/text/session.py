@@ -66,14 +66,14 @@ def _rows(losing: Sequence[Recording], lost_ns: int) -> Iterator[str]:
         wait_ns = recording.observation.totals.wait_ns
         end = ", which has ended" if recording.observation.ended else ""
         yield (
-            f"{seconds(wait_ns):>10}{percent(wait_ns / lost_ns):>7}  {process_words(recording)}"
+            f"{seconds(wait_ns):>10} {percent(wait_ns / lost_ns):>6}  {process_words(recording)}"
             f", seen for {seconds(recording.duration_ns)}{end}"
         )
     rest = losing[_MOST_ROWS:]
     if rest:
         rest_ns = sum(recording.observation.totals.wait_ns for recording in rest)
         more = counted(len(rest), "more process", "more processes")
-        yield f"{seconds(rest_ns):>10}{percent(rest_ns / lost_ns):>7}  in {more}"
+        yield f"{seconds(rest_ns):>10} {percent(rest_ns / lost_ns):>6}  in {more}"
 
 
 def _whose_code(losing: Sequence[Recording], lost_ns: int, paint: Paint) -> Iterator[str]:

@@ -79,7 +79,7 @@ def _loss_lines(
     lost, share = whole.time(loss.lost.ns), whole.share(loss.lost.ns)
     place = printable(names.owner(loss.frame, loss.costliest))
     yield (
-        f"{lost:>10}{share:>7}  {paint.bold(place)}"
+        f"{lost:>10} {share:>6}  {paint.bold(place)}"
         f", {'' if loss.is_one_kind else 'mostly '}{loss.kind.value}"
     )
     frame = loss.frame
@@ -98,4 +98,4 @@ def _left_out(losses: Sequence[HolderLoss], whole: Whole) -> Iterator[str]:
     if losses:
         left_ns = sum(loss.lost.ns for loss in losses)
         places = counted(len(losses), "more place")
-        yield f"{whole.time(left_ns):>10}{whole.share(left_ns):>7}  in {places}"
+        yield f"{whole.time(left_ns):>10} {whole.share(left_ns):>6}  in {places}"

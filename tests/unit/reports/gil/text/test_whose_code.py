@@ -79,6 +79,22 @@ def test_many_places_are_cut_short() -> None:
     assert "    0.150s    8 %  in 2 more places" == last
 
 
+def test_a_share_with_many_digits_keeps_its_distance() -> None:
+    """
+    Of what is hardly anything.
+    """
+    seen = convoy().observation
+    edges = tuple(
+        Edge(Kind.CONVOY, SERVING, Stack((Frame(f"f{n}", "/srv/app.py", n, n),)), Tally(lost, 1))
+        for n, lost in enumerate((4000 * MS, 3 * MS // 2, MS))
+    )
+    totals = replace(seen.totals, edges=edges)
+
+    *_, last = _lines(replace(convoy(), observation=replace(seen, totals=totals)))
+
+    assert "    0.003s 0.062 %  in 2 more places" == last
+
+
 def test_where_stacks_are_not_read_there_is_nothing() -> None:
     """
     Not even a heading.
