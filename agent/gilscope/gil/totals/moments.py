@@ -1,12 +1,20 @@
 """Chooses, out of what the probes have sent, the moment at which threads waited most."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from gilscope.gil.abi import SPAN_IS_HOLD, SPAN_SECOND_SHIFT
 from gilscope.gil.totals.worst_window import worst_window
 from gilscope.model.gil import Record
 
-__all__ = ["MOMENT_NS", "Seconds", "of_moment", "worst_began_ns", "worth_keeping"]
+__all__ = [
+    "MOMENT_NS",
+    "Seconds",
+    "SentSpan",
+    "of_moment",
+    "worst_began_ns",
+    "worth_keeping",
+]
 
 MOMENT_NS = 200_000_000
 """Forty switch intervals: a convoy can be seen, and each turn of it too."""
@@ -14,28 +22,40 @@ _NEARLY = 0.98
 """Processors that count at the same time let one span too few pass."""
 
 
-def worst_began_ns(records: Iterable[Record]) -> int | None:
+class SentSpan(NamedTuple):
+    """What is kept of a record of the probes' ring ``spans``."""
+
+    cond: int
+    began_ns: int
+    ended_ns: int
+    waiter: int
+    holder: int
+    tid: int
+    kind: int
+
+
+def worst_began_ns(records: Iterable[SentSpan]) -> int | None:
     """Return when the worst `MOMENT_NS` of *records* begin; None where nobody waited."""
-    waits = [(one["began_ns"], one["ended_ns"]) for one in records if one["kind"] != SPAN_IS_HOLD]
+    waits = [(one.began_ns, one.ended_ns) for one in records if one.kind != SPAN_IS_HOLD]
     return worst_window(waits, MOMENT_NS) if waits else None
 
 
-def of_moment(records: Sequence[Record], began_ns: int, ended_ns: int) -> list[Record]:
+def of_moment(records: Sequence[SentSpan], began_ns: int, ended_ns: int) -> list[SentSpan]:
     """Return those of *records* that reach into a moment, and what says who held a lock before.
 
     That is the last wait for each lock that ended before.
     """
-    last: dict[int, Record] = {}
+    last: dict[int, SentSpan] = {}
     for one in records:
-        if one["kind"] != SPAN_IS_HOLD and one["ended_ns"] < began_ns:
-            known = last.get(one["cond"])
-            if known is None or known["ended_ns"] < one["ended_ns"]:
-                last[one["cond"]] = one
-    inside = (one for one in records if one["ended_ns"] >= began_ns and one["began_ns"] < ended_ns)
+        if one.kind != SPAN_IS_HOLD and one.ended_ns < began_ns:
+            known = last.get(one.cond)
+            if known is None or known.ended_ns < one.ended_ns:
+                last[one.cond] = one
+    inside = (one for one in records if one.ended_ns >= began_ns and one.began_ns < ended_ns)
     return [*last.values(), *inside]
 
 
-def worth_keeping(records: Sequence[Record], most: int) -> list[Record]:
+def worth_keeping(records: Sequence[SentSpan], most: int) -> list[SentSpan]:
     """Return the worst moment of *records*, and at most *most* of the last of them."""
     began_ns = worst_began_ns(records)
     if began_ns is None:

@@ -4,12 +4,14 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from itertools import chain
 from operator import attrgetter
 
 from gilscope.gil.abi import SPAN_IS_HOLD, Loss
 from gilscope.gil.totals.moments import (
     MOMENT_NS,
     Seconds,
+    SentSpan,
     of_moment,
     worst_began_ns,
     worth_keeping,
@@ -30,8 +32,8 @@ MOST_OF_MOMENTS = 20_000
 """Where only the worst moment is asked for: to choose it among them takes some hundredths of a
 second."""
 
-_FIELDS = ("cond", "began_ns", "ended_ns", "waiter", "holder", "tid", "kind")
-"""What is kept of a record of the probes' ring ``spans``."""
+_FIELDS = SentSpan._fields
+_ENDED = _FIELDS.index("ended_ns")
 
 _KINDS: dict[int, Kind | None] = {**{kind.number: kind for kind in Kind}, SPAN_IS_HOLD: None}
 
@@ -58,7 +60,7 @@ class Timelines:
         self._kept = 0
         self._values: dict[int, array[int]] = defaultdict(_no_values)
         self._no_room: Counter[int] = Counter()
-        self._going_on: dict[int, list[Record]] = {}
+        self._going_on: dict[int, list[SentSpan]] = {}
         self._noted_ns: dict[int, int] = {}
         self._unsent: dict[int, int] = {}
         self._sent_waits: Counter[int] = Counter()
@@ -104,7 +106,7 @@ class Timelines:
 
         None where it has not.
         """
-        records = [one for one in self._all_records(pid) if one["ended_ns"] >= since_ns]
+        records = [one for one in self._all_records(pid) if one.ended_ns >= since_ns]
         began_ns = worst_began_ns(records)
         if began_ns is None:
             return None
@@ -115,11 +117,11 @@ class Timelines:
             _spans(of_moment(records, began_ns, ended_ns), gils, stack_of),
             () if self._seconds is None else self._seconds.unseen(began_ns, ended_ns),
             chosen_among=(
-                sum(one["kind"] != SPAN_IS_HOLD for one in records)
+                sum(one.kind != SPAN_IS_HOLD for one in records)
                 if since_ns
                 else self._sent_waits[pid]
             ),
-            has_holds=any(record["kind"] == SPAN_IS_HOLD for record in records),
+            has_holds=any(record.kind == SPAN_IS_HOLD for record in records),
         )
 
     def forget(self, pid: int) -> None:
@@ -134,17 +136,19 @@ class Timelines:
     def _thin_out(self) -> None:
         # Half of the room is free again, so that it is not done all the time.
         most = self._at_most // (4 * len(self._values))
-        newest_ns = max(one["ended_ns"] for each in self._values for one in self._records(each))
+        newest_ns = max(
+            max(values[_ENDED :: len(_FIELDS)], default=0) for values in self._values.values()
+        )
         oldest_ns = 0 if self._for_ns is None else newest_ns - self._for_ns
         for pid in self._values:
-            recent = [one for one in self._records(pid) if one["ended_ns"] >= oldest_ns]
+            recent = [one for one in self._records(pid) if one.ended_ns >= oldest_ns]
             kept = worth_keeping(recent, most)
-            self._values[pid] = array("Q", [one[name] for one in kept for name in _FIELDS])
+            self._values[pid] = array("Q", chain.from_iterable(kept))
         self._kept = sum(len(values) // len(_FIELDS) for values in self._values.values())
         # The worst moments of hundreds of processes may take more.
         self._most = max(self._at_most, 2 * self._kept)
 
-    def _all_records(self, pid: int) -> Iterator[Record]:
+    def _all_records(self, pid: int) -> Iterator[SentSpan]:
         going_on = {_key(record): record for record in self._going_on.get(pid, ())}
         for record in self._records(pid):
             # It may have ended since it was noted.
@@ -152,14 +156,13 @@ class Timelines:
             yield record
         yield from going_on.values()
 
-    def _records(self, pid: int) -> Iterator[Record]:
-        values = self._values.get(pid, _no_values())
-        for at in range(0, len(values), len(_FIELDS)):
-            yield dict(zip(_FIELDS, values[at : at + len(_FIELDS)], strict=True))
+    def _records(self, pid: int) -> Iterator[SentSpan]:
+        values = iter(self._values.get(pid, ()))
+        return map(SentSpan._make, zip(*[values] * len(_FIELDS), strict=True))
 
 
-def _in_flight(raw: RawProcess, now_ns: int) -> list[Record]:
-    records: list[Record] = []
+def _in_flight(raw: RawProcess, now_ns: int) -> list[SentSpan]:
+    records: list[SentSpan] = []
     for tid, thread in raw.threads.items():
         totals = thread_totals(tid, thread, None, now_ns)
         if not totals.waiting_ns:
@@ -177,23 +180,23 @@ def _in_flight(raw: RawProcess, now_ns: int) -> list[Record]:
 
 
 def _spans(
-    records: Iterable[Record], gils: Mapping[int, Gil], stack_of: Callable[[int], Stack]
+    records: Iterable[SentSpan], gils: Mapping[int, Gil], stack_of: Callable[[int], Stack]
 ) -> tuple[Span, ...]:
     stack_of = cache(stack_of)
     spans = [_span(record, gils, stack_of) for record in records]
     return tuple(sorted(spans, key=attrgetter("ended_ns")))
 
 
-def _span(record: Record, gils: Mapping[int, Gil], stack_of: Callable[[int], Stack]) -> Span:
-    gil = gils.get(record["cond"])
+def _span(record: SentSpan, gils: Mapping[int, Gil], stack_of: Callable[[int], Stack]) -> Span:
+    gil = gils.get(record.cond)
     return Span(
-        tid=record["tid"],
+        tid=record.tid,
         interpreter_id=ENDED_INTERPRETER if gil is None else gil.interpreter_id,
-        began_ns=record["began_ns"],
-        ended_ns=record["ended_ns"],
-        kind=_KINDS[record["kind"]],
-        stack=stack_of(record["waiter"]),
-        holder=stack_of(record["holder"]),
+        began_ns=record.began_ns,
+        ended_ns=record.ended_ns,
+        kind=_KINDS[record.kind],
+        stack=stack_of(record.waiter),
+        holder=stack_of(record.holder),
     )
 
 
@@ -201,17 +204,9 @@ def _no_values() -> "array[int]":
     return array("Q")
 
 
-def _record(cond: int, began_ns: int, ended_ns: int, tid: int, kind: int) -> Record:
-    return {
-        "cond": cond,
-        "began_ns": began_ns,
-        "ended_ns": max(began_ns, ended_ns),
-        "waiter": 0,
-        "holder": 0,
-        "tid": tid,
-        "kind": kind,
-    }
+def _record(cond: int, began_ns: int, ended_ns: int, tid: int, kind: int) -> SentSpan:
+    return SentSpan(cond, began_ns, max(began_ns, ended_ns), 0, 0, tid, kind)
 
 
-def _key(record: Record) -> _Key:
-    return record["tid"], record["began_ns"], record["kind"] == SPAN_IS_HOLD
+def _key(record: SentSpan) -> _Key:
+    return record.tid, record.began_ns, record.kind == SPAN_IS_HOLD

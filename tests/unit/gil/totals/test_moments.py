@@ -4,6 +4,7 @@ from gilscope.gil.abi import SPAN_IS_HOLD
 from gilscope.gil.totals.moments import (
     MOMENT_NS,
     Seconds,
+    SentSpan,
     of_moment,
     worst_began_ns,
     worth_keeping,
@@ -12,8 +13,8 @@ from gilscope.gil.totals.moments import (
 _SECOND = 1 << 30
 
 
-def _record(began_ns: int, ended_ns: int, *, cond: int = 1, kind: int = 3) -> dict[str, int]:
-    return {"cond": cond, "began_ns": began_ns, "ended_ns": ended_ns, "kind": kind}
+def _record(began_ns: int, ended_ns: int, *, cond: int = 1, kind: int = 3) -> SentSpan:
+    return SentSpan(cond, began_ns, ended_ns, waiter=0, holder=0, tid=1, kind=kind)
 
 
 def test_holds_do_not_make_a_moment() -> None:
@@ -56,8 +57,8 @@ def test_a_full_second_is_unseen_from_its_last_span_on() -> None:
     """
     seconds = Seconds(100)
     for number in range(100):
-        seconds.add(_record(0, _SECOND + number))
-    seconds.add(_record(0, 2 * _SECOND + 5))
+        seconds.add(_record(0, _SECOND + number)._asdict())
+    seconds.add(_record(0, 2 * _SECOND + 5)._asdict())
 
     assert ((_SECOND + 99, 2 * _SECOND),) == seconds.unseen(0, 3 * _SECOND)
     assert ((_SECOND + 500, _SECOND + 700),) == seconds.unseen(_SECOND + 500, _SECOND + 700)

@@ -153,6 +153,20 @@ def test_what_is_old_makes_room_first() -> None:
     assert moment.began_ns >= 2000 * _MS
 
 
+def test_a_process_that_has_waited_long_ago_only_has_no_moment() -> None:
+    """
+    Nothing of it is left when others need the room, again and again.
+    """
+    timelines = Timelines(most=40, a_second=4000, for_ns=1000 * _MS)
+    timelines.add({**_sent(1, 0, 90 * _MS, 3), "tgid": _PID + 1})
+    for number in range(200):
+        began_ns = (2000 + 10 * number) * _MS
+        timelines.add(_sent(2, began_ns, began_ns + _MS, 3))
+
+    assert timelines.moment(_PID + 1, _GILS, lambda _: UNKNOWN_STACK) is None
+    assert timelines.moment(_PID, _GILS, lambda _: UNKNOWN_STACK) is not None
+
+
 def test_the_worst_moment_is_kept_when_there_is_no_more_room() -> None:
     """
     Also when ten times as many waits come later; the last of these are kept too.
