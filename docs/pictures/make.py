@@ -138,7 +138,9 @@ def _served(*pids: int) -> Iterator[str]:
     ) as service:
         assert service.stderr is not None
         try:
-            yield service.stderr.readline().split()[1].removesuffix("metrics.")
+            lines = iter(service.stderr.readline, "")
+            serving = next(line for line in lines if line.startswith("Serving "))
+            yield serving.split()[1].removesuffix("metrics.")
         finally:
             service.terminate()
 
