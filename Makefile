@@ -23,7 +23,7 @@ version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init_
 c_files = $(shell find agent/native probes tests -name '*.[ch]')
 
 .PHONY: help setup setup-run interpreters demo stack test test-interpreters test-faults test-real soak unit check check-manifests check-receivers format \
-    abi programs wheel image image-without-bcc fuzz bench bench-stm bench-captures experiments docs clean
+    abi programs wheel image image-without-bcc fuzz bench bench-runtimes bench-stm bench-captures experiments docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -103,6 +103,9 @@ fuzz: setup ## Search for input that breaks the readers, for SECONDS each (defau
 bench: ## Measure what tracing costs, write docs/overhead.md and print its table of bars
 	@deploy/setup/install.sh bpftrace
 	@$(python) bench/overhead.py
+
+bench-runtimes: interpreters ## Measure what tracing costs older Pythons and PyPy, write docs/overhead-runtimes.md
+	@$(python) bench/runtimes.py
 
 bench-stm: setup ## Measure how fast STM logs are read, and followed
 	@$(python) bench/stm.py

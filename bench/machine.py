@@ -60,7 +60,8 @@ def _first_line(command: list[str]) -> str:
         done = subprocess.run(command, check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError):
         return "not installed"
-    return done.stdout.strip().splitlines()[0]
+    # CPython 2.7 says it to standard error.
+    return (done.stdout.strip() or done.stderr.strip()).splitlines()[0]
 
 
 def _py_spy_version() -> str:

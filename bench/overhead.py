@@ -31,11 +31,10 @@ from bench.raw import read_results, write_results
 from bench.rounds import Bench
 from bench.scale import BUSY, MANY, measure_crowd
 from bench.stm_page import stm_section
-from bench.tool import ToolFailed
+from bench.tool import ToolFailed, tool_environment
 from bench.works import WORKS
 
 from accuracy.truth import WorkloadFailed
-from gilscope.bpf.compile.headers import find_headers
 from support.interpreters.interpreter import Interpreter, Unavailable
 from support.interpreters.local import Pyenv, SystemPython
 
@@ -60,7 +59,7 @@ def main() -> int:
             results = read_results(raw)
         else:
             with tempfile.TemporaryDirectory() as cache:
-                results = _measure(options, _tool_environment(cache))
+                results = _measure(options, tool_environment(cache))
             write_results(results, raw)
     except (OSError, ValueError, ToolFailed, WorkloadFailed, Unavailable) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -148,15 +147,6 @@ def _measure_crowds(bench: Bench, conditions: Iterable[Condition]) -> Iterator[C
                 yield measure_crowd(plan, condition, bench.interpreter, bench.environment)
             except ToolFailed as error:
                 yield Failure(0, plan.key, condition.key, str(error))
-
-
-def _tool_environment(cache: str) -> dict[str, str]:
-    """Return the environment of the tools: headers for BCC, and a cache of their own."""
-    environment = {**os.environ, "XDG_CACHE_HOME": cache}
-    headers = find_headers(os.environ, os.uname().release)
-    if headers is not None:
-        environment["BCC_KERNEL_SOURCE"] = str(headers)
-    return environment
 
 
 def _find_interpreter() -> Interpreter:

@@ -7,12 +7,12 @@ it. Traced and untraced runs take turns, and beside gilscope stands the plainest
 import argparse
 import datetime as dt
 import json
-import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +24,8 @@ sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "tests"))
 from bench.conditions import gilscope_command
 from bench.machine import StolenTime, read_machine
 from bench.markdown import key_table, ranged, table
-from bench.peers import three_probes_command
-from bench.tool import ToolFailed, tool_started
+from bench.peers import takes_printed, three_probes_command
+from bench.tool import ToolFailed, tool_environment, tool_started
 
 from support.interpreters.known import Interpreter, Unavailable, find_interpreter
 
@@ -46,6 +46,8 @@ _RUNTIMES: dict[str, Sequence[str]] = {
 _UNITS = {"alone": 100_000, "fight": 200_000}
 _PIECE_S = 1.0
 _ROUNDS = 5
+_PLAIN = "Tracing"
+"""What the plain program prints when its probes are in place."""
 
 _Start = Callable[[int], list[str]]
 """The command of a tool, for a pid."""
@@ -108,11 +110,13 @@ def _tools(interpreter: Interpreter, names: Sequence[str]) -> dict[str, tuple[_S
         def plain(pid: int) -> list[str]:
             return [*three_probes_command(pid, interpreter.elf), *names]
 
-        tools["plain"] = plain, "Tracing"
+        tools["plain"] = plain, _PLAIN
     return tools
 
 
-def _ratios(interpreter: Interpreter, names: Sequence[str], rounds: int) -> dict[str, list[float]]:
+def _ratios(
+    interpreter: Interpreter, names: Sequence[str], rounds: int, environment: Mapping[str, str]
+) -> dict[str, list[float]]:
     """Return CPU time by that of the untraced runs around it, by work and tool."""
     found: dict[str, list[float]] = {}
     tools = _tools(interpreter, names)
@@ -121,20 +125,26 @@ def _ratios(interpreter: Interpreter, names: Sequence[str], rounds: int) -> dict
             with _started(interpreter, work) as target:
                 before_s = target.piece()
                 for name, tool in tools.items():
-                    traced_s = _traced(target, tool)
+                    traced_s = _traced(target, tool, environment)
                     after_s = target.piece()
-                    ratio = 2 * traced_s / (before_s + after_s)
-                    found.setdefault(f"{work} {name}", []).append(ratio)
+                    if traced_s is not None:
+                        ratio = 2 * traced_s / (before_s + after_s)
+                        found.setdefault(f"{work} {name}", []).append(ratio)
                     before_s = after_s
     return found
 
 
-def _traced(target: _Target, tool: tuple[_Start, str] | None) -> float:
+def _traced(
+    target: _Target, tool: tuple[_Start, str] | None, environment: Mapping[str, str]
+) -> float | None:
+    """Return the CPU time of a piece while *tool* traces; None: it has seen nothing."""
     if tool is None:
         return target.piece()
     start, marker = tool
-    with tool_started(start(target.process.pid), marker, dict(os.environ)):
-        return target.piece()
+    with tool_started(start(target.process.pid), marker, environment) as running:
+        spent_s = target.piece()
+    has_seen = marker != _PLAIN or takes_printed(running.output)
+    return spent_s if has_seen else None
 
 
 def main() -> int:
@@ -145,15 +155,18 @@ def main() -> int:
     # Tools are ended by SIGINT; what a script has started in its background would ignore it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     rows, interpreters, stolen = [], [], StolenTime()
-    for name, functions in _RUNTIMES.items():
-        try:
-            interpreter = find_interpreter(name)
-            found = _ratios(interpreter, functions, options.rounds)
-        except (Unavailable, ToolFailed) as error:
-            print(f"{name}: {error}", file=sys.stderr)
-            continue
-        interpreters.append(interpreter)
-        rows.append([name, *(ranged(found.get(column, ()), 3) for column in _COLUMNS)])
+    with tempfile.TemporaryDirectory() as cache:
+        environment = tool_environment(cache)
+        for name, functions in _RUNTIMES.items():
+            try:
+                interpreter = find_interpreter(name)
+                found = _ratios(interpreter, functions, options.rounds, environment)
+            except (Unavailable, ToolFailed) as error:
+                print(f"{name}: {error}", file=sys.stderr)
+                continue
+            interpreters.append(interpreter)
+            print(f"{name}: {found}", file=sys.stderr)
+            rows.append([name, *(ranged(found.get(column, ()), 3) for column in _COLUMNS)])
     facts = _facts(interpreters, options.rounds, stolen.share())
     page = _TEXT.format(facts=key_table(facts), table=table(["", *_COLUMNS.values()], rows))
     _PAGE.write_text(page)
@@ -184,7 +197,7 @@ _COLUMNS = {
 _TEXT = """\
 # What tracing costs other Pythons
 
-This page is made by `bench/runtimes.py` and holds for the machine and the versions below; [what \
+This page is made by `make bench-runtimes` and holds for the machine and the versions below; [what \
 tracing costs](overhead.md) is about CPython 3.12.
 
 {facts}
@@ -199,7 +212,8 @@ Beside it stand three probes by name, the plainest BCC program that times the GI
 return probe on the function that acquires it, and a probe on the one that releases it.
 They see every acquire, and need the names: PyPy's functions have none in a file without symbols, \
 and no such program can be written for it.
-In CPython 2.7 these functions are those of all locks.
+In CPython 2.7 these functions are those of all locks; Debian's build of it does not go by the \
+exported names within itself, so that the program sees nothing.
 """
 
 

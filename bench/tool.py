@@ -1,6 +1,7 @@
 """Starts a tracing tool, waits until its probes are in place, and ends it."""
 
 import contextlib
+import os
 import signal
 import subprocess
 import threading
@@ -11,7 +12,9 @@ from typing import IO
 
 from bench.footprint import expects_signal
 
-__all__ = ["Tool", "ToolFailed", "tool_started"]
+from gilscope.bpf.compile.headers import find_headers
+
+__all__ = ["Tool", "ToolFailed", "tool_environment", "tool_started"]
 
 _READY_WITHIN_S = 60.0
 _LOOK_S = 0.005
@@ -88,6 +91,15 @@ class Tool:
     def _last_words(self, what: str) -> str:
         lines = [line.strip() for line in self._lines if line.strip()]
         return f"{what}: {' '.join(lines[-_LAST_LINES:]) if lines else 'it said nothing'}"
+
+
+def tool_environment(cache: str) -> dict[str, str]:
+    """Return the environment of the tools: headers for BCC, and a *cache* of their own."""
+    environment = {**os.environ, "XDG_CACHE_HOME": cache}
+    headers = find_headers(os.environ, os.uname().release)
+    if headers is not None:
+        environment["BCC_KERNEL_SOURCE"] = str(headers)
+    return environment
 
 
 def _pipe(process: subprocess.Popen[str]) -> IO[str]:
