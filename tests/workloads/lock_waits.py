@@ -110,22 +110,24 @@ def produce(items: "queue.Queue[object]") -> None:
     note([])
 
 
-def collect() -> None:
+def collect(pause_s: "float" = _HELD_S) -> None:
     """Stop the world, again and again."""
     end, times = until_end(), []
     while clock() < end:
         before = clock()
         gc.collect()
         times.append(clock() - before)
-        time.sleep(_HELD_S)
+        time.sleep(pause_s)
     note(times)
 
 
-def compute() -> None:
-    """Be stopped by others, and wait for nothing else."""
+def compute(pause_s: "float" = 0) -> None:
+    """Be stopped by others, and wait for nothing else, but in pauses."""
     end = until_end()
     while clock() < end:
         sum(range(100))
+        if pause_s:
+            time.sleep(pause_s)
     note([])
 
 
@@ -141,6 +143,7 @@ workers = {
     "relay": [(relay, *turns), (relay, *reversed(turns))],
     "idle": [(consume, items), (produce, items)],
     "stops": [(collect,), (compute,)],
+    "both": [(hold, lock)] * 3 + [(collect, 0.1), (compute, 0.0001)],
 }[kind]
 threads = [threading.Thread(target=work, args=what) for work, *what in workers]
 for thread in threads:

@@ -18,8 +18,9 @@ from support.tracing.trace import command_of
 pytestmark = pytest.mark.live
 
 _S = "1.8"
-_CREDIT_S = 0.02
-"""What the first window may cost."""
+_CREDIT_S = 0.1
+"""What the first window may cost, and what traps cost while its probes come out: where a trap takes
+5 us, half of this. To trace all of it takes a third of the CPU time."""
 _TIMED = {"hold", "store"}
 """Functions that time what they wait for."""
 _TOLERANCE = 0.01
@@ -87,6 +88,16 @@ def _of_thread(report: Mapping[str, Any], tid: str) -> dict[str, float]:
         "wait_s": sum(wait["wait_s"] for wait in timed),
         **{key: sum(wait[key] for wait in waits) for key in ("slept_s", "sleeps")},
     }
+
+
+def _waits_in(report: Mapping[str, Any], function: str) -> int:
+    """Return how many waits were seen at one function."""
+    return sum(
+        wait["waits"]
+        for thread in report["threads"]
+        for wait in thread["waits"]
+        if wait["frames"] and wait["frames"][0]["function"] == function
+    )
 
 
 def _places(report: Mapping[str, Any]) -> dict[tuple[str, str | None, str], float]:
@@ -190,9 +201,14 @@ def test_who_waits_for_something_to_do_is_idle(
     (consumer, known), _ = truth["threads"].items()
     assert known["sleeps"] == _of_thread(report, consumer)["sleeps"]
     kinds = {kind for kind, _, inner in _places(report) if inner == "Condition.wait"}
-    assert {"idle"} == kinds
+    # That of the queue is free then, but for an instant.
+    assert "idle" in kinds
+    assert not kinds & {"lock", "rlock", "c_api", "other"}
     (thread,) = (each for each in report["threads"] if each["tid"] == int(consumer))
-    assert known["slept_ns"] / 1e9 == pytest.approx(thread["idle_s"], rel=5 * _TOLERANCE)
+    slept_s = sum(wait["slept_s"] for wait in thread["waits"] if wait["kind"] == "idle")
+    assert known["slept_ns"] / 1e9 == pytest.approx(slept_s, rel=_TOLERANCE)
+    # The rest is the time for which it tries before it sleeps.
+    assert slept_s < thread["idle_s"] < report["duration_s"]
     assert 0.01 * thread["idle_s"] > thread["wait_s"]
 
 
@@ -269,9 +285,8 @@ def test_a_lock_that_is_fought_over_costs_no_more_than_the_budget(
     with _workload(interpreter, clock, "relay") as workload:
         truth, report, text = _recorded(workload, tmp_path, "1%")
 
-    waits = sum(known["sleeps"] for known in truth["threads"].values())
-    seen = sum(_of_thread(report, tid)["sleeps"] for tid in truth["threads"])
-    assert 0 < seen < waits
+    acquires = sum(known["waits"] for known in truth["threads"].values())
+    assert 0 < _waits_in(report, "relay") < acquires
     assert 0 < report["overhead_s"] < _CREDIT_S + 0.01 * truth["cpu_s"]
     assert 0 < report["observed_s"] < report["duration_s"] / 4
     assert {} == report["lost_events"]

@@ -52,7 +52,7 @@ _RARE = "Restarts of libitm a second, by reason "
 """So rare that no window may see one: asked of a service that sees all of them."""
 _KNOWN = ("--seconds", "300", "--policy", "other")
 """For long, and without real-time priority, which would keep other tests from a processor."""
-_LOCK = ("lock", "300")
+_LOCK = ("both", "300")
 _PYTHONS = ["convoy.py", "known_waits.py", "long_hold.py"]
 
 _GoOn = Callable[[], object]
@@ -121,7 +121,7 @@ def _programs(folder: Path, free_threaded: Interpreter) -> Iterator[tuple[list[i
         # A wait that begins before the probes are there.
         unseen = stack.enter_context(started([_PYTHON], "long_hold.py", "--seconds", "5"))
         unseen.command("hold")
-        # It runs without a GIL, and its threads queue for a lock.
+        # It runs without a GIL, its threads queue for a lock, and it collects.
         locked = stack.enter_context(started(command_of(free_threaded), "lock_waits.py", *_LOCK))
         locked.command()
         rpython = stack.enter_context(
