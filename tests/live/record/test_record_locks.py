@@ -209,7 +209,8 @@ def test_who_waits_for_something_to_do_is_idle(
     assert known["slept_ns"] / 1e9 == pytest.approx(slept_s, rel=_TOLERANCE)
     # The rest is the time for which it tries before it sleeps.
     assert slept_s < thread["idle_s"] < report["duration_s"]
-    assert 0.01 * thread["idle_s"] > thread["wait_s"]
+    # Who gives it something to do may lose the CPU while it has the queue's own lock.
+    assert 0.05 * thread["idle_s"] > thread["wait_s"]
 
 
 @pytest.mark.parametrize("interpreter", _ORDINARY[:1])
