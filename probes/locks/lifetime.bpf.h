@@ -18,10 +18,7 @@ int on_thread_exit(void *ctx)
     if (thread->asleep_ns && target && total && is_inside(target, total, now) &&
         thread->window_ns == target->from_ns)
         wake(thread, tid, now);
-    if (thread->asked_ns && target && thread->window_ns == target->from_ns)
-        count_asked(thread, 0);
     thread->asleep_ns = 0;
-    thread->asked_ns = 0;
     thread->tstate = 0;
     thread->exited_ns = now;
     works.delete(&tid);

@@ -2,17 +2,20 @@
 //
 // Stops of the world, seen in the thread that asks for one.
 //
-//     stopping = stands - asked: the last of its sleeps, of a millisecond at most, until all others
-//                have stopped; none where they have done so at once
-//     standing = the last thread woken - stands, or - the first one asleep where it did not sleep
+//     stopping = from asking for it to the end of its last sleep, of a millisecond at most, in
+//     which
+//                it waits for the others to stop; none where they have done so at once
+//     standing = from then on, or from when the first one sleeps, until the last one is woken
+//
+// A stop counts when it begins, and what it takes as it goes by: there is nothing in flight.
 //
 // A stop that finds all others in blocking calls, from which none returns before its end, makes
 // nobody sleep: that is not seen. There is nothing that tells one stop from the next but that the
 // last thread to stop wakes the one that asks, who wakes others at the end. Where neither happens,
 // as when a thread loses its CPU before it has gone to sleep, time tells them apart.
 
-#define SAME_STOP_NS \
-    10000000 // between two of these sleeps, and between a stop and who sleeps for it
+// Between two of these sleeps, and between a stop and who sleeps for it.
+#define SAME_STOP_NS 10000000
 
 static __always_inline u32 is_collecting(const struct thread *thread, const struct target *target,
                                          const struct python *python)
@@ -20,8 +23,9 @@ static __always_inline u32 is_collecting(const struct thread *thread, const stru
     u64 interpreter = 0;
     u32 collecting = 0;
 
-    if (thread->tstate && !read_u64(&interpreter, thread->tstate + python->tstate_interpreter))
-        read_user(&collecting, sizeof(collecting), (void *)(interpreter + target->gc_collecting));
+    if (read_u64(&interpreter, thread->tstate + python->tstate_interpreter) ||
+        read_user(&collecting, sizeof(collecting), (void *)(interpreter + target->gc_collecting)))
+        lose(thread->tgid, LOST_READ_FAULT);
     return collecting != 0;
 }
 
@@ -49,27 +53,36 @@ static __always_inline void count_stop(struct thread *thread, u64 is_new, u64 st
         stop->longest_ns = thread->stop_ns;
 }
 
-// The stop that it has asked for is over, or stands from now on.
-static __always_inline void count_asked(struct thread *thread, u64 standing_ns)
+static __always_inline void begin_stop(struct thread *thread, const struct target *target,
+                                       const struct python *python, u64 stack, u64 from_ns)
 {
-    u64 asked_ns = thread->asked_ns, stands_ns = thread->stands_ns;
-
-    thread->asked_ns = 0;
-    count_stop(thread, 1, stands_ns > asked_ns ? stands_ns - asked_ns : 0, standing_ns);
+    thread->stop_stack = stack;
+    thread->stop_is_collection = is_collecting(thread, target, python);
+    thread->stop_phase = PHASE_STOPPING;
+    thread->stop_until_ns = from_ns;
+    count_stop(thread, 1, 0, 0);
 }
 
 // It is about to sleep until the others have stopped.
 static __always_inline void ask_to_stop(struct thread *thread, const struct target *target,
                                         const struct python *python, u64 now)
 {
-    if (thread->asked_ns && (thread->has_all_stopped || now - thread->stands_ns > SAME_STOP_NS))
-        count_asked(thread, 0); // nobody had to be woken at its end
-    thread->has_all_stopped = 0;
-    if (thread->asked_ns)
+    u64 until_ns = thread->stop_until_ns;
+
+    if (until_ns && thread->stop_phase == PHASE_STOPPING && now - until_ns <= SAME_STOP_NS)
         return;
-    thread->asked_ns = now;
-    thread->stop_stack = thread->stacks[WANTS_OTHER];
-    thread->stop_is_collection = is_collecting(thread, target, python);
+    begin_stop(thread, target, python, thread->stacks[WANTS_OTHER], now);
+}
+
+// It has slept for that; *has_all_stopped* if the last one to stop has woken it.
+static __always_inline void wait_to_stop(struct thread *thread, u32 has_all_stopped, u64 now)
+{
+    if (!thread->stop_until_ns)
+        return;
+    count_stop(thread, 0, now - thread->stop_until_ns, 0);
+    thread->stop_until_ns = now;
+    if (has_all_stopped)
+        thread->stop_phase = PHASE_STANDS;
 }
 
 // It wakes a thread that has slept since *stopped_ns*, because of a stop that it asked for.
@@ -77,18 +90,14 @@ static __always_inline void start_world(struct thread *thread, const struct targ
                                         const struct python *python, u64 stopped_ns, u64 stack,
                                         u64 now)
 {
-    u64 stands_ns = thread->stands_ns;
+    u64 latest_ns = thread->stop_until_ns;
 
-    if (thread->asked_ns && stopped_ns > stands_ns + SAME_STOP_NS)
-        count_asked(thread, 0); // that one is over, and nobody had to be woken at its end
-    if (thread->asked_ns) {
-        count_asked(thread, now > stands_ns ? now - stands_ns : 0);
-    } else if (stopped_ns > thread->started_ns) {
-        thread->stop_stack = stack;
-        thread->stop_is_collection = is_collecting(thread, target, python);
-        count_stop(thread, 1, 0, now - stopped_ns);
-    } else {
-        count_stop(thread, 0, 0, now - thread->started_ns);
-    }
-    thread->started_ns = now;
+    // Who sleeps after others were woken does so for another stop.
+    if (latest_ns && thread->stop_phase != PHASE_OVER)
+        latest_ns += SAME_STOP_NS;
+    if (stopped_ns > latest_ns)
+        begin_stop(thread, target, python, stack, stopped_ns);
+    count_stop(thread, 0, 0, now - thread->stop_until_ns);
+    thread->stop_until_ns = now;
+    thread->stop_phase = PHASE_OVER;
 }

@@ -33,8 +33,7 @@ static __always_inline void enter_window(struct thread *thread, u64 window_ns)
     thread->wanted_ns = 0;
     thread->asleep_ns = 0;
     thread->traps = 0;
-    thread->asked_ns = 0;
-    thread->started_ns = 0;
+    thread->stop_until_ns = 0;
 }
 
 // The record of the thread that runs this; 0 where there is no room.

@@ -100,6 +100,13 @@ struct wait {
     u64 longest_ns;
 };
 
+// How far a stop of the world is, as the thread knows that has asked for it.
+enum stop_phase {
+    PHASE_STOPPING, // others may run yet
+    PHASE_STANDS,
+    PHASE_OVER, // others have been woken
+};
+
 // A thread may sleep for something else while it wants a mutex.
 enum want {
     WANTS_MUTEX,
@@ -117,10 +124,8 @@ struct thread {
     u64 semaphore;       // that it sleeps in
     u64 tstate;          // its own; 0: not known
     u64 exited_ns;       // 0: alive
-    u64 asked_ns;        // since when it wants the world to stop; 0: it does not
-    u64 stands_ns;       // since when it has not slept for that
-    u64 started_ns;      // when it has last woken another thread after a stop
-    u64 stop_ns;         // how long that stop took
+    u64 stop_until_ns;   // its last stop of the world has counted up to here; 0: there is none
+    u64 stop_ns;         // what that has taken so far
     u64 stop_stack;      // where it asked for it
     u64 stacks[WANTS];
     u64 released[WANTS]; // as in struct wait_key, by who has woken it last
@@ -129,7 +134,7 @@ struct thread {
     u32 is_counted; // the wait for the mutex is one of `waits` already
     u32 sleeps_for; // enum want
     u32 stop_is_collection;
-    u32 has_all_stopped; // the last one to stop has said so
+    u32 stop_phase; // enum stop_phase
     u32 padding;
     u8 type[LONGEST_TYPE]; // of the object whose mutex it is
     u8 name[THREAD_NAME];

@@ -116,13 +116,17 @@ int on_take(struct pt_regs *ctx)
     return 0;
 }
 
-// Lets who wakes it know that it sleeps because of a stop; that may have been faster.
+// Lets who wakes it know that it sleeps because of a stop. That may have been faster; what is there
+// from before the window has nothing to say.
 static __always_inline void note_stopped(const struct thread *thread, u64 semaphore, u64 now)
 {
     struct wake_key key = {.semaphore = semaphore, .tgid = thread->tgid};
-    struct wake nobody = {.stopped_ns = now};
+    struct wake *wake = wakes.lookup(&key), nobody = {.stopped_ns = now};
 
-    wakes.insert(&key, &nobody);
+    if (wake && wake->at_ns >= thread->window_ns)
+        return;
+    if (wakes.update(&key, &nobody))
+        lose(thread->tgid, LOST_TABLE_FULL);
 }
 
 // The call that puts a thread to sleep in the parking lot.
@@ -217,10 +221,8 @@ static __always_inline void wake(struct thread *thread, u32 tid, u64 now)
     thread->asleep_ns = 0;
     if (thread->sleeps_for != WANTS_MUTEX) {
         thread->released[WANTS_OTHER] = stack;
-        if (thread->kinds[WANTS_OTHER] == SLEEP_STOPPING) {
-            thread->stands_ns = now;
-            thread->has_all_stopped = stack != 0;
-        }
+        if (thread->kinds[WANTS_OTHER] == SLEEP_STOPPING)
+            wait_to_stop(thread, stack != 0, now);
         count_wait(thread, tid, WANTS_OTHER, slept_ns, slept_ns, 1);
         return;
     }

@@ -93,7 +93,6 @@ class LockProbe(WindowedProbe):
         found: dict[int, RawLocks] = defaultdict(lambda: RawLocks(time.monotonic_ns()))
         for key, record in self._table("totals").items():
             found[key["value"]].traps = record["traps"]
-        # Before the threads: a stop that a thread has asked for is in only one of both.
         for key, record in self._table("stops").items():
             found[key["tgid"]].stops.append((key, record))
         for key, record in self._table("threads").items():

@@ -106,7 +106,7 @@ class AttachedLocks(WindowedAttachment):
             LockTotals(
                 at_ns=at_ns,
                 threads=threads_of(whole, self.stacks, has_flights=has_flights),
-                stops=stops_of(raw, self.stacks, has_flights=has_flights),
+                stops=stops_of(raw, self.stacks),
                 lost_events=dict(Counter(raw.lost)),
                 traps=raw.traps,
             ),

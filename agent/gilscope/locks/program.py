@@ -21,7 +21,6 @@ class LockLimits:
     targets: int = 256
     threads: int = 16384
     waits: int = 65536
-    stops: int = 4096
     stacks: int = 16384
     notice_pages: int = 1
 
@@ -49,7 +48,8 @@ def _request(sizes: LockLimits, kernel: Features) -> Request:
             "works": sizes.threads,
             "wakes": sizes.threads,
             "waits": sizes.waits,
-            "stops": sizes.stops,
+            # Of each stack, and of stacks that are not known, by two causes: never full.
+            "stops": 2 * (sizes.stacks + sizes.targets),
             "stacks": sizes.stacks,
             "lost_events": len(LockLoss) * sizes.targets,
             "notices": sizes.notice_pages,

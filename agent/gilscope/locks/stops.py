@@ -25,31 +25,19 @@ class _Sums:
         self.longest_ns = max(self.longest_ns, longest_ns)
 
 
-def stops_of(
-    raw: RawLocks, stacks: Mapping[int, Stack], *, has_flights: bool = True
-) -> tuple[WorldStops, ...]:
+def stops_of(raw: RawLocks, stacks: Mapping[int, Stack]) -> tuple[WorldStops, ...]:
     """Return the stops of *raw* by place and cause, those that took longest first.
 
-    *stacks* are by their ids. Where it *has_flights*, a stop counts as well that has been asked for
-    and is not known to be over: up to where the asking thread last slept for it.
+    *stacks* are by their ids.
     """
     sums: defaultdict[tuple[StopCause, Stack], _Sums] = defaultdict(_Sums)
     for key, record in raw.stops:
-        sums[_cause(key["is_collection"]), stacks.get(key["stack"], UNKNOWN_STACK)].add(
+        cause = StopCause.COLLECTION if key["is_collection"] else StopCause.OTHER
+        sums[cause, stacks.get(key["stack"], UNKNOWN_STACK)].add(
             record["stops"], record["stopping_ns"], record["standing_ns"], record["longest_ns"]
         )
-    for thread in raw.threads.values() if has_flights else ():
-        if not thread["asked_ns"]:
-            continue
-        stopping_ns = max(0, thread["stands_ns"] - thread["asked_ns"])
-        stack = stacks.get(thread["stop_stack"], UNKNOWN_STACK)
-        sums[_cause(thread["stop_is_collection"]), stack].add(1, stopping_ns, 0, stopping_ns)
     stops = [
         WorldStops(cause, stack, each.stops, each.stopping_ns, each.standing_ns, each.longest_ns)
         for (cause, stack), each in sums.items()
     ]
     return tuple(sorted(stops, key=lambda each: -each.ns))
-
-
-def _cause(is_collection: int) -> StopCause:
-    return StopCause.COLLECTION if is_collection else StopCause.OTHER

@@ -13,7 +13,7 @@ from gilscope.locks.totals import RawLocks
 from gilscope.process.memory import ProcessMemory
 from gilscope.runtimes.cpython.code.code_objects import CodeReader
 from gilscope.windows.window import ProbeWindow
-from support.recordings.locks import MS, RELEASE, STACKS, lock_recording, stops, thread
+from support.recordings.locks import MS, STACKS, lock_recording, thread
 
 _NOW_NS = 1_000 * MS
 
@@ -53,21 +53,6 @@ def test_what_is_in_flight_counts_where_it_cannot_be_taken_back(*, is_whole: boo
 
     assert seen.totals is not None
     assert (10 * MS if is_whole else 0) == seen.totals.contended_ns
-
-
-@pytest.mark.parametrize("is_whole", [True, False])
-def test_a_stop_that_stands_counts_where_it_cannot_be_taken_back(*, is_whole: bool) -> None:
-    """
-    As what is in flight.
-    """
-    asking = thread(asked_ns=_NOW_NS - 10 * MS, stands_ns=_NOW_NS - 7 * MS, stop_stack=RELEASE)
-    seen = _attached(_Window(is_whole)).observation(
-        RawLocks(_NOW_NS, {11: asking}, stops=[stops(5, 2, 8)]), None
-    )
-
-    assert seen.totals is not None
-    expected = [(5, 10 * MS), (1, 3 * MS)][: 1 + is_whole]
-    assert expected == [(each.stops, each.ns) for each in seen.totals.stops]
 
 
 def test_what_cannot_be_read_has_no_figures() -> None:
