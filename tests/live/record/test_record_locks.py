@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,10 @@ from support.tracing.trace import command_of
 pytestmark = pytest.mark.live
 
 _S = "1.8"
-_CREDIT_S = 0.1
-"""What the first window may cost, and what traps cost while its probes come out: where a trap takes
-5 us, half of this. To trace all of it takes a third of the CPU time."""
+_CREDIT_S = 0.02
+"""What the first window may cost."""
+_PAID_BACK_S = "9"
+"""After so long what traps have cost while its probes came out is paid back, slow ones too."""
 _TIMED = {"hold", "store"}
 """Functions that time what they wait for."""
 _TOLERANCE = 0.01
@@ -49,10 +50,17 @@ def clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def _workload(interpreter: Interpreter, clock: Path, kind: str) -> Iterator[Workload]:
+def _workload(
+    interpreter: Interpreter,
+    clock: Path,
+    kind: str,
+    *,
+    seconds: str = _S,
+    before: Sequence[str] = (),
+) -> Iterator[Workload]:
     settings = [f"LD_PRELOAD={clock}", f"SLEEP_CLOCK={clock}"]
-    script = [str(WORKLOADS / "lock_waits.py"), kind, _S]
-    with spoken_to(["env", *settings, *command_of(interpreter), *script]) as workload:
+    script = [str(WORKLOADS / "lock_waits.py"), kind, seconds]
+    with spoken_to([*before, "env", *settings, *command_of(interpreter), *script]) as workload:
         yield workload
 
 
@@ -195,22 +203,20 @@ def test_who_waits_for_something_to_do_is_idle(
     """
     A queue is waited at, and a thread's end: no contention, whatever lock that is made of.
     """
-    with _workload(interpreter, clock, "idle") as workload:
+    # Who gives it something to do must not lose the CPU while it has the queue's own lock.
+    with _workload(interpreter, clock, "idle", before=("chrt", "--fifo", "1")) as workload:
         truth, report, _ = _recorded(workload, tmp_path)
 
     (consumer, known), _ = truth["threads"].items()
     assert known["sleeps"] == _of_thread(report, consumer)["sleeps"]
     kinds = {kind for kind, _, inner in _places(report) if inner == "Condition.wait"}
-    # That of the queue is free then, but for an instant.
-    assert "idle" in kinds
-    assert not kinds & {"lock", "rlock", "c_api", "other"}
+    assert {"idle"} == kinds
     (thread,) = (each for each in report["threads"] if each["tid"] == int(consumer))
     slept_s = sum(wait["slept_s"] for wait in thread["waits"] if wait["kind"] == "idle")
     assert known["slept_ns"] / 1e9 == pytest.approx(slept_s, rel=_TOLERANCE)
     # The rest is the time for which it tries before it sleeps.
     assert slept_s < thread["idle_s"] < report["duration_s"]
-    # Who gives it something to do may lose the CPU while it has the queue's own lock.
-    assert 0.05 * thread["idle_s"] > thread["wait_s"]
+    assert 0.01 * thread["idle_s"] > thread["wait_s"]
 
 
 @pytest.mark.parametrize("interpreter", _ORDINARY[:1])
@@ -283,7 +289,7 @@ def test_a_lock_that_is_fought_over_costs_no_more_than_the_budget(
     """
     Two threads that let each other go are seen in windows, the first of them on credit.
     """
-    with _workload(interpreter, clock, "relay") as workload:
+    with _workload(interpreter, clock, "relay", seconds=_PAID_BACK_S) as workload:
         truth, report, text = _recorded(workload, tmp_path, "1%")
 
     acquires = sum(known["waits"] for known in truth["threads"].values())
