@@ -70,8 +70,12 @@ class HolderReader:
         return holder_now(self._memory, self._runtime.layout.gil_struct, cond)
 
     def _standing(self, tstate: int, switch_number: int) -> HolderSample:
+        collection = self._collection(tstate)
         stack, position = self._walk.stack_and_position(tstate)
-        is_collecting, generation = self._collection(tstate)
+        if self._collection(tstate) != collection:
+            # It began or ended while the stack was read, which may be of either side.
+            raise TornRead
+        is_collecting, generation = collection
         return HolderSample(
             stack,
             self._tid(tstate),

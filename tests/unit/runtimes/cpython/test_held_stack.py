@@ -2,7 +2,9 @@
 
 import pytest
 
+from gilscope.model.stack import Stack
 from gilscope.runtimes.base import HolderSample
+from gilscope.runtimes.cpython.stack_walk import StackWalk
 from support.gil.python_in_memory import LAYOUTS, PythonInMemory
 
 _PAGE = 4096
@@ -15,6 +17,23 @@ every_version = pytest.mark.parametrize("version", LAYOUTS)
 def _sample(version: str, *, collecting: int = 0, counts: tuple[int, int] = (0, 0)) -> HolderSample:
     """Return what is read of a process in which a thread of `crunch` holds the GIL."""
     python = PythonInMemory(version)
+    gil, flag = _crunching(python)
+    python.put_int(flag, collecting, 4)
+    for offset, count in zip(python.layout.gc_counts, counts, strict=False):
+        python.put_int(flag + offset, count, 4)
+    sample = python.instance.holders.sample(gil + 32)
+    assert sample is not None
+    assert python.instance.holders.is_held_by(gil + 32, sample)
+    python.put_int(gil + 24, 10)
+    assert not python.instance.holders.is_held_by(gil + 32, sample)
+    assert not python.instance.holders.is_held_by(_NOWHERE, sample)
+    python.put_int(gil + 16, 0, 4)
+    assert python.instance.holders.sample(gil + 32) is None
+    return sample
+
+
+def _crunching(python: PythonInMemory) -> tuple[int, int]:
+    """Have a thread of `crunch` hold the GIL; return where that and a collection's flag lie."""
     layout = python.layout
     gil = python.gil()
     interpreter = python.interpreter(0, gil=gil)
@@ -30,18 +49,7 @@ def _sample(version: str, *, collecting: int = 0, counts: tuple[int, int] = (0, 
     python.new(_PAGE)
     owner = python.runtime.address if layout.gc_in_runtime else interpreter
     assert layout.gc_collecting is not None
-    python.put_int(owner + layout.gc_collecting, collecting, 4)
-    for offset, count in zip(layout.gc_counts, counts, strict=False):
-        python.put_int(owner + layout.gc_collecting + offset, count, 4)
-    sample = python.instance.holders.sample(gil + 32)
-    assert sample is not None
-    assert python.instance.holders.is_held_by(gil + 32, sample)
-    python.put_int(gil + 24, 10)
-    assert not python.instance.holders.is_held_by(gil + 32, sample)
-    assert not python.instance.holders.is_held_by(_NOWHERE, sample)
-    python.put_int(gil + 16, 0, 4)
-    assert python.instance.holders.sample(gil + 32) is None
-    return sample
+    return gil, owner + layout.gc_collecting
 
 
 @every_version
@@ -75,3 +83,24 @@ def test_what_it_collects(version: str, counts: tuple[int, int], generation: int
     assert (generation if is_known else None) == sample.generation
     is_old = tuple(map(int, version.split(".")[:2])) < (3, 14)
     assert is_known == (is_old and not version.endswith("t"))
+
+
+def test_a_collection_that_begins_while_the_stack_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    That stack may be of the time before: both are read again.
+    """
+    python = PythonInMemory("3.11.7")
+    gil, flag = _crunching(python)
+    walk = StackWalk.stack_and_position
+    walks = []
+
+    def begin_to_collect(self: StackWalk, tstate: int) -> tuple[Stack, int]:
+        walks.append(walk(self, tstate))
+        python.put_int(flag, 1, 4)
+        return walks[-1]
+
+    monkeypatch.setattr(StackWalk, "stack_and_position", begin_to_collect)
+    sample = python.instance.holders.sample(gil + 32)
+
+    assert sample is not None
+    assert (True, 2) == (sample.is_collecting, len(walks))
