@@ -3,6 +3,11 @@
 All of it is read from outside, in the sampler's thread: the thread's own files in /proc, the
 interpreter's flag for garbage collection, and, where the thread has not moved from one sample to
 the next, a few of its instructions.
+
+A call into C may be over before the next sample, for these are as rare as their price demands. So a
+hold that is sampled once is taken for the call that kept others waiting from one sample to the
+next in that place before. Of these alone it is certain: whoever runs Python code drops the lock for
+others within the switch interval.
 """
 
 import time
@@ -67,6 +72,7 @@ class _Before:
 
     sample: HolderSample
     seen: Seen
+    waiting: int
 
 
 class StateReader:
@@ -95,7 +101,8 @@ class StateReader:
         self._native: tuple[tuple[int, int, int], HoldState] | None = None
         self._native_until_s = 0.0
         self._native_at: dict[int, HoldState] = {}
-        """By position, for calls of which no instruction could be had."""
+        """Calls that kept others waiting, by position; of other holds there no instruction may be
+        had."""
         self._may_sample = True
 
     def parts(self, cond: int, sample: HolderSample, gap_ns: int, waiting: int) -> list[Part]:
@@ -111,12 +118,13 @@ class StateReader:
             states = {_collection(sample) or UNKNOWN_HOLD: gap_ns}
             return [*_settled(pending), *_parts(sample, states, waiting)]
         seen, asleep_in = found
-        self._before[cond] = _Before(sample, seen)
+        self._before[cond] = _Before(sample, seen, waiting)
         if before is None or not _is_same_hold(before.sample, sample):
             state = asleep_in or _collection(sample)
             if state is None and self._is_off_cpu(cond, sample):
                 state = _NO_CPU
-            part = Part(sample, state or _PYTHON, gap_ns, waiting)
+            at_first = state or self._native_at.get(sample.position, _PYTHON)
+            part = Part(sample, at_first, gap_ns, waiting)
             if state is None:
                 self._pending[cond] = part
             return [*_settled(pending), *([part] if state else [])]
@@ -125,9 +133,9 @@ class StateReader:
         gap = gap_between(before.seen, seen, gap_ns, is_off_cpu=is_off_cpu)
         running = _collection(sample)
         if running is None and gap.running_ns and before.sample.position == sample.position:
-            running = self._still_running(sample, waiting)
-            if running is not None and pending is not None:
-                pending = replace(pending, state=running)
+            running = self._still_running(sample, min(waiting, before.waiting))
+            if pending is not None:
+                pending = replace(pending, state=running or _PYTHON)
         states = _states(gap, running or _PYTHON, asleep_in or UNKNOWN_HOLD)
         return [*_settled(pending), *_parts(sample, states, waiting)]
 
@@ -207,7 +215,8 @@ class StateReader:
     def _still_running(self, sample: HolderSample, waiting: int) -> HoldState | None:
         """Return the state of a thread that runs, and has not moved in its Python code.
 
-        None where it runs that: a loop is often found in the same place of it.
+        None where it runs that: a loop is often found in the same place of it. *waiting* threads
+        have waited all that time.
         """
         if not sample.tells_native:
             return None
@@ -218,6 +227,7 @@ class StateReader:
         chains = self._chains(sample)
         places = [self._code.place(chain[0]) for chain in chains]
         if any(evaluates_python(place) for place in places):
+            self._native_at.pop(sample.position, None)
             return None
         if not places:
             # Whoever runs Python code would have released it to those that wait.
@@ -228,7 +238,9 @@ class StateReader:
         )
         state = HoldState(State.NATIVE, _most_of(places), calls)
         self._native, self._native_until_s = (key, state), now_s + _NATIVE_AGAIN_S
-        if len(self._native_at) < _MOST_POSITIONS:
+        if waiting:
+            if len(self._native_at) >= _MOST_POSITIONS:
+                self._native_at.clear()
             self._native_at[sample.position] = state
         return state
 

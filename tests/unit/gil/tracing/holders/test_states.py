@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +15,7 @@ from gilscope.arch.x86_64.architecture import X86_64
 from gilscope.gil.tracing.holders import native_calls, states
 from gilscope.gil.tracing.holders.states import Part, StateReader
 from gilscope.model.moment.hold_state import UNKNOWN_HOLD, HoldState, State
+from gilscope.process.files.code_places import CodePlace
 from gilscope.process.procfs import read_status
 from gilscope.runtimes.base import HolderSample
 from support.commands.gilscope import eventually
@@ -21,6 +23,9 @@ from support.recordings.gil import CRUNCHING
 
 _COND = 1
 _PYTHON = HoldState(State.PYTHON)
+_IN_DEFLATE = HoldState(State.NATIVE, "libz.so.1 deflate")
+_DEFLATE = CodePlace("libz.so.1", "deflate")
+_EVALUATES = CodePlace("python3", "_PyEval_EvalFrameDefault")
 
 
 class _Holders:
@@ -125,25 +130,68 @@ def test_a_thread_that_cannot_be_told(reader: StateReader) -> None:
     assert [(UNKNOWN_HOLD, 10)] == _told(reader.parts(_COND, _sample(ended.native_id), 10, 1))
 
 
-def test_what_a_hold_is_at_first_is_told_by_its_next_sample(
-    reader: StateReader, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """
-    In the same place of a call into C: it has been there all the time. Elsewhere, it has not.
-    """
-    tid = threading.get_native_id()
-    native = HoldState(State.NATIVE, "libz.so.1")
+@pytest.fixture
+def runs(reader: StateReader, monkeypatch: pytest.MonkeyPatch) -> dict[str, CodePlace]:
+    """Return a dictionary whose "place" is where every thread runs."""
+    place = {"place": _DEFLATE}
     monkeypatch.setattr(states, "ran_ns", lambda _tid, _for_s: 1)
-    monkeypatch.setattr(reader, "_still_running", lambda _sample, _waiting: native)
+    monkeypatch.setattr(native_calls, "sampled_instructions", lambda _tid, _for_s: (1,))
+    monkeypatch.setattr(reader, "_code", SimpleNamespace(place=lambda _address: place["place"]))
+    return place
 
-    assert [] == reader.parts(_COND, _sample(tid), 10, 1)
+
+def _pending(reader: StateReader) -> HoldState:
     pending = reader.pending(_COND)
     assert pending is not None
-    assert _PYTHON == pending.state
+    return pending.state
+
+
+def test_what_a_hold_is_at_first_is_told_by_its_next_sample(
+    reader: StateReader, runs: dict[str, CodePlace]
+) -> None:
+    """
+    In the same position of a call into C: it has been there all the time.
+    """
+    tid = threading.get_native_id()
+
+    assert [] == reader.parts(_COND, _sample(tid), 10, 1)
+    assert _PYTHON == _pending(reader)
     gap_ns = _burn()
-    assert {(native, 10)} < set(_told(reader.parts(_COND, _sample(tid), gap_ns, 1)))
+    assert {(_IN_DEFLATE, 10)} < set(_told(reader.parts(_COND, _sample(tid), gap_ns, 1)))
+
+    runs["place"] = _EVALUATES
     assert [] == reader.parts(_COND, _sample(tid, 2), 10, 1)
-    assert [(_PYTHON, 10)] == _told(reader.parts(_COND, _sample(tid, 3), 20, 1))
+    assert _IN_DEFLATE == _pending(reader)
+    gap_ns = _burn()
+    assert {(_PYTHON, 10)} < set(_told(reader.parts(_COND, _sample(tid, 2), gap_ns, 1)))
+    assert [] == reader.parts(_COND, _sample(tid, 3), 10, 1)
+    assert _PYTHON == _pending(reader)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "position", "state"),
+    [
+        ((1, 1), 3, _IN_DEFLATE),
+        ((1, 1), 4, _PYTHON),
+        ((0, 1), 3, _PYTHON),
+        ((1, 0), 3, _PYTHON),
+    ],
+    ids=["same", "elsewhere", "waited late", "waited early"],
+)
+@pytest.mark.usefixtures("runs")
+def test_a_hold_of_one_sample_is_the_call_that_kept_others_waiting_there(
+    reader: StateReader, waiting: tuple[int, int], position: int, state: HoldState
+) -> None:
+    """
+    From one sample to the next; without others, C code in that position may be a loop's.
+    """
+    tid = threading.get_native_id()
+    reader.parts(_COND, _sample(tid), 10, waiting[0])
+    reader.parts(_COND, _sample(tid), _burn(), waiting[1])
+
+    reader.parts(_COND, replace(_sample(tid, 2), position=position), 10, 1)
+
+    assert state == _pending(reader)
 
 
 def test_a_thread_without_a_cpu(reader: StateReader, monkeypatch: pytest.MonkeyPatch) -> None:
