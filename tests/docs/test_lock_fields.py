@@ -2,8 +2,8 @@
 
 from gilscope.locks.abi import LockLoss
 from gilscope.model.locks import LockKind
+from gilscope.naming.lock_words import KIND_WORDS, LOST_WORDS
 from gilscope.reports.locks import json as locks_json
-from gilscope.reports.locks.words import KIND_WORDS, LOST_WORDS
 from support.docs.pages import DOCS, json_keys, section, words_in_first_cells
 from support.recordings.locks import lock_recording
 

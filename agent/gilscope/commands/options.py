@@ -10,6 +10,7 @@ from gilscope.model.kinds import Mode
 
 __all__ = [
     "add_application_option",
+    "add_locks_option",
     "add_method_option",
     "add_mode_option",
     "add_native_stacks_option",
@@ -58,6 +59,16 @@ def add_stacks_option(parser: argparse.ArgumentParser) -> None:
         dest="stacks",
         action="store_false",
         help="do not read stacks: waits cost less, but who kept whom waiting is not reported",
+    )
+
+
+def add_locks_option(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--locks``."""
+    parser.add_argument(
+        "--locks",
+        action="store_true",
+        help="trace the locks that threads wait for as well, the program's, objects' and the "
+        "interpreter's, and Pythons that run without a GIL (CPython 3.13 and later)",
     )
 
 

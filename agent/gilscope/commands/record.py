@@ -11,6 +11,7 @@ from gilscope.commands.diff import add_limit_option, check_limits
 from gilscope.commands.numbers import seconds_between, share
 from gilscope.commands.options import (
     add_application_option,
+    add_locks_option,
     add_method_option,
     add_mode_option,
     add_native_stacks_option,
@@ -105,12 +106,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_stacks_option(parser)
     add_native_stacks_option(parser)
     add_method_option(parser)
-    parser.add_argument(
-        "--locks",
-        action="store_true",
-        help="trace the locks that threads wait for as well, the program's, objects' and the "
-        "interpreter's (CPython 3.13 and later, with a GIL or without)",
-    )
+    add_locks_option(parser)
     add_application_option(parser)
     add_format_options(parser)
     parser.add_argument(

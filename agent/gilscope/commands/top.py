@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from gilscope.commands.numbers import seconds_between
 from gilscope.commands.options import (
     add_application_option,
+    add_locks_option,
     add_method_option,
     add_mode_option,
     add_stacks_option,
@@ -51,6 +52,7 @@ examples:
   gilscope top -p 4711                       # this process and its children
   gilscope top --match 'gunicorn|celery'     # by command line
   gilscope top -p 4711 --mode auto           # holds too, in windows of full mode
+  gilscope top -p 4711 --locks               # locks too, and Pythons without a GIL
 """
 
 _TICK_S = 0.25
@@ -78,6 +80,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     )
     add_mode_option(parser, Mode.CONTENTION, Mode.FULL, Mode.AUTO)
     add_method_option(parser)
+    add_locks_option(parser)
     add_stacks_option(parser)
     add_application_option(parser)
 
@@ -180,7 +183,7 @@ def _show(
         reads_stacks=arguments.stacks,
         holders_cpu_share=_HOLDERS_CPU_SHARE,
     )
-    tracer = new_tracer(arguments, probe, plan)
+    tracer = new_tracer(arguments, probe, plan, has_locks=arguments.locks)
     agent = AgentReader(tracer, time.monotonic_ns())
     pids = arguments.pid or ()
     for pid in pids:

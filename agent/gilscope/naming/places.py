@@ -1,5 +1,6 @@
 """Names the places and threads that stacks tell of."""
 
+from collections.abc import Hashable
 from itertools import takewhile
 
 from gilscope.model.stack import UNKNOWN_FRAME, Frame, Stack, StackState
@@ -13,7 +14,7 @@ from gilscope.naming.roles import (
     thread_role,
 )
 
-__all__ = ["ENTERS_PYTHON", "IN_WORDS", "SiteNames", "role_of"]
+__all__ = ["ENTERS_PYTHON", "IN_WORDS", "SiteNames", "place_of", "role_of"]
 
 IN_WORDS = {
     StackState.CUT: "deeper than what is noted",
@@ -86,6 +87,15 @@ class SiteNames:
         while name in self._files and parents:
             name = f"{parents.pop()}/{name}"
         return name
+
+
+def place_of(stack: Stack) -> Hashable:
+    """Return what is equal for stacks that stand in the same function, whatever called it."""
+    if not stack.frames:
+        return stack.state
+    frame = stack.frames[0]
+    # Of a torn stack it is only known that the function was called on the way to the place.
+    return (frame.function, frame.file, frame.first_line, stack.state is StackState.TORN)
 
 
 def role_of(stack: Stack) -> str:

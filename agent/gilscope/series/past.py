@@ -1,13 +1,15 @@
 """Remembers some observations of the last minutes, so that a report of these can be made."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from gilscope.model.gil import GilObservation
+from gilscope.model.locks import LockObservation
 from gilscope.model.transactions import StmObservation
 from gilscope.text.units import NS_PER_S
 
-__all__ = ["LONGEST_S", "Past"]
+__all__ = ["LONGEST_S", "Past", "Pasts"]
 
 LONGEST_S = 600
 """How far back it goes."""
@@ -16,7 +18,8 @@ _MOST_BYTES = 10_000_000
 _THREAD_BYTES, _EDGE_BYTES = 800, 60
 """About; edges that have not changed are shared with other observations."""
 
-_Seen = TypeVar("_Seen", bound=GilObservation | StmObservation)
+_Any = GilObservation | StmObservation | LockObservation
+_Seen = TypeVar("_Seen", bound=_Any)
 
 _Key = tuple[int, int]
 """Pid and when it was attached to: numbers of processes come again."""
@@ -48,23 +51,43 @@ class Past(Generic[_Seen]):
         None: it was attached to nearer to that, or nothing is known from before.
         """
         known = [each[_key(seen)] for _, each in self._times if _key(seen) in each]
-        earlier = [each for each in known if each.totals.at_ns < seen.totals.at_ns]
-        best = min(earlier, key=lambda each: abs(each.totals.at_ns - at_ns), default=None)
-        if best is None or abs(seen.since_ns - at_ns) <= abs(best.totals.at_ns - at_ns):
+        earlier = [each for each in known if _at_ns(each) < _at_ns(seen)]
+        best = min(earlier, key=lambda each: abs(_at_ns(each) - at_ns), default=None)
+        if best is None or abs(seen.since_ns - at_ns) <= abs(_at_ns(best) - at_ns):
             return None
         return None if seen.since_ns >= at_ns else best
 
 
-def _key(seen: GilObservation | StmObservation) -> _Key:
+@dataclass(frozen=True, slots=True)
+class Pasts:
+    """Those of all that is traced."""
+
+    gils: Past[GilObservation] = field(default_factory=Past)
+    transactions: Past[StmObservation] = field(default_factory=Past)
+    locks: Past[LockObservation] = field(default_factory=Past)
+
+
+def _key(seen: _Any) -> _Key:
     return seen.process.pid, seen.since_ns
 
 
-def _bytes(seen: Mapping[_Key, GilObservation | StmObservation]) -> int:
+def _at_ns(seen: _Any) -> int:
+    return seen.since_ns if seen.totals is None else seen.totals.at_ns
+
+
+def _bytes(seen: Mapping[_Key, _Any]) -> int:
     return sum(
-        _THREAD_BYTES * (1 + len(each.totals.threads)) + _EDGE_BYTES * _edges(each)
-        for each in seen.values()
+        _THREAD_BYTES * (1 + _threads(each)) + _EDGE_BYTES * _edges(each) for each in seen.values()
     )
 
 
-def _edges(seen: GilObservation | StmObservation) -> int:
-    return len(seen.totals.edges) if isinstance(seen, GilObservation) else 0
+def _threads(seen: _Any) -> int:
+    return 0 if seen.totals is None else len(seen.totals.threads)
+
+
+def _edges(seen: _Any) -> int:
+    if isinstance(seen, GilObservation):
+        return len(seen.totals.edges)
+    if isinstance(seen, LockObservation) and seen.totals is not None:
+        return sum(len(thread.waits) for thread in seen.totals.threads)
+    return 0

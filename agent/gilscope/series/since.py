@@ -22,7 +22,7 @@ from gilscope.model.gil import (
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_STACK, Stack
 
-__all__ = ["observation_since"]
+__all__ = ["cost_since", "observation_since"]
 
 _Value = TypeVar("_Value")
 
@@ -35,6 +35,20 @@ def observation_since(now: GilObservation, earlier: GilObservation) -> GilObserv
     """
     return replace(
         now, since_ns=earlier.totals.at_ns, totals=_totals_since(now.totals, earlier.totals)
+    )
+
+
+def cost_since(now: TracingCost | None, earlier: TracingCost | None) -> TracingCost | None:
+    """Return *now* less *earlier*; as it is where one of them is not known."""
+    if now is None or earlier is None:
+        return now
+    is_known = now.used_ns is not None and earlier.used_ns is not None
+    used_ns = max(0, (now.used_ns or 0) - (earlier.used_ns or 0))
+    return replace(
+        now,
+        overhead_ns=max(0, now.overhead_ns - earlier.overhead_ns),
+        traps=max(0, now.traps - earlier.traps),
+        used_ns=used_ns if is_known else None,
     )
 
 
@@ -53,7 +67,7 @@ def _totals_since(now: ProcessTotals, earlier: ProcessTotals) -> ProcessTotals:
         slow_drops=tuple(_slow_drops(now.slow_drops, earlier.slow_drops)),
         observed_ns=_less_ns(now.observed_ns, earlier.observed_ns),
         throttled_ns=_of_both(_gap, now.throttled_ns, earlier.throttled_ns),
-        cost=_of_both(_cost, now.cost, earlier.cost),
+        cost=cost_since(now.cost, earlier.cost),
         holder_samples=_of_both(_samples, now.holder_samples, earlier.holder_samples),
         held_up=tuple(_held_up(now.held_up, earlier.held_up)),
     )
@@ -187,15 +201,6 @@ def _held_up(now: Iterable[HeldUp], earlier: Iterable[HeldUp]) -> Iterator[HeldU
         for each in now
     )
     yield from sorted((each for each in found if each.ns > 0), key=lambda each: -each.ns)
-
-
-def _cost(now: TracingCost, earlier: TracingCost) -> TracingCost:
-    return replace(
-        now,
-        overhead_ns=max(0, now.overhead_ns - earlier.overhead_ns),
-        used_ns=_less_ns(now.used_ns, earlier.used_ns),
-        traps=max(0, now.traps - earlier.traps),
-    )
 
 
 def _of_both(

@@ -27,6 +27,10 @@ from gilscope.top.blocking_table import (
     when_empty,
 )
 from gilscope.top.layout import Span, Tone, fit
+from gilscope.top.locks.rates import LockRates
+from gilscope.top.locks.words import explained as locks_explained
+from gilscope.top.locks.words import in_short
+from gilscope.top.process_table import AnyRates
 from gilscope.top.rates import ProcessRates
 from gilscope.top.rows_widget import Rows
 from gilscope.top.screens import TextScreen, text_of
@@ -47,7 +51,8 @@ _LEAST_HEIGHT = 10
 class PairsPane(Vertical):
     """Says of one process whose code keeps the GIL, and who keeps whom waiting.
 
-    Of one with transactions it says what these lose; of one without figures why it has none.
+    Of one with transactions it says what these lose, of one without a GIL what its threads wait for
+    instead, and of one without figures why it has none.
     """
 
     DEFAULT_CSS = """
@@ -68,6 +73,7 @@ class PairsPane(Vertical):
         self._kept_by = Static(id="kept-by")
         self._held_by = Static(id="held-by")
         self._changes = Static(id="changes")
+        self._locks = Static(id="locks")
         self._head = Static()
         self._rows = Rows(id="pairs", is_marked=False)
         self._why = Static(id="why")
@@ -78,12 +84,15 @@ class PairsPane(Vertical):
         yield self._kept_by
         yield self._held_by
         yield self._changes
+        yield self._locks
         yield self._head
         yield self._rows
         yield self._why
 
-    def show(self, selected: ProcessRates | StmRates | Refusal | None, names: SiteNames) -> None:
-        """Show the pairs of *selected*, whose places have *names*."""
+    def show(
+        self, selected: AnyRates | Refusal | None, names: SiteNames, locks: LockRates | None = None
+    ) -> None:
+        """Show the pairs of *selected*, whose places have *names*, and its *locks* beside a GIL."""
         is_process = isinstance(selected, ProcessRates) and not selected.invalid
         self._process = selected if isinstance(selected, ProcessRates) and is_process else None
         self._names = names
@@ -99,8 +108,10 @@ class PairsPane(Vertical):
         gains = changes(process, application) if process else ""
         has_room = self.size.height >= _LEAST_HEIGHT
         _show_line(self._changes, "to change", gains if has_room else "", width)
+        waits = in_short(locks, names) if process and locks is not None else ""
+        _show_line(self._locks, "locks", waits, width)
         self._head.update(text_of(heading(width)), layout=False)
-        self._why.update(_why(selected), layout=False)
+        self._why.update(_why(selected, names), layout=False)
         self._head.display = self._rows.display = bool(self._ends)
         self._why.display = not self._ends
         self._rows.show(rows(self._ends, elapsed_ns, width - 1))
@@ -132,7 +143,7 @@ def _show_line(widget: Static, heading: str, words: str, width: int) -> None:
     widget.display = bool(words)
 
 
-def _title(selected: ProcessRates | StmRates | Refusal | None) -> str:
+def _title(selected: AnyRates | Refusal | None) -> str:
     if selected is None:
         return ""
     if isinstance(selected, Refusal):
@@ -140,17 +151,22 @@ def _title(selected: ProcessRates | StmRates | Refusal | None) -> str:
     who = f"{printable(selected.process.name)} ({selected.process.pid})"
     if isinstance(selected, StmRates):
         return f"Transactions of {who}"
+    if isinstance(selected, LockRates):
+        return f"What threads wait for in {who}, which has no GIL"
     if selected.invalid:
         return f"{who} is not reported"
     mark = ", ≈ by the stacks of some of the waits" if selected.is_estimate else ""
     return f"Who keeps whom waiting in {who}{mark}"
 
 
-def _why(selected: ProcessRates | StmRates | Refusal | None) -> Text:
+def _why(selected: AnyRates | Refusal | None, names: SiteNames) -> Text:
     if selected is None:
         return Text("No Python that was chosen is running.")
     if isinstance(selected, Refusal):
         return Text(f"{printable(selected.reason)}\n{printable(selected.remedy)}")
     if isinstance(selected, StmRates):
         return Text(printable(selected.seen.invalid) or "\n".join(explained(selected)))
+    if isinstance(selected, LockRates):
+        said = "\n".join(map(printable, locks_explained(selected, names)))
+        return Text(printable(selected.seen.invalid) or said)
     return Text(printable(selected.invalid) or when_empty(selected))

@@ -1,8 +1,17 @@
 """Figures of the live view: plain numbers whose units stand in the head of their column."""
 
+from gilscope.model.gil import TracingCost
 from gilscope.text.units import NS_PER_S
 
-__all__ = ["a_second", "milliseconds", "percent", "seconds", "share", "small_percent"]
+__all__ = [
+    "a_second",
+    "milliseconds",
+    "percent",
+    "seconds",
+    "share",
+    "small_percent",
+    "tracing_cost",
+]
 
 _NS_PER_MS = 1_000_000
 _MS_PER_S = 1_000
@@ -40,6 +49,11 @@ def small_percent(part: float) -> str:
     """Return *part*, of 1, in percent with two decimals where it is below one: ``0.13``."""
     value = part * _PERCENT
     return f"{value:.2f}" if value < 1 else f"{value:.1f}" if value < _PERCENT else f"{value:.0f}"
+
+
+def tracing_cost(cost: TracingCost | None) -> str:
+    """Return what tracing costs a process, in percent; empty where that is not known."""
+    return "" if cost is None else small_percent(cost.recent_ratio)
 
 
 def _tenths(number: float) -> str:

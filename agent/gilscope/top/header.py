@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 
 from gilscope.model.application import EVERYBODYS, Application
-from gilscope.model.transactions import StmObservation
+from gilscope.model.locks import LockObservation, LockTotals
+from gilscope.model.transactions import StmObservation, StmTotals
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, megabytes, percent
 from gilscope.top.columns import Order
@@ -49,14 +50,17 @@ def totals_line(snapshot: Snapshot, problems: int = 0) -> Line:
     """
     if snapshot.agent is None:
         return (Span("looking for processes", Tone.DIM),)
-    every: list[ProcessRates | StmObservation] = [
+    every: list[ProcessRates | StmObservation | LockObservation] = [
         *snapshot.processes,
         *snapshot.stm_observations,
+        *(each.seen for each in snapshot.without_gil),
     ]
     invalid = sum(1 for seen in every if seen.invalid)
     ended = sum(1 for seen in every if seen.ended and not seen.invalid)
     lost = sum(seen.lost_events for seen in snapshot.processes)
-    lost += sum(sum(each.totals.lost_events.values()) for each in snapshot.stm_observations)
+    others: list[StmTotals | LockTotals] = [each.totals for each in snapshot.stm_observations]
+    others += [each.totals for each in snapshot.lock_observations if each.totals is not None]
+    lost += sum(sum(totals.lost_events.values()) for totals in others)
     spans = [Span(f"{len(every) - invalid - ended} traced")]
     spans += [Span(f", {ended} ended")] if ended else []
     spans += [Span(f", {invalid} not reported", Tone.BAD)] if invalid else []

@@ -39,12 +39,18 @@ that the overhead budget allows.
   commits/s   transactions that took effect; aborted: how many tries did not
   ≈           no window was open since: figures of the last interval with one
 
+With --locks a Python without a GIL stands there too, with its threads by name.
+  lost        waits for locks and for stops of the world; nothing that is idle
+  waits/s     how often its threads waited; world stopped: for how much of the
+              time all threads stood still
+
 Lower part: who keeps whom waiting in the selected process
   kept by     whose code had the GIL while others waited, of the time lost
   held by     whose code had it at all since the process is traced, by samples
               of the holder's stack, give or take so many points
   to change   what a change of the program would bring, estimated from all
               that was seen of it; the page of serve says what that assumes
+  locks       what its threads have lost to locks, with --locks, and where
   ≈           an estimate: by samples, or by the stacks of some of the waits
   lost        in the time between two snapshots; total: since it is traced
   kind        GIL_CONVOY, GIL_BLOCKING_CALL (came back from a blocking call,
@@ -53,4 +59,5 @@ Lower part: who keeps whom waiting in the selected process
   held by     where the thread stood that had the GIL meanwhile
 Of one with transactions: what these have lost lately and since it is traced,
 what they waited for, what made them inevitable, and what is not seen.
+Of one without a GIL: what its threads wait for, where, and who released it.
 """

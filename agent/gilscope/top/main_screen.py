@@ -14,12 +14,12 @@ from gilscope.top.blocking_pane import PairsPane, ReadSources
 from gilscope.top.header import Settings, totals_line, view_line
 from gilscope.top.help_text import HELP
 from gilscope.top.layout import Span
-from gilscope.top.process_table import RowKey, heading, matches, rows
+from gilscope.top.locks.rates import LockRates
+from gilscope.top.process_table import AnyRates, RowKey, heading, matches, rows
 from gilscope.top.rates import ProcessRates
 from gilscope.top.rows_widget import Rows
 from gilscope.top.screens import SteadyScreen, TextScreen, text_of
 from gilscope.top.snapshot import NOTHING, Snapshot
-from gilscope.top.transactions.rates import StmRates
 
 __all__ = ["MainScreen"]
 
@@ -95,7 +95,8 @@ class MainScreen(SteadyScreen):
         self._latest = snapshot
         if not self._settings.is_paused:
             self._snapshot = snapshot
-            alive = {_identity(process) for process in snapshot.processes}
+            named: list[AnyRates] = [*snapshot.processes, *snapshot.without_gil]
+            alive = {_identity(process) for process in named}
             self._names = {who: self._names.get(who, SiteNames()) for who in alive}
             alive |= {_identity(process) for process in snapshot.transactions}
             self._unlike_others &= alive
@@ -117,7 +118,7 @@ class MainScreen(SteadyScreen):
     def action_fold(self) -> None:
         """Show or hide the roles of the selected process."""
         process = self._selected()
-        if isinstance(process, ProcessRates | StmRates):
+        if process is not None and not isinstance(process, Refusal):
             self._unlike_others ^= {_identity(process)}
             self._draw()
 
@@ -184,35 +185,40 @@ class MainScreen(SteadyScreen):
         self._head.update(text_of(*heading(width, settings.order)), layout=False)
         shown = [seen for seen in snapshot.processes if matches(seen, settings.words)]
         refused = [seen for seen in snapshot.refusals if matches(seen, settings.words)]
-        others = [seen for seen in snapshot.transactions if matches(seen, settings.words)]
-        every: list[ProcessRates | StmRates] = [*settings.order.sorted(shown), *others]
+        beside: list[AnyRates] = [*snapshot.transactions, *snapshot.without_gil]
+        others = [seen for seen in beside if matches(seen, settings.words)]
+        every: list[AnyRates] = [*settings.order.sorted(shown), *others]
         self._table.show(rows(every, refused, width, self._shows_roles))
         self._draw_pairs()
 
     def _draw_pairs(self) -> None:
         selected = self._selected()
         names = SiteNames()
-        if isinstance(selected, ProcessRates):
+        if isinstance(selected, ProcessRates | LockRates):
             names = self._names.setdefault(_identity(selected), names)
-        self._pane.show(selected, names)
+        locks = None
+        if isinstance(selected, ProcessRates):
+            locks = self._snapshot.locks_of(selected.process.pid)
+        self._pane.show(selected, names, locks)
 
-    def _shows_roles(self, process: ProcessRates | StmRates) -> bool:
+    def _shows_roles(self, process: AnyRates) -> bool:
         return self._settings.shows_roles != (_identity(process) in self._unlike_others)
 
-    def _selected(self) -> ProcessRates | StmRates | Refusal | None:
+    def _selected(self) -> AnyRates | Refusal | None:
         key = self._table.key
         if not isinstance(key, RowKey):
             return None
         if key.since_ns is None:
             return next((seen for seen in self._snapshot.refusals if seen.pid == key.pid), None)
         identity = (key.pid, key.since_ns)
-        every: list[ProcessRates | StmRates] = [
+        every: list[AnyRates] = [
             *self._snapshot.processes,
             *self._snapshot.transactions,
+            *self._snapshot.without_gil,
         ]
         return next((seen for seen in every if _identity(seen) == identity), None)
 
 
-def _identity(process: ProcessRates | StmRates) -> _Identity:
-    seen = process.seen if isinstance(process, StmRates) else process
+def _identity(process: AnyRates) -> _Identity:
+    seen = process if isinstance(process, ProcessRates) else process.seen
     return seen.process.pid, seen.since_ns

@@ -7,11 +7,16 @@ from gilscope.model.gil import Refusal
 from gilscope.text.printable import printable
 from gilscope.top.columns import COLUMNS, Order
 from gilscope.top.layout import Line, Row, Span, Tone, fit, fit_site, left, right
+from gilscope.top.locks.rates import LockRates, LockThreadRates
+from gilscope.top.locks.words import cells as lock_cells
 from gilscope.top.rates import ProcessRates, RoleRates
-from gilscope.top.transactions.rates import StmRates
+from gilscope.top.transactions.rates import StmRates, StmThreadRates
 from gilscope.top.transactions.words import cells as stm_cells
 
-__all__ = ["RowKey", "heading", "matches", "rows"]
+__all__ = ["AnyRates", "RowKey", "heading", "matches", "rows"]
+
+AnyRates = ProcessRates | StmRates | LockRates
+"""Of a process with a GIL, with transactions, or with neither and locks."""
 
 _PID_WIDTH = 7
 _LEAST_NAME = 12
@@ -42,11 +47,11 @@ class RowKey:
     """None: the row of the process itself."""
 
 
-def matches(process: ProcessRates | StmRates | Refusal, words: str) -> bool:
+def matches(process: AnyRates | Refusal, words: str) -> bool:
     """Return whether the name, the pid or a role of *process* holds *words*, in any case."""
     if isinstance(process, Refusal):
         names = [process.name, str(process.pid)]
-    elif isinstance(process, StmRates):
+    elif isinstance(process, StmRates | LockRates):
         threads = (each.name for each in process.threads)
         names = [process.process.name, str(process.process.pid), *threads]
     else:
@@ -71,16 +76,16 @@ def heading(width: int, order: Order) -> tuple[Line, Line]:
 
 
 def rows(
-    processes: Iterable[ProcessRates | StmRates],
+    processes: Iterable[AnyRates],
     refusals: Iterable[Refusal],
     width: int,
-    shows_roles: Callable[[ProcessRates | StmRates], bool],
+    shows_roles: Callable[[AnyRates], bool],
 ) -> list[Row]:
     """Return the table in *width* cells: *processes* as they come, then what was refused."""
     found: list[Row] = []
     for process in processes:
-        if isinstance(process, StmRates):
-            found += _stm_rows(process, width, shows_threads=shows_roles(process))
+        if isinstance(process, StmRates | LockRates):
+            found += _rows_without_gil(process, width, shows_threads=shows_roles(process))
             continue
         found.append(Row(_key(process), (_process_line(process, width),)))
         if shows_roles(process):
@@ -131,7 +136,9 @@ def _role_rows(process: ProcessRates, width: int) -> Iterator[Row]:
         yield Row(_key(process, _MORE), (line,))
 
 
-def _stm_rows(process: StmRates, width: int, *, shows_threads: bool) -> Iterator[Row]:
+def _rows_without_gil(
+    process: StmRates | LockRates, width: int, *, shows_threads: bool
+) -> Iterator[Row]:
     seen, name, pid = process.seen, process.process.name, process.process.pid
     room = width - _name_width(width) - _PID_WIDTH
     line: Line
@@ -141,7 +148,7 @@ def _stm_rows(process: StmRates, width: int, *, shows_threads: bool) -> Iterator
     elif seen.ended:
         line = _line_in_words(name, pid, Span("ended", Tone.DIM), width)
     else:
-        line = (*_name_and_pid(name, pid, width), *stm_cells(process, process, room))
+        line = (*_name_and_pid(name, pid, width), *_cells_without_gil(process, process, room))
     yield Row(RowKey(pid, seen.since_ns), (line,))
     if seen.invalid or not shows_threads:
         return
@@ -149,13 +156,25 @@ def _stm_rows(process: StmRates, width: int, *, shows_threads: bool) -> Iterator
     for each in process.threads[:_MOST_ROLES]:
         count = f"{each.threads}x " if each.threads > 1 else ""
         shown = left(fit(count + printable(each.name), name_room), name_room)
-        line = (Span(" " * _INDENT + shown), *stm_cells(process, each, room))
+        line = (Span(" " * _INDENT + shown), *_cells_without_gil(process, each, room))
         yield Row(RowKey(pid, seen.since_ns, each.name), (line,))
     more = len(process.threads) - _MOST_ROLES
     if more > 0:
         rest = f"and threads of {more} more name{'s' if more > 1 else ''}"
         line = (Span(" " * _INDENT + rest, Tone.DIM),)
         yield Row(RowKey(pid, seen.since_ns, _MORE), (line,))
+
+
+def _cells_without_gil(
+    process: StmRates | LockRates,
+    whose: StmRates | StmThreadRates | LockRates | LockThreadRates,
+    room: int,
+) -> tuple[Span, ...]:
+    if isinstance(process, LockRates) and isinstance(whose, LockRates | LockThreadRates):
+        return lock_cells(process, whose, room)
+    if isinstance(process, StmRates) and isinstance(whose, StmRates | StmThreadRates):
+        return stm_cells(process, whose, room)
+    raise TypeError(f"{type(whose)} of {type(process)}")
 
 
 def _cells(process: ProcessRates, whose: ProcessRates | RoleRates) -> Iterator[Span]:

@@ -12,6 +12,7 @@ from gilscope.model.kinds import Mode
 from gilscope.model.timeline import Moment
 from gilscope.series.blocking import BlockingSeries
 from gilscope.web.captures import Captured, capture_answer
+from gilscope.web.last_minutes import LastMinutes
 from gilscope.web.listener import Answer, Route
 from gilscope.web.page import page
 from gilscope.web.page.agent import SelfPortrait
@@ -48,13 +49,14 @@ class Pages:
         """Return what answers, by path; the landing page refreshes *every_s*."""
         every_s = page.EVERY_S if every_s is None else every_s
         reporter = Reporter(
-            self.watched.gils,
-            self.watched.past,
-            self.source.refusals,
-            mode=self.mode,
-            application=self.book.application,
-            live=(self.watched.transactions, self.watched.stm_past),
-            moment=self.moment,
+            LastMinutes(
+                self.watched.observe,
+                self.watched.pasts,
+                self.source.refusals,
+                mode=self.mode,
+                application=self.book.application,
+                moment=self.moment,
+            )
         )
         return {
             "/": lambda _: self._page(every_s),

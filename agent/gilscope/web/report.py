@@ -1,25 +1,14 @@
 """Answers with a report of the last minutes of what is traced, as `record` would have made it."""
 
 import http
-import platform
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from urllib.parse import parse_qs
 
-from gilscope.model.application import EVERYBODYS, Application
-from gilscope.model.gil import GilObservation, Recording, Refusal, ThreadTotals
-from gilscope.model.kinds import Mode
 from gilscope.model.session import Session
-from gilscope.model.timeline import Moment
-from gilscope.model.transactions import StmObservation, StmRecording
-from gilscope.process.files.source_files import SourceLines
-from gilscope.reports.gil.heat import hottest
-from gilscope.series.past import LONGEST_S, Past
-from gilscope.series.since import observation_since
-from gilscope.series.transactions.since import stm_observation_since
-from gilscope.text.units import NS_PER_S
+from gilscope.series.past import LONGEST_S
+from gilscope.web.last_minutes import LastMinutes
 from gilscope.web.listener import Answer
 
 __all__ = ["DEFAULT_S", "FORMS", "Reporter"]
@@ -36,10 +25,6 @@ FORMS: Mapping[str, str] = {
 }
 """What a report may be, with the types that it is sent as."""
 DEFAULT_S = 300
-_LEAST_HOLDS = 10
-"""In windows, from which the number of all is estimated."""
-_MOST_READ = 20
-"""Processes whose source lines are read."""
 _PLAIN = {"Content-Type": "text/plain; charset=utf-8"}
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
@@ -61,29 +46,9 @@ class _Unclear(ValueError):
 class Reporter:
     """Makes reports, one at a time."""
 
-    def __init__(  # noqa: PLR0913 - most have defaults
-        self,
-        observe: Callable[[], Sequence[GilObservation]],
-        past: Past[GilObservation],
-        refusals: Callable[[], Sequence[Refusal]] = tuple,
-        *,
-        mode: Mode = Mode.AUTO,
-        application: Application = EVERYBODYS,
-        live: tuple[Callable[[], Sequence[StmObservation]], Past[StmObservation]] | None = None,
-        moment: Callable[[int, int], Moment | None] = lambda _pid, _since_ns: None,
-    ) -> None:
-        """Report on what *observe* shows, less what *past* remembers of it.
-
-        *live* are the same of transactions; *moment* tells when a process has waited most since
-        a time.
-        """
-        self._observe = observe
-        self._past = past
-        self._refusals = refusals
-        self._mode = mode
-        self._application = application
-        self._live = live
-        self._moment = moment
+    def __init__(self, last_minutes: LastMinutes) -> None:
+        """Report on *last_minutes*."""
+        self._last_minutes = last_minutes
         self._turn = threading.Lock()
 
     def answer(self, query: str) -> Answer:
@@ -96,84 +61,13 @@ class Reporter:
             later = {**_PLAIN, "Retry-After": "1"}
             return http.HTTPStatus.SERVICE_UNAVAILABLE, later, b"another report is being made\n"
         try:
-            session = self._session(wanted)
-            if not (session.recordings or session.transactions):
+            session = self._last_minutes.session(wanted.last_s, wanted.pids)
+            if not (session.recordings or session.transactions or session.locks):
                 return http.HTTPStatus.NOT_FOUND, _PLAIN, b"no such process is traced\n"
             headers = {"Content-Type": FORMS[wanted.form], **_HEADERS}
             return http.HTTPStatus.OK, headers, _rendered(session, wanted)
         finally:
             self._turn.release()
-
-    def _session(self, wanted: _Wanted) -> Session:
-        seen = [
-            each for each in self._observe() if not wanted.pids or each.process.pid in wanted.pids
-        ]
-        from_ns = time.monotonic_ns() - int(wanted.last_s * NS_PER_S)
-        # What has ended before that has lost nothing since.
-        told = [each for each in seen if not each.ended or each.totals.at_ns > from_ns]
-        lately = sorted(
-            (self._since(each, from_ns) for each in told), key=lambda each: -each.totals.wait_ns
-        )
-        recordings = [
-            self._recording(each, reads_sources=at < _MOST_READ) for at, each in enumerate(lately)
-        ]
-        live = self._live_since(wanted, from_ns)
-        every: list[Recording | StmRecording] = [*recordings, *live]
-        return Session(
-            max((each.duration_ns for each in every), default=0),
-            self._mode.value,
-            tuple(recordings),
-            tuple(live),
-            refusals=() if wanted.pids else tuple(self._refusals()),
-        )
-
-    def _live_since(self, wanted: _Wanted, from_ns: int) -> list[StmRecording]:
-        if self._live is None:
-            return []
-        observe, past = self._live
-        told = []
-        for seen in observe():
-            if wanted.pids and seen.process.pid not in wanted.pids:
-                continue
-            if seen.ended and seen.totals.at_ns <= from_ns:
-                continue
-            earlier = None if seen.invalid else past.near(from_ns, seen)
-            shown = seen if earlier is None else stm_observation_since(seen, earlier)
-            told.append(StmRecording(shown, max(1, shown.totals.at_ns - shown.since_ns)))
-        return told
-
-    def _since(self, seen: GilObservation, from_ns: int) -> GilObservation:
-        earlier = None if seen.invalid else self._past.near(from_ns, seen)
-        shown = seen if earlier is None else observation_since(seen, earlier)
-        return shown if self._mode is not Mode.AUTO else _without_windows(shown)
-
-    def _worst(self, seen: GilObservation) -> Moment | None:
-        moment = self._moment(seen.process.pid, seen.since_ns)
-        if moment is None or self._mode is Mode.FULL:
-            return moment
-        # Windows see the holds of a part of the time: those of all of it are inferred from waits.
-        waits = tuple(span for span in moment.spans if span.kind is not None)
-        return replace(moment, spans=waits, has_holds=False)
-
-    def _recording(self, seen: GilObservation, *, reads_sources: bool) -> Recording:
-        sources: Mapping[tuple[str, int], str] = {}
-        listings: Mapping[tuple[str, int], str] = {}
-        if reads_sources and not seen.ended:
-            with SourceLines(seen.process.pid) as lines:
-                sources = lines.read(seen.totals.frames())
-                heats = hottest(seen.totals.edges, self._application)
-                listings = lines.listings({heat.frame: heat.shown_lines for heat in heats})
-        return Recording(
-            seen,
-            self._mode.value,
-            max(1, seen.totals.at_ns - seen.since_ns),
-            self._application,
-            sources=sources,
-            listings=listings,
-            worst=self._worst(seen),
-            ended_ns=time.time_ns() - (time.monotonic_ns() - seen.totals.at_ns),
-            host=platform.node(),
-        )
 
 
 def _wanted(query: str) -> _Wanted:
@@ -209,28 +103,3 @@ def _rendered(session: Session, wanted: _Wanted) -> bytes:
         return shown.encode()
     report = renderers.RENDERERS[wanted.form](session)
     return report if isinstance(report, bytes) else report.encode()
-
-
-def _without_windows(seen: GilObservation) -> GilObservation:
-    """Return *seen* without the holds that windows have seen, which are no sum of all of them.
-
-    How often threads acquired the GIL is estimated from those.
-    """
-    totals = seen.totals
-    covered = (totals.observed_ns or 0) / max(1, totals.at_ns - seen.since_ns)
-    return replace(
-        seen,
-        totals=replace(
-            totals,
-            observed_ns=None,
-            gils=tuple(replace(gil, holds=None) for gil in totals.gils),
-            threads=tuple(_without_holds(thread, covered) for thread in totals.threads),
-        ),
-    )
-
-
-def _without_holds(thread: ThreadTotals, covered: float) -> ThreadTotals:
-    held = thread.held
-    if held is None or covered <= 0 or held.count < _LEAST_HOLDS:
-        return replace(thread, held=None)
-    return replace(thread, held=None, acquires_about=round(held.count / covered))

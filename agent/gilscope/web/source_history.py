@@ -11,7 +11,7 @@ from gilscope.model.locks import LockObservation
 from gilscope.model.observation import Observation
 from gilscope.model.transactions import StmObservation
 from gilscope.series.blocking import BlockingSeries
-from gilscope.series.past import Past
+from gilscope.series.past import Past, Pasts
 from gilscope.series.recent import Curve, History, Totals
 from gilscope.stm_log.sums import FollowedLog
 from gilscope.text.units import NS_PER_S
@@ -58,10 +58,7 @@ class SourceHistory:
         self._transactions: History[_Key] = History()
         self._locked: History[_Key] = History()
         self._followed: History[str] = History()
-        self.past = Past() if past is None else past
-        """Of the processes with a GIL."""
-        self.stm_past: Past[StmObservation] = Past()
-        """Of those with transactions."""
+        self.pasts = Pasts() if past is None else Pasts(past)
 
     def observe(self) -> Sequence[Observation]:
         """Return the state of every traced process now."""
@@ -70,23 +67,17 @@ class SourceHistory:
         valid = [each.gil for each in seen if each.gil is not None and not each.gil.invalid]
         at_ns = max((each.totals.at_ns for each in valid), default=time.monotonic_ns())
         self._processes.enter(at_ns, {_key(each): _totals(each) for each in valid})
-        self.past.enter(at_ns, valid)
+        self.pasts.gils.enter(at_ns, valid)
         live = [each.transactions for each in seen if each.transactions is not None]
         at_ns = max((each.totals.at_ns for each in live), default=time.monotonic_ns())
         self._transactions.enter(at_ns, {_key(each): _stm_totals(each) for each in live})
-        self.stm_past.enter(at_ns, live)
+        self.pasts.transactions.enter(at_ns, live)
         locked = [each.locks for each in seen if each.locks is not None]
         locked = [each for each in locked if each.totals is not None and not each.invalid]
-        self._locked.enter(time.monotonic_ns(), {_key(each): _lock_totals(each) for each in locked})
+        at_ns = time.monotonic_ns()
+        self._locked.enter(at_ns, {_key(each): _lock_totals(each) for each in locked})
+        self.pasts.locks.enter(at_ns, locked)
         return seen
-
-    def gils(self) -> list[GilObservation]:
-        """Return the state of every traced process with a GIL now."""
-        return [each.gil for each in self.observe() if each.gil is not None]
-
-    def transactions(self) -> list[StmObservation]:
-        """Return the state of every traced process with transactions now."""
-        return [each.transactions for each in self.observe() if each.transactions is not None]
 
     def logs(self) -> Sequence[FollowedLog]:
         """Return what is known of the STM logs; none where none are followed."""

@@ -1,5 +1,7 @@
 """Locks under ``gilscope serve``: of what has no GIL, and beside one."""
 
+import json
+
 import pytest
 
 from accuracy.truth import spoken_to
@@ -33,6 +35,7 @@ def test_locks_are_exported_where_they_are_asked_for(interpreter: Interpreter) -
         first = service.scrape()
         truth = workload.run()["threads"].values()
         last = service.scrape()
+        report = json.loads(service.get("/report?form=json&last=600").text)
         workload.finish()
 
     known_s = sum(thread["wait_ns"] for thread in truth) / 1e9
@@ -47,6 +50,14 @@ def test_locks_are_exported_where_they_are_asked_for(interpreter: Interpreter) -
     )
     assert place["waiter"].startswith("hold (lock_waits.py:")
     assert place["releaser"].startswith("hold (lock_waits.py:")
+    (of_locks,) = report["locks"]
+    told_s = sum(
+        wait["wait_s"]
+        for thread in of_locks["threads"]
+        for wait in thread["waits"]
+        if wait["kind"] == "lock"
+    )
+    assert _LEAST_OF_ALL * known_s <= told_s <= 1.01 * known_s
     all_s = last.total("gilscope_lock_observed_seconds_total", pid=pid, window="all")
     assert all_s == last.total("gilscope_lock_observed_seconds_total", pid=pid, window="full") > 1
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from textual.pilot import Pilot
 
 from gilscope.model.gil import GilObservation, Refusal
+from gilscope.model.locks import LockObservation
 from gilscope.model.stack import Frame
 from gilscope.model.transactions import StmObservation
 from gilscope.top.app import TopApp
@@ -67,11 +68,14 @@ def run(
     *observations: GilObservation,
     refusals: Iterable[Refusal] = (),
     transactions: Iterable[StmObservation] = (),
+    locks: Iterable[LockObservation] = (),
     problems: int = 0,
 ) -> TopApp:
     """Show *observations*, do what *act* does, and return the application after its end."""
     permits = threading.Semaphore(0)
-    source = Made(*observations, refusals=refusals, transactions=transactions, permits=permits)
+    source = Made(
+        *observations, refusals=refusals, transactions=transactions, locks=locks, permits=permits
+    )
     app = TopApp(
         source.source,
         Settings("full", 0.001),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from gilscope.exporter.source import Source
 from gilscope.model.agent import AgentState
 from gilscope.model.gil import GilObservation, Refusal
+from gilscope.model.locks import LockObservation
 from gilscope.model.observation import Observation
 from gilscope.model.transactions import StmObservation
 from gilscope.top.layout import Line, Row
@@ -50,12 +51,14 @@ class Made:
         *observations: GilObservation,
         refusals: Iterable[Refusal] = (),
         transactions: Iterable[StmObservation] = (),
+        locks: Iterable[LockObservation] = (),
         permits: threading.Semaphore | None = None,
     ) -> None:
         """Say *observations*; with *permits*, one of them is taken for each time."""
         self.observations = list(observations)
         self.refused = list(refusals)
         self.transactions = list(transactions)
+        self.locks = list(locks)
         self.failure: Exception | None = None
         self.permits = permits
         self.asked = threading.Semaphore(0)
@@ -76,6 +79,7 @@ class Made:
         return [
             *(Observation(gil=seen) for seen in self.observations),
             *(Observation(transactions=seen) for seen in self.transactions),
+            *(Observation(locks=seen) for seen in self.locks),
         ]
 
     def refusals(self) -> list[Refusal]:

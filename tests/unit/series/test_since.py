@@ -14,7 +14,7 @@ from gilscope.model.gil import (
     TracingCost,
 )
 from gilscope.model.kinds import Cause, Kind
-from gilscope.series.since import observation_since
+from gilscope.series.since import cost_since, observation_since
 from support.recordings.gil import (
     CRUNCHING,
     MATCHING,
@@ -31,6 +31,8 @@ from support.recordings.gil import (
 
 _CONVOY, _PREEMPTION = Kind.CONVOY, Kind.PREEMPTION
 _THEN_NS, _NOW_NS = 500 * MS, 2000 * MS
+_COST_THEN = TracingCost(100, 0.1, 10, used_ns=1000)
+_COST_NOW = TracingCost(250, 0.2, 25, used_ns=1900)
 
 
 def _at(ns: int, seen: GilObservation, **totals: object) -> GilObservation:
@@ -246,3 +248,21 @@ def test_edges_still_add_up_to_what_threads_have_lost() -> None:
 
     assert left.wait_ns == sum(edge.lost.ns for edge in left.edges)
     assert {"began_unseen": 1} == left.lost_events
+
+
+def test_what_tracing_has_cost_since() -> None:
+    """
+    The share of the last minute is that of now.
+    """
+    assert TracingCost(150, 0.2, 15, used_ns=900) == cost_since(_COST_NOW, _COST_THEN)
+
+
+def test_where_a_cost_is_not_known() -> None:
+    """
+    All of it, or nothing; CPU time that was not known once is not known.
+    """
+    unused = TracingCost(250, 0.2, 25)
+
+    assert _COST_NOW == cost_since(_COST_NOW, None)
+    assert cost_since(None, _COST_THEN) is None
+    assert TracingCost(150, 0.2, 15) == cost_since(unused, _COST_THEN)

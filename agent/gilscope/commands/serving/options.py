@@ -5,6 +5,7 @@ import argparse
 from gilscope.commands.numbers import share, whole_number
 from gilscope.commands.options import (
     add_application_option,
+    add_locks_option,
     add_method_option,
     add_mode_option,
     add_stacks_option,
@@ -60,12 +61,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     )
     add_target_options(parser, has_default=False)
     add_transactions_option(parser)
-    parser.add_argument(
-        "--locks",
-        action="store_true",
-        help="trace the locks that threads wait for as well, and Pythons that run without a GIL "
-        "(CPython 3.13 and later)",
-    )
+    add_locks_option(parser)
     parser.add_argument(
         "--stm-log",
         action="append",

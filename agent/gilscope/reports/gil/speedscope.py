@@ -16,10 +16,10 @@ from gilscope.model.kinds import Kind
 from gilscope.model.locks import LockRecording
 from gilscope.model.stack import Stack
 from gilscope.model.transactions import StmRecording
+from gilscope.naming.lock_words import short_words
 from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.flame_levels import ENDS, Level, edges_by_process, levels, summed
 from gilscope.reports.locks.losses import lost_waits
-from gilscope.reports.locks.words import short_words
 from gilscope.reports.transactions.losses import losses
 from gilscope.text.printable import printable
 from gilscope.text.units import seconds

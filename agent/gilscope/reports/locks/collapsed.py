@@ -7,10 +7,10 @@ separated by semicolons; a space, and nanoseconds.
 from collections.abc import Iterator
 
 from gilscope.model.locks import LockRecording, LockWait
+from gilscope.naming.lock_words import short_words
 from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.flame_levels import levels, summed
 from gilscope.reports.locks.losses import lost_waits
-from gilscope.reports.locks.words import short_words
 from gilscope.text.printable import printable
 
 __all__ = ["render"]

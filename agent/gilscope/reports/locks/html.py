@@ -13,6 +13,13 @@ from gilscope.model.locks import (
     WorldStops,
 )
 from gilscope.model.stack import Stack
+from gilscope.naming.lock_words import (
+    CAUSE_WORDS,
+    limits_of,
+    lost_words,
+    short_words,
+    stops_words,
+)
 from gilscope.naming.places import SiteNames
 from gilscope.reports.coverage import coverage_words
 from gilscope.reports.html.markup import (
@@ -28,14 +35,7 @@ from gilscope.reports.html.markup import (
 )
 from gilscope.reports.html.pages import page
 from gilscope.reports.locks.matrix import matrix
-from gilscope.reports.locks.places import LockPlace, places_of
-from gilscope.reports.locks.words import (
-    CAUSE_WORDS,
-    limits_of,
-    lost_words,
-    short_words,
-    stops_words,
-)
+from gilscope.series.locks.costliest import LockPlace, places_of
 from gilscope.text.units import counted, percent
 
 __all__ = ["parts", "render"]

@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 
 from gilscope.model.locks import LockObservation, LockRecording, LockTotals, WorldStops
-from gilscope.naming.places import SiteNames
-from gilscope.reports.coverage import coverage_words
-from gilscope.reports.locks.places import LockPlace, places_of
-from gilscope.reports.locks.words import (
+from gilscope.naming.lock_words import (
     CAUSE_WORDS,
     limits_of,
     lost_words,
     short_words,
     stops_words,
 )
+from gilscope.naming.places import SiteNames
+from gilscope.reports.coverage import coverage_words
 from gilscope.reports.markdown_table import plain, table
+from gilscope.series.locks.costliest import LockPlace, places_of
 from gilscope.text.units import percent, seconds, short_duration
 
 __all__ = ["MOST_ROWS", "render"]

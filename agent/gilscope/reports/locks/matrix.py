@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
+from gilscope.naming.lock_words import short_words
 from gilscope.naming.places import SiteNames
 from gilscope.reports.html.matrix import matrix_of, matrix_table
-from gilscope.reports.locks.places import LockPlace
-from gilscope.reports.locks.words import short_words
+from gilscope.series.locks.costliest import LockPlace
 
 __all__ = ["matrix"]
 

@@ -6,11 +6,11 @@ import gilscope
 from gilscope.model.locks import LockRecording
 from gilscope.model.stack import Stack
 from gilscope.naming.application import application_frame
+from gilscope.naming.lock_words import lost_words, short_words
 from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.flame_levels import levels
 from gilscope.reports.gil.profiles.profile import Profile, ValueType, location
 from gilscope.reports.locks.losses import lost_waits
-from gilscope.reports.locks.words import lost_words, short_words
 from gilscope.text.printable import printable
 from gilscope.text.units import seconds
 

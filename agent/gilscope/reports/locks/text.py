@@ -3,17 +3,17 @@
 from collections.abc import Iterator, Sequence
 
 from gilscope.model.locks import LockObservation, LockRecording, LockThread, LockTotals
-from gilscope.reports.coverage import coverage_words
-from gilscope.reports.gil.text.holds import cost_words
-from gilscope.reports.gil.text.stack import stack_lines
-from gilscope.reports.locks.places import LockPlace, places_of
-from gilscope.reports.locks.words import (
+from gilscope.naming.lock_words import (
     CAUSE_WORDS,
     limits_of,
     lost_words,
     stops_words,
     what_words,
 )
+from gilscope.reports.coverage import coverage_words
+from gilscope.reports.gil.text.holds import cost_words
+from gilscope.reports.gil.text.stack import stack_lines
+from gilscope.series.locks.costliest import LockPlace, places_of
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent, seconds, short_duration

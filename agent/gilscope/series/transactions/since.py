@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from gilscope.model.gil import Tally, TracingCost
+from gilscope.model.gil import Tally
 from gilscope.model.histogram import Histogram
 from gilscope.model.transactions import StmObservation, StmThread, StmTotals
+from gilscope.series.since import cost_since
 
 __all__ = ["stm_observation_since"]
 
@@ -21,7 +22,7 @@ def stm_observation_since(now: StmObservation, earlier: StmObservation) -> StmOb
         since_ns=earlier.totals.at_ns,
         totals=_totals(now.totals, earlier.totals),
         observed_ns=max(0, now.observed_ns - earlier.observed_ns),
-        cost=_cost(now.cost, earlier.cost),
+        cost=cost_since(now.cost, earlier.cost),
     )
 
 
@@ -85,16 +86,3 @@ def _tallies(
 def _counts(now: Mapping[str, int], earlier: Mapping[str, int]) -> Mapping[str, int]:
     found = {name: count - earlier.get(name, 0) for name, count in now.items()}
     return {name: count for name, count in found.items() if count > 0}
-
-
-def _cost(now: TracingCost | None, earlier: TracingCost | None) -> TracingCost | None:
-    if now is None or earlier is None:
-        return now
-    return replace(
-        now,
-        overhead_ns=max(0, now.overhead_ns - earlier.overhead_ns),
-        traps=max(0, now.traps - earlier.traps),
-        used_ns=None
-        if now.used_ns is None or earlier.used_ns is None
-        else max(0, now.used_ns - earlier.used_ns),
-    )

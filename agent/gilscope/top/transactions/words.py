@@ -6,7 +6,7 @@ from gilscope.model.transactions import StmTotals
 from gilscope.naming.transaction_words import METHOD_WORDS, limits_of
 from gilscope.text.printable import printable
 from gilscope.text.units import NS_PER_S, counted, percent
-from gilscope.top.figures import a_second, seconds, share, small_percent
+from gilscope.top.figures import a_second, seconds, share, tracing_cost
 from gilscope.top.layout import Span, fit, left, right
 from gilscope.top.transactions.rates import StmRates, StmThreadRates
 
@@ -32,11 +32,10 @@ def cells(rates: StmRates, whose: StmRates | StmThreadRates, width: int) -> tupl
         words += f", {_aborted(whose.commits, whose.aborts)} aborted"
     if not rates.observed_ns:
         words = "not seen in this interval"
-    cost = rates.seen.cost if whose is rates else None
     return (
         Span(" " + right("" if lost is None else mark + a_second(lost), _LOST_WIDTH)),
         Span(_GAP + left(fit(words, room), room)),
-        Span(" " + right("" if cost is None else small_percent(cost.recent_ratio), _COST_WIDTH)),
+        Span(" " + right(tracing_cost(rates.seen.cost if whose is rates else None), _COST_WIDTH)),
     )
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from markupsafe import Markup
 
 from gilscope.model.locks import LockObservation, LockTotals
+from gilscope.naming.lock_words import short_words
 from gilscope.naming.places import SiteNames
 from gilscope.reports.html.markup import joined, tag, text
-from gilscope.reports.locks.places import places_of
-from gilscope.reports.locks.words import short_words
+from gilscope.series.locks.costliest import places_of
 from gilscope.series.recent import Curve
 from gilscope.text.units import percent, seconds
 from gilscope.web.page.sparkline import lost_cell

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from gilscope.model.gil import Edge, Recording, Tally
 from gilscope.model.stack import StackState
-from gilscope.naming.places import ENTERS_PYTHON, SiteNames
-from gilscope.reports.gil.text.stack import place_of, stack_lines
+from gilscope.naming.places import ENTERS_PYTHON, SiteNames, place_of
+from gilscope.reports.gil.text.stack import stack_lines
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent, seconds

@@ -4,7 +4,8 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 from gilscope.model.gil import Recording, SlowDrop, Tally
-from gilscope.reports.gil.text.stack import place_of, stack_lines
+from gilscope.naming.places import place_of
+from gilscope.reports.gil.text.stack import stack_lines
 from gilscope.text.ansi import Paint
 from gilscope.text.units import counted, seconds, short_duration
 

@@ -1,6 +1,6 @@
 """One end of a wait in the text report: where a thread stood."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from gilscope.model.application import Application
@@ -11,19 +11,10 @@ from gilscope.naming.places import IN_WORDS
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 
-__all__ = ["Named", "place_of", "stack_lines"]
+__all__ = ["Named", "stack_lines"]
 
 _MOST_CALLERS = 3
 _MOST_LINES = 5
-
-
-def place_of(stack: Stack) -> Hashable:
-    """Return what is equal for stacks that stand in the same function, whatever called it."""
-    if not stack.frames:
-        return stack.state
-    frame = stack.frames[0]
-    # Of a torn stack it is only known that the function was called on the way to the place.
-    return (frame.function, frame.file, frame.first_line, stack.state is StackState.TORN)
 
 
 class Named(Protocol):

@@ -1,7 +1,7 @@
 """How places at locks are ranked."""
 
 from gilscope.model.locks import LockKind
-from gilscope.reports.locks.places import places_of
+from gilscope.series.locks.costliest import places_of
 from support.recordings.locks import MS, RELEASE, STACKS, lock_recording
 
 

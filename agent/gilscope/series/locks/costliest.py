@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gilscope.model.locks import LockKind, LockTotals, LockWait
 from gilscope.model.stack import Stack
-from gilscope.reports.gil.text.stack import place_of
+from gilscope.naming.places import place_of
 
 __all__ = ["LockPlace", "Released", "places_of"]
 
