@@ -37,6 +37,8 @@
 
 #include "gil/blame.bpf.h"
 
+#include "gil/traces.bpf.h"
+
 #include "gil/drop_requests.bpf.h"
 
 #include "gil/waits.bpf.h"

@@ -53,6 +53,7 @@ enum loss {
     INVALID_LOCKED = 15,
     INVALID_INTERVAL = 16,
     INVALID_HOLDER = 17,
+    LOST_TRACE = 19,
 };
 
 // What the probes ask user space to check.
@@ -105,6 +106,7 @@ enum quota {
     QUOTA_EDGES = 4,
     QUOTA_CULPRITS = 5,
     QUOTA_STACKS = 6, // that are in the ring, not read yet
+    QUOTA_TRACES = 7,
 };
 
 // What is known of a process beyond the least, a bit each.

@@ -48,6 +48,9 @@ BPF_TABLE("lru_hash", struct stack_key, u8, sent_stacks, ENTRIES(sent_stacks));
 BPF_F_TABLE("hash", struct edge_key, struct edge, edges, ENTRIES(edges), TABLE_FLAGS);
 BPF_F_TABLE("hash", struct slow_drop_key, struct slow_drop, slow_drops, ENTRIES(slow_drops),
             TABLE_FLAGS);
+// Filled by user space, one entry a process that publishes which requests its threads serve.
+BPF_F_TABLE("hash", u32, struct context_place, contexts, ENTRIES(contexts), TABLE_FLAGS);
+BPF_F_TABLE("hash", struct trace_key, struct trace, traces, ENTRIES(traces), TABLE_FLAGS);
 BPF_ARRAY(settings, struct settings, 1);
 BPF_PROG_ARRAY(next_program, NEXT_PROGRAMS);
 // struct stack

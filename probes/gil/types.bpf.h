@@ -199,11 +199,41 @@ struct slow_drop {
     u64 longest_ns;
 };
 
+// Where each thread of a process keeps the variable that leads to its context.
+struct context_place {
+    s64 offset; // from the thread's descriptor, or from its block of `module`
+    u32 module; // 0: of none
+    // Of the table of blocks, as the C library makes it.
+    u32 entry_size;
+    s32 length_at;
+    u32 padding;
+};
+
+struct trace_key {
+    u64 trace_begin; // the two halves of its id
+    u64 trace_end;
+    u32 tgid;
+    u32 generation;
+};
+
+// What the threads of a process have waited in one trace.
+struct trace {
+    u64 wait_ns;
+    u64 waits;
+    u64 longest_ns; // of these, when it ended, in which span, and behind which stack it began
+    u64 longest_ended_ns;
+    u64 longest_span;
+    u64 longest_holder;
+    u64 longest_cond; // the lock that it was for
+    u32 longest_cause;
+    u32 padding;
+};
+
 // What user space tells all programs.
 struct settings {
     u64 slow_drop_ns; // a holder that takes longer to drop it when asked is noted
     u64 long_wait_ns; // user space is told of a wait that lasts so long; 0: of none
-    u32 generation;   // of edges and slow_drops; what an older one holds can be taken away
+    u32 generation;   // of edges, slow_drops and traces; what an older one holds can be taken away
     u32 stopped;      // nothing counts any more
 };
 
@@ -228,6 +258,7 @@ struct thread {
     u64 hold_ns;               // finished holds, as far as they lie in windows
     u64 holds;                 // those that began in one
     u64 last_hold_began_ns;
+    u64 descriptor;      // of the thread, which pthread_self() returns; 0: not asked for yet
     u64 released_ns;     // its last release, if that was seen and no wait has come since
     u64 stack;           // in which it has waited for the first time
     u64 exited_ns;       // 0: alive

@@ -107,6 +107,7 @@ static __always_inline void finish_wait(struct thread *thread, u32 tid, u64 star
         __sync_fetch_and_add(&gil->forced_switches, 1);
     observe(&key, cause, ns);
     end_blame(thread, gil, tid, started_ns, ended_ns, kind);
+    count_for_trace(thread, tid, ns, ended_ns, cause);
 }
 
 // Ends the wait of the thread that runs this, in a program of its own: there are many places where

@@ -35,6 +35,7 @@ from support.recordings.gil import (
     session_of,
     with_edges,
     with_holders,
+    with_traces,
 )
 from support.recordings.locks import lock_recording
 from support.recordings.transactions import stm_observation
@@ -108,7 +109,8 @@ def test_json_keys_of_a_recording_are_explained() -> None:
     """
     briefly = (BriefRelease(SERVING, 1000, Tally(5_000_000, 1)),)
     recordings = [
-        replace(each, brief_releases=briefly) for each in (with_holders(), _with_edges(full_mode()))
+        _with_traces(replace(each, brief_releases=briefly))
+        for each in (with_holders(), _with_edges(full_mode()))
     ]
     refused = (Refusal(1, "a", "b", "c"),)
     keys = [
@@ -117,6 +119,13 @@ def test_json_keys_of_a_recording_are_explained() -> None:
     ]
 
     assert [words_in_first_cells(_fields("record", "JSON"))] * 2 == keys
+
+
+def _with_traces(recording: Recording) -> Recording:
+    observation = recording.observation
+    traces = with_traces().observation.totals.traces
+    totals = replace(observation.totals, traces=traces)
+    return replace(recording, observation=replace(observation, totals=totals))
 
 
 def test_both_ends_of_a_wait_are_explained() -> None:

@@ -34,6 +34,7 @@ _PT_LOAD: Final = 1
 _PT_DYNAMIC: Final = 2
 _PT_INTERP: Final = 3
 _PT_NOTE: Final = 4
+_PT_TLS: Final = 7
 _PF_X: Final = 1
 
 _NT_GNU_BUILD_ID: Final = 3
@@ -253,6 +254,14 @@ class ElfImage:
             if kind == _PT_INTERP:
                 return string_at(self._view(offset, file_size), 0, _LONGEST_PATH)
         return None
+
+    @property
+    def thread_block_size(self) -> int:
+        """PT_TLS: the bytes of the variables that each thread has, aligned; 0: there are none."""
+        for kind, _, _, _, _, memory_size, alignment in self._program_headers():
+            if kind == _PT_TLS:
+                return -(-memory_size // max(1, alignment)) * max(1, alignment)
+        return 0
 
     def _program_headers(self) -> Iterator[tuple[int, ...]]:
         """Yield type, flags, offset, vaddr, file size, memory size, alignment of each."""

@@ -6,12 +6,13 @@ labels of a histogram are written once, so that 200 processes are a scrape like 
 hold what comes out against the library.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from prometheus_client.exposition import choose_encoder
 
-from gilscope.exporter.samples import Labels, Series
+from gilscope.exporter.samples import Exemplar, Labels, Series
 from gilscope.metrics.table import PROCESS_LABELS, Family
 from gilscope.model.histogram import BOUNDS_NS, Histogram, upto_bounds
 from gilscope.text.units import NS_PER_S
@@ -66,16 +67,17 @@ def head(family: Family, *, is_open: bool) -> str:
     return f"# HELP {name} {text}\n# TYPE {name} {family.type}\n"
 
 
-def metrics_of(series: Series) -> Iterator[str]:
+def metrics_of(series: Series, *, with_exemplars: bool = False) -> Iterator[str]:
     """Yield the lines of each set of labels: one of a counter or a gauge, many of a histogram."""
     yield from _value_lines(series)
-    yield from _histogram_lines(series)
+    yield from _histogram_lines(series, with_exemplars=with_exemplars)
 
 
 def _written(series: Series, *, is_open: bool) -> bytes:
     # Bytes already: of hundreds of processes a scrape takes megabytes, and they would be there
     # twice as text.
-    return "".join((head(series.family, is_open=is_open), *metrics_of(series))).encode()
+    lines = metrics_of(series, with_exemplars=is_open)
+    return "".join((head(series.family, is_open=is_open), *lines)).encode()
 
 
 def _value_lines(series: Series) -> Iterator[str]:
@@ -86,11 +88,26 @@ def _value_lines(series: Series) -> Iterator[str]:
     return (form % (*_parts(names, values), value) for values, value in series.values)
 
 
-def _histogram_lines(series: Series) -> Iterator[str]:
+def _histogram_lines(series: Series, *, with_exemplars: bool) -> Iterator[str]:
     name, names = series.family.name, series.family.labels
     form = _form(names)
     for values, histogram in series.histograms:
-        yield _histogram(name, form % _parts(names, values), histogram)
+        lines = _histogram(name, form % _parts(names, values), histogram)
+        if with_exemplars and values in series.exemplars:
+            lines = _with_exemplars(lines, series.exemplars[values])
+        yield lines
+
+
+def _with_exemplars(histogram: str, exemplars: Iterable[Exemplar]) -> str:
+    """Return the lines of *histogram* with *exemplars*, one in a bucket: the last that is given."""
+    lines = histogram.split("\n")
+    of_bucket = {bisect_left(BOUNDS_NS, exemplar.ns): exemplar for exemplar in exemplars}
+    for bucket, exemplar in of_bucket.items():
+        lines[bucket] += (
+            f' # {{trace_id="{exemplar.trace_id}",span_id="{exemplar.span_id}"}}'
+            f" {exemplar.ns / NS_PER_S!r} {exemplar.at_unix_ns / NS_PER_S:.3f}"
+        )
+    return "\n".join(lines)
 
 
 def _histogram(name: str, labels: str, histogram: Histogram) -> str:

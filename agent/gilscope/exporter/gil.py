@@ -7,7 +7,7 @@ left out, as is what says nothing: waits of unknown cause where causes are known
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from gilscope.exporter.samples import Labels, Series, process_labels
+from gilscope.exporter.samples import Exemplar, Labels, Series, process_labels
 from gilscope.metrics import table as metrics
 from gilscope.model.gil import (
     ENDED_INTERPRETER,
@@ -20,6 +20,7 @@ from gilscope.model.gil import (
 )
 from gilscope.model.histogram import EMPTY, Histogram
 from gilscope.model.kinds import Cause
+from gilscope.model.traces import Traces
 from gilscope.series.blocking import BlockingSeries
 from gilscope.series.blocking_account import BlameSeries
 from gilscope.series.roles import RoleFigures
@@ -88,7 +89,7 @@ def _add_process(families: _Families, labels: Labels, observation: GilObservatio
         families[metrics.GIL_FAILED_WAKEUP_WAIT].add_ns(labels, failed.ns)
     for interpreter, gils in _by_label(totals.gils).items():
         of_gil = (*labels, interpreter)
-        _add_waits(families, of_gil, gils, process)
+        _add_waits(families, of_gil, gils, process, totals.traces)
         _add_holds(families, of_gil, gils)
     holding = [gil.holds.holding_ns for gil in totals.gils if gil.holds is not None]
     if holding:
@@ -122,12 +123,23 @@ def _add_roles(families: _Families, labels: Labels, roles: Iterable[RoleFigures]
 
 
 def _add_waits(
-    families: _Families, of_gil: Labels, gils: list[GilTotals], process: Process
+    families: _Families,
+    of_gil: Labels,
+    gils: list[GilTotals],
+    process: Process,
+    traces: Traces | None,
 ) -> None:
+    conds = {gil.gil.cond for gil in gils}
+    recent = [each for each in (() if traces is None else traces.recent) if each.cond in conds]
     for cause in Cause:
         waits = _total([gil.waits[cause] for gil in gils])
         if (cause is Cause.UNKNOWN) != process.knows_causes or waits.count:
-            families[metrics.GIL_WAIT].add_histogram((*of_gil, cause.value), waits)
+            exemplars = [
+                Exemplar(each.longest_ns, each.ended_unix_ns, each.trace_id, each.span_id)
+                for each in recent
+                if each.cause is cause
+            ]
+            families[metrics.GIL_WAIT].add_histogram((*of_gil, cause.value), waits, exemplars)
     if process.asks_holder:
         families[metrics.GIL_DROP_LATENCY].add_histogram(
             of_gil, _total([gil.drop_latency for gil in gils])

@@ -1,7 +1,8 @@
 """The samples of a scrape, family by family."""
 
 import hashlib
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 from gilscope.metrics.table import Family
 from gilscope.model.histogram import Histogram
@@ -9,7 +10,7 @@ from gilscope.model.observation import AnyProcess
 from gilscope.text.printable import LONGEST_LABEL, label
 from gilscope.text.units import NS_PER_S
 
-__all__ = ["Labels", "Series", "log_label", "process_labels"]
+__all__ = ["Exemplar", "Labels", "Series", "log_label", "process_labels"]
 
 
 _MARK: Final = 13
@@ -17,6 +18,15 @@ _MARK: Final = 13
 
 Labels = tuple[str, ...]
 """Values, in the order of the family's label names."""
+
+
+class Exemplar(NamedTuple):
+    """One of the times in a histogram, and where to read more of it."""
+
+    ns: int
+    at_unix_ns: int
+    trace_id: str
+    span_id: str
 
 
 class Series:
@@ -27,6 +37,8 @@ class Series:
         self.values: list[tuple[Labels, float]] = []
         """Counters and gauges."""
         self.histograms: list[tuple[Labels, Histogram]] = []
+        self.exemplars: dict[Labels, tuple[Exemplar, ...]] = {}
+        """Of these, by their labels; the latest comes last."""
 
     def add(self, labels: Labels, value: float) -> None:
         """Add one counter or gauge."""
@@ -36,9 +48,14 @@ class Series:
         """Add one counter or gauge that is a time, in seconds."""
         self.values.append((labels, ns / NS_PER_S))
 
-    def add_histogram(self, labels: Labels, histogram: Histogram) -> None:
+    def add_histogram(
+        self, labels: Labels, histogram: Histogram, exemplars: Iterable[Exemplar] = ()
+    ) -> None:
         """Add one histogram of times."""
         self.histograms.append((labels, histogram))
+        told = tuple(exemplars)
+        if told:
+            self.exemplars[labels] = told
 
 
 def process_labels(process: AnyProcess) -> Labels:

@@ -7,8 +7,7 @@ from typing import Final
 
 from gilscope.bpf.c_header import CEnum, CStruct, Member, Row, SharedEnum, constants, header
 from gilscope.model.histogram import OCTAVE_BITS, SLOTS
-from gilscope.model.kinds import Cause, Kind
-from gilscope.model.numbered import Numbered
+from gilscope.model.kinds import Cause, Kind, Numbered
 from gilscope.runtimes.cpython import layout
 
 __all__ = [
@@ -89,6 +88,8 @@ class Loss(Numbered):
     PROBES_GONE = "probes_gone", 18
     """The probes had gone from the code of the process; what they had counted was given up, and
     they were put in once more. It is the agent that notices."""
+    TRACE = "trace", 19
+    """A BPF map had no room for another trace; in which one the wait was is not noted."""
 
     @property
     def is_invalid(self) -> bool:
@@ -160,6 +161,7 @@ class Quota(SharedEnum):
     EDGES = 4
     CULPRITS = 5
     STACKS = 6, "that are in the ring, not read yet"
+    TRACES = 7
 
 
 class TargetFlag(SharedEnum):

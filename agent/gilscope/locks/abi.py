@@ -6,7 +6,7 @@
 from typing import Final
 
 from gilscope.bpf.c_header import CEnum, Row, SharedEnum, constants, header
-from gilscope.model.numbered import Numbered
+from gilscope.model.kinds import Numbered
 from gilscope.runtimes.cpython.layout import FIRST_OWNER_WITHOUT_CODE, REFERENCE_FLAGS
 from gilscope.windows.notices import NOTICE
 

@@ -10,6 +10,7 @@ from gilscope.model.kinds import Cause, Kind
 from gilscope.model.moment.hold_state import UNKNOWN_HOLD, HoldState
 from gilscope.model.stack import Frame, Stack
 from gilscope.model.timeline import Moment, Timeline
+from gilscope.model.traces import Traces
 
 __all__ = [
     "ENDED_INTERPRETER",
@@ -259,6 +260,8 @@ class ProcessTotals:
     """None: stacks are not read."""
     held_up: tuple[HeldUp, ...] = ()
     """The edges by holder and kind, and by why the holder kept the GIL."""
+    traces: Traces | None = None
+    """What its requests have waited; None: it does not publish which its threads serve."""
     throttled_ns: int | None = None
     """For how long the CPU limit of a cgroup has kept the process from running since the
     attachment; None: not known."""

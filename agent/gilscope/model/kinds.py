@@ -1,10 +1,22 @@
 """Why threads wait for the GIL, what kind of loss that is, and how closely it is observed."""
 
 from enum import Enum
+from typing import Self
 
-from gilscope.model.numbered import Numbered
+__all__ = ["Cause", "Kind", "Mode", "Numbered"]
 
-__all__ = ["Cause", "Kind", "Mode"]
+
+class Numbered(Enum):
+    """A word for people, and the number that stands for it in the kernel's tables."""
+
+    number: int
+
+    def __new__(cls, word: str, number: int) -> Self:
+        """Make a member whose value is *word*."""
+        member = object.__new__(cls)
+        member._value_ = word
+        member.number = number
+        return member
 
 
 class Mode(Enum):

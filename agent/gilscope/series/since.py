@@ -21,6 +21,7 @@ from gilscope.model.gil import (
 )
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_STACK, Stack
+from gilscope.model.traces import Traces
 
 __all__ = ["cost_since", "observation_since"]
 
@@ -70,6 +71,28 @@ def _totals_since(now: ProcessTotals, earlier: ProcessTotals) -> ProcessTotals:
         cost=cost_since(now.cost, earlier.cost),
         holder_samples=_of_both(_samples, now.holder_samples, earlier.holder_samples),
         held_up=tuple(_held_up(now.held_up, earlier.held_up)),
+        traces=_of_both(_traces, now.traces, earlier.traces),
+    )
+
+
+def _traces(now: Traces, earlier: Traces) -> Traces:
+    before = {each.trace_id: each for each in earlier.worst}
+    since = [
+        each
+        if each.trace_id not in before
+        else replace(
+            each,
+            wait_ns=each.wait_ns - before[each.trace_id].wait_ns,
+            waits=each.waits - before[each.trace_id].waits,
+        )
+        for each in now.worst
+    ]
+    return replace(
+        now,
+        number=max(0, now.number - earlier.number),
+        wait_ns=max(0, now.wait_ns - earlier.wait_ns),
+        waits=max(0, now.waits - earlier.waits),
+        worst=tuple(sorted((each for each in since if each.waits), key=lambda each: -each.wait_ns)),
     )
 
 

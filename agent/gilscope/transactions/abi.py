@@ -7,7 +7,7 @@ from typing import Final
 
 from gilscope.bpf.c_header import CEnum, Row, SharedEnum, constants, header
 from gilscope.model.histogram import OCTAVE_BITS, SLOTS
-from gilscope.model.numbered import Numbered
+from gilscope.model.kinds import Numbered
 from gilscope.windows.notices import NOTICE
 
 __all__ = [

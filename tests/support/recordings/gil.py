@@ -27,6 +27,7 @@ from gilscope.model.moment.hold_state import HoldState, State
 from gilscope.model.session import Session
 from gilscope.model.stack import Frame, Stack, StackState
 from gilscope.model.timeline import Moment, Span, Timeline
+from gilscope.model.traces import Traces, TraceWait
 from support.recordings.durations import histogram
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "with_listings",
     "with_moment",
     "with_timeline",
+    "with_traces",
 ]
 
 MS = 1_000_000
@@ -221,6 +223,38 @@ def with_native_calls() -> Recording:
     holders = (replace(first, held_ns=600 * MS, state=native), *others)
     totals = replace(seen.totals, holder_samples=replace(samples, holders=holders))
     return replace(recording, observation=replace(seen, totals=totals))
+
+
+def with_traces() -> Recording:
+    """Return the convoy with stacks, of a program that publishes which requests it serves."""
+    recording = with_edges()
+    worst = (
+        TraceWait(
+            "4bf92f3577b34da6a3ce929d0e0e4736",
+            31 * MS,
+            3,
+            20 * MS,
+            1_790_000_000_000 * MS,
+            "00f067aa0ba902b7",
+            CRUNCHING,
+            Cause.BLOCKING_CALL,
+            recording.observation.totals.gils[0].gil.cond,
+        ),
+        TraceWait(
+            "0af7651916cd43dd8448eb211c80319c",
+            9 * MS,
+            1,
+            9 * MS,
+            1_790_000_001_000 * MS,
+            "b7ad6b7169203331",
+            CRUNCHING,
+            Cause.BLOCKING_CALL,
+            recording.observation.totals.gils[0].gil.cond,
+        ),
+    )
+    traces = Traces(7, 70 * MS, 11, worst=worst, recent=worst)
+    totals = replace(recording.observation.totals, traces=traces)
+    return replace(recording, observation=replace(recording.observation, totals=totals))
 
 
 def full_mode() -> Recording:

@@ -20,7 +20,14 @@ from gilscope.exporter.collector import AgentCollector
 from gilscope.exporter.exposition import encode, negotiate
 from gilscope.exporter.samples import Series
 from gilscope.metrics.table import GIL_WAIT, Family
-from support.recordings.gil import PROCESS, full_mode, gil, histogram, observation
+from support.recordings.gil import (
+    PROCESS,
+    full_mode,
+    gil,
+    histogram,
+    observation,
+    with_traces,
+)
 from support.reports.scraped import OPEN_METRICS, PLAIN, Fixed, scrape
 
 _PROMETHEUS_2 = (
@@ -167,3 +174,27 @@ def test_clients_get_the_form_that_the_library_would_choose(accept: str, expecte
     """
     assert expected == negotiate(accept)
     assert choose_encoder(accept)[1].startswith(expected)
+
+
+def test_exemplars_are_in_the_bucket_of_their_wait() -> None:
+    """
+    In OpenMetrics alone; each leads to the trace and the span in which the wait was.
+    """
+    observed = with_traces().observation
+    collector = AgentCollector(Fixed([observed]).source)
+    text = encode(collector.collect(), OPEN_METRICS).decode()
+    found = {
+        sample.labels["le"]: sample.exemplar
+        for family in parser.text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
+        for sample in family.samples
+        if sample.exemplar is not None
+    }
+
+    assert {"0.033554432", "0.016777216"} == found.keys()
+    longest = found["0.033554432"]
+    assert {
+        "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
+        "span_id": "00f067aa0ba902b7",
+    } == longest.labels
+    assert (0.02, 1_790_000_000.0) == (longest.value, float(longest.timestamp))
+    assert b"trace_id" not in encode(collector.collect(), PLAIN)

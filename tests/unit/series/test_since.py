@@ -27,6 +27,7 @@ from support.recordings.gil import (
     thread,
     with_edges,
     with_holders,
+    with_traces,
 )
 
 _CONVOY, _PREEMPTION = Kind.CONVOY, Kind.PREEMPTION
@@ -266,3 +267,24 @@ def test_where_a_cost_is_not_known() -> None:
     assert _COST_NOW == cost_since(_COST_NOW, None)
     assert cost_since(None, _COST_THEN) is None
     assert TracingCost(150, 0.2, 15) == cost_since(unused, _COST_THEN)
+
+
+def test_requests_since() -> None:
+    """
+    What each has waited since, the worst first; one that has not waited since is gone.
+    """
+    then = with_traces().observation
+    traces = then.totals.traces
+    assert traces is not None
+    longer = replace(traces.worst[0], wait_ns=traces.worst[0].wait_ns + 2 * MS, waits=4)
+    new = replace(traces.worst[1], trace_id="ff" * 16, wait_ns=5 * MS)
+    later = replace(
+        traces, number=8, wait_ns=77 * MS, waits=13, worst=(longer, traces.worst[1], new)
+    )
+    found = observation_since(_at(_NOW_NS, then, traces=later), _at(_THEN_NS, then)).totals.traces
+
+    assert found is not None
+    assert (1, 7 * MS, 2) == (found.number, found.wait_ns, found.waits)
+    assert [(new.trace_id, 5 * MS, 1), (longer.trace_id, 2 * MS, 1)] == [
+        (each.trace_id, each.wait_ns, each.waits) for each in found.worst
+    ]

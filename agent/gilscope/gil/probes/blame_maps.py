@@ -11,6 +11,7 @@ from gilscope.gil.abi import Quota
 from gilscope.gil.probes.quotas import Quotas
 from gilscope.gil.totals.process_totals import waiting_since_ns
 from gilscope.gil.totals.raw import RawEdge, RawProcess, RawStack, Unanswered, Waiting
+from gilscope.gil.totals.traces import RawTrace, trace_id
 from gilscope.model.gil import Record
 
 __all__ = ["BlameTables"]
@@ -20,6 +21,8 @@ _MOST_ENTRIES = 1024
 _AT_REST_NS = 1_000_000_000
 """How long after a change of generation a program may still write to the old one."""
 _GENERATIONS = 1 << 16
+
+_TAKEN = ("edges", "slow_drops", "traces")
 
 _Key = TypeVar("_Key")
 
@@ -43,6 +46,7 @@ class BlameTables:
         """
         self._edges = tables["edges"]
         self._slow_drops = tables["slow_drops"]
+        self._traces = tables["traces"]
         self._drop_requests = tables["drop_requests"]
         self._blames = tables["blames"]
         self._settings = tables["settings"]
@@ -95,6 +99,7 @@ class BlameTables:
         before = self.waiting(processes)
         self._read_edges(processes, counted)
         self._read_slow_drops(processes, counted)
+        self._read_traces(processes, counted)
         # After those: what is answered meanwhile is in neither this time, and never in both.
         self._read_unanswered(processes, now_ns)
         after = self.waiting(processes)
@@ -136,6 +141,20 @@ class BlameTables:
                 taken[key["tgid"]] += self._slow_drops.delete(key)
         self._give_back(Quota.CULPRITS, taken)
 
+    def _read_traces(self, processes: dict[int, RawProcess], counted: Counter[str]) -> None:
+        taken: Counter[int] = Counter()
+        for key, record in self._items(self._traces, counted):
+            process = processes[key["tgid"]]
+            is_at_rest = self._is_at_rest(key["generation"])
+            traces = process.taken.traces if is_at_rest else process.traces
+            trace = RawTrace(**record)
+            number = trace_id(key["trace_begin"], key["trace_end"])
+            known = traces.get(number)
+            traces[number] = trace if known is None else known.plus(trace)
+            if is_at_rest:
+                taken[key["tgid"]] += self._traces.delete(key)
+        self._give_back(Quota.TRACES, taken)
+
     def _read_unanswered(self, processes: dict[int, RawProcess], now_ns: int) -> None:
         for key, record in self._drop_requests.items():
             if now_ns - record["asked_ns"] >= self._slow_drop_ns:
@@ -157,7 +176,7 @@ class BlameTables:
 
     def _change_generation(self, counted: Mapping[str, int]) -> None:
         is_due = time.monotonic_ns() - self._changed_ns >= 2 * _AT_REST_NS
-        if is_due and max(counted["edges"], counted["slow_drops"]) > self._most_entries:
+        if is_due and max(counted[name] for name in _TAKEN) > self._most_entries:
             self._generation = (self._generation + 1) % _GENERATIONS
             self._write_settings()
             self._changed_ns = time.monotonic_ns()

@@ -25,6 +25,7 @@ from gilscope.gil.probes.slots import SlotPool
 from gilscope.gil.probes.window import Window, WindowKernel
 from gilscope.gil.probes.window_probes import WindowSites
 from gilscope.gil.totals.raw import RawTotals
+from gilscope.model.gil import Record
 from gilscope.runtimes.base import Locks
 from gilscope.runtimes.sites import CallerRule
 
@@ -50,10 +51,11 @@ _TABLES = ProcessTables(
         "other_locks",
         "edges",
         "slow_drops",
+        "traces",
         "sent_stacks",
         "turns",
     ),
-    by_key=("pythons", "pypys", "semaphores"),
+    by_key=("pythons", "pypys", "semaphores", "contexts"),
     by_thread=("threads", "blames"),
 )
 
@@ -192,6 +194,10 @@ class GilProbe(Probe):
         """Read the stacks of so large a *share* of the waits of *pid*, which is attached."""
         drawn = min(_LOTS, max(1, round(share * _LOTS)))
         self._table("stack_shares").put({"value": self._slot_of[pid]}, {"value": drawn - 1})
+
+    def read_contexts_of(self, pid: int, place: Record) -> None:
+        """Let the waits of *pid* be told by trace: its threads publish that at *place*."""
+        self._table("contexts").put({"value": pid}, place)
 
     def detach(self, pid: int) -> None:
         """Take the probes out of *pid*; what was counted stays readable until it is forgotten."""

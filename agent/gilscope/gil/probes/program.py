@@ -36,7 +36,7 @@ _UPROBES = (
 NEXT_PROGRAMS = tuple(each.name.lower() for each in NextProgram)
 """What the programs jump to."""
 
-_ONE_A_PROCESS = ("targets", "pythons", "pypys", "turns", "semaphores")
+_ONE_A_PROCESS = ("targets", "pythons", "pypys", "turns", "semaphores", "contexts")
 _ONE_A_LOCK = ("gils", "drop_requests", "return_sites", "other_locks")
 _ONE_A_SLOT = ("locks", "windows", "stack_shares", "returned")
 _HISTOGRAMS_OF_LOCK = 4
@@ -58,6 +58,7 @@ class Limits:
     locks: int = 4096
     stacks: int = 16384
     edges: int = 32768
+    traces: int = 32768
     notice_pages: int = 64
     """Of the ring buffer; a power of two. A notice takes 24 bytes there."""
     stack_pages: int = 256
@@ -78,6 +79,7 @@ class Limits:
     """Locks that threads have waited for; Python itself is asked for as many."""
     return_sites_of_process: int = 256
     edges_of_process: int = 8192
+    traces_of_process: int = 16384
     stacks_of_process: int = 960
     """In the ring at a time; what does not fit is sent the next time that it is seen."""
 
@@ -130,6 +132,8 @@ def _request(
     # Of 2 KB each.
     histograms = _HISTOGRAMS_OF_LOCK * (limits.gils if grows else min(limits.gils, 1024))
     blames_of_process = limits.threads_of_process if grows else min(limits.threads_of_process, 1024)
+    traces = limits.traces if grows else min(limits.traces, 4096)
+    traces_of_process = limits.traces_of_process if grows else min(limits.traces_of_process, 1024)
     rings = {"notices": NOTICE, "stacks": STACK} | ({"spans": SPAN} if spans["TIMELINE"] else {})
     return Request(
         probe="gil.bpf.c",
@@ -140,6 +144,7 @@ def _request(
             "MAX_GILS_OF_PROCESS": limits.gils_of_process,
             "MAX_RETURN_SITES_OF_PROCESS": limits.return_sites_of_process,
             "MAX_EDGES_OF_PROCESS": limits.edges_of_process,
+            "MAX_TRACES_OF_PROCESS": traces_of_process,
             "MAX_STACKS_OF_PROCESS": limits.stacks_of_process,
             "DISCOVER": int(discover),
             "HAS_COOKIES": int(features.uprobe_links),
@@ -156,6 +161,7 @@ def _request(
             "callers": limits.caller_rules,
             "edges": limits.edges,
             "slow_drops": limits.edges,
+            "traces": traces,
             "histograms": histograms,
             "lost_events": _REASONS_OF_LOSS * limits.targets,
             "sent_stacks": limits.stacks,
@@ -189,6 +195,8 @@ def _request(
             "sent_stacks",
             "edges",
             "slow_drops",
+            "contexts",
+            "traces",
             "settings",
             "next_program",
             *(("span_budget",) if spans["SPANS_A_SECOND"] else ()),

@@ -176,6 +176,7 @@ class Blame:
         for waiting in process.waiting.values():
             used |= {waiting.waiter, waiting.holder, *(holder for holder, _ in waiting.slices)}
         used |= {request.holder for request in process.unanswered}
+        used |= {trace.longest_holder for trace in process.traces.values()}
         surplus = {known for known in self._by_id if known >= _FIRST_READ_ID} - used
         for known in surplus:
             del self._by_id[known]

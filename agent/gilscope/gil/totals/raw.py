@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gilscope.gil.abi import Loss
-from gilscope.model.gil import (
-    Record,
-)
+from gilscope.gil.totals.traces import RawTrace
+from gilscope.model.gil import Record
 
 __all__ = [
     "Holding",
@@ -108,6 +107,8 @@ class Taken:
     """By number of the kind, waiter and holder."""
     slow_drops: dict[int, RawEdge] = field(default_factory=dict)
     """By holder."""
+    traces: dict[str, RawTrace] = field(default_factory=dict)
+    """By the id of the trace."""
 
 
 @dataclass(slots=True)
@@ -126,6 +127,8 @@ class RawProcess:
     """By number of the kind, waiter and holder; finished slices of waits, but those in `taken`."""
     slow_drops: dict[int, RawEdge] = field(default_factory=dict)
     """By holder: the drop requests that it was slow to answer, but those in `taken`."""
+    traces: dict[str, RawTrace] = field(default_factory=dict)
+    """By the id of the trace: finished waits in it, but those in `taken`."""
     unanswered: list[Unanswered] = field(default_factory=list)
     taken: Taken = field(default_factory=Taken)
     waiting: dict[int, Waiting] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.target import Target, inspect
 from gilscope.gil.totals.blame import Blame
 from gilscope.gil.totals.held_up import HeldUpSums
+from gilscope.gil.tracing.contexts import ContextFinder
 from gilscope.gil.tracing.held_time import HeldTime
 from gilscope.gil.tracing.hold_windows import HoldWindows, ObservationPlan
 from gilscope.gil.tracing.holders.sampler import HolderSampler, HolderSource
@@ -71,6 +72,7 @@ class Attachments:
         self.wakeups = Wakeups(probe, watch)
         self.watch = watch
         self.held_time = HeldTime(plan.held_error, windows_cover_all=plan.mode is Mode.FULL)
+        self._contexts = ContextFinder(probe)
         self._holders = HolderSampler(Random(), plan.holders_cpu_share)  # noqa: S311 - of no secret
 
     def attach(self, pid: int, method: str | None) -> Target:
@@ -147,6 +149,7 @@ class Attachments:
     def look_after(self, traced: AttachedProcess) -> None:
         """Name the threads of *traced* that are new, and find its new locks."""
         self.read_roles(traced)
+        self._contexts.look(traced)
         if not (traced.gils or traced.ended):
             # It was attached before its Python was initialised.
             self.learn_gils(traced)
@@ -232,6 +235,7 @@ class Attachments:
             undo.callback(self._drop_samples, pid)
             self.look_at_locks(traced)
             self._sample_holders(traced)
+            self._contexts.look(traced)
             self.by_pid[pid] = traced
             undo.pop_all()
 
@@ -313,6 +317,7 @@ class Attachments:
         self.full_mode.forget(traced.pid)
 
     def _forget(self, pid: int) -> None:
+        self._contexts.forget(pid)
         self._probe.forget(pid)
         self.full_mode.forget(pid)
         self.readings.forget_timeline(pid)

@@ -20,6 +20,7 @@ from gilscope.gil.totals.process_totals import (
     unknown_gils,
 )
 from gilscope.gil.totals.raw import RawLock, RawProcess
+from gilscope.gil.totals.traces import TraceBook
 from gilscope.model.gil import (
     ENDED_INTERPRETER,
     Gil,
@@ -31,6 +32,7 @@ from gilscope.model.gil import (
     TracingCost,
 )
 from gilscope.model.stack import UNKNOWN_STACK, Stack
+from gilscope.model.traces import Traces
 from gilscope.process.attachment import Attachment
 from gilscope.process.breakpoints import first_missing
 from gilscope.process.remote_read import LimitExceeded, TornRead
@@ -79,6 +81,9 @@ class AttachedProcess(Attachment):
     """Where those of windows are, while one is open."""
     check_interval: int | None = None
     """Bytecodes after which a thread gives the lock away by itself, when it was last read."""
+    traces: TraceBook = field(default_factory=TraceBook)
+    publishes_traces: bool = False
+    """Whether its threads say which requests they serve."""
     renewals: int = 0
     """How often it was attached again because its probes had gone."""
 
@@ -247,6 +252,7 @@ class AttachedProcess(Attachment):
                     held_up=self.held_up.enter(edges, self.holder_samples),
                     slow_drops=self.blame.slow_drops(process, now_ns, is_final=is_final),
                     holder_samples=self.holder_samples,
+                    traces=self._traces(process),
                 )
         return GilObservation(
             process=self.target.process,
@@ -278,6 +284,12 @@ class AttachedProcess(Attachment):
             observed_ns=None if self.window is None else self.window.observed_ns(now_ns),
             cost=cost,
         )
+
+    def _traces(self, process: RawProcess) -> Traces | None:
+        if not self.publishes_traces:
+            return None
+        offset_ns = time.time_ns() - time.monotonic_ns()
+        return self.traces.traces(process.traces, self.stack, offset_ns)
 
     def _throttled_ns(self) -> int | None:
         now_ns = None if self.ended else throttled_ns(self.pid)

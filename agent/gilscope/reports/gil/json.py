@@ -20,6 +20,7 @@ from gilscope.model.gil import (
 )
 from gilscope.model.histogram import Histogram, total
 from gilscope.reports.gil.stack_table import StackTable
+from gilscope.reports.gil.traces_json import traces_value
 from gilscope.text.units import NS_PER_S
 from gilscope.verdict.base_rate import base_rate
 from gilscope.verdict.change_words import assumption
@@ -81,6 +82,7 @@ def report(recording: Recording) -> dict[str, Any]:
         "held_by": held_by,
         "held_up": held_up,
         "brief_releases": _brief_releases(recording, stacks) if has_stacks else None,
+        "traces": traces_value(totals.traces, stacks) if has_stacks else None,
         "changes": list(_changes(recording, stacks)) if is_valid else [],
         "stacks": stacks.stacks(),
         "frames": stacks.frames(),

@@ -45,6 +45,7 @@ LOST_WORDS = {
     "stack_unknown": ("stack", "not known because the thread was not known"),
     "stack_unsent": ("stack", "that came later because a queue was full"),
     "edge": ("wait", "without its two ends because a table was full"),
+    "trace": ("wait", "of which the request was not noted because there were too many"),
     "span": ("wait or hold", "missing from the timeline"),
     "invalid_holder": ("hold", "of which the kernel left out the beginning or the end"),
     "probes_gone": (

@@ -67,7 +67,8 @@ class _Probes:
         self.now_ns = 100 * _S
         clock = SimpleNamespace(monotonic_ns=lambda: self.now_ns)
         monkeypatch.setattr(blame_tables_module, "time", clock)
-        names = ("edges", "slow_drops", "drop_requests", "blames", "settings", "sent_stacks")
+        names = ["edges", "slow_drops", "traces", "drop_requests", "blames", "settings"]
+        names.append("sent_stacks")
         self.tables = {name: _Table(name) for name in names}
         self.ring = _Ring()
         self.returned = _Table("returned")
@@ -116,6 +117,20 @@ class _Probes:
             "longest_ns": max(known["longest_ns"], ns),
         }
         self.tables["slow_drops"].put(key, more)
+
+    def trace(self, begin: int, ns: int) -> None:
+        """Add to a trace as the programs do."""
+        key = {
+            "trace_begin": begin,
+            "trace_end": 1,
+            "tgid": _PID,
+            "generation": self.settings["generation"],
+        }
+        known = self.tables["traces"].get(key) or {"wait_ns": 0, "waits": 0}
+        more = {"wait_ns": known["wait_ns"] + ns, "waits": known["waits"] + 1, "longest_ns": ns}
+        longest = ("ended_ns", "span", "holder", "cond", "cause")
+        rest = dict.fromkeys((f"longest_{name}" for name in longest), 7)
+        self.tables["traces"].put(key, {**more, **rest, "padding": 0})
 
     def wait(self, **fields: Any) -> None:
         """Write what the one thread that waits notes of its wait."""
@@ -218,6 +233,24 @@ def test_many_entries_are_taken_over_once(probes: _Probes) -> None:
     assert [{}, {_CRUNCHING: RawEdge(10 * _MANY, _MANY, 10)}, {}, {}] == slow_drops
     assert 1 == probes.settings["generation"]
     assert 1 == len(probes.tables["edges"].records)
+
+
+def test_traces_are_taken_over_likewise(probes: _Probes) -> None:
+    """
+    One that waits on after that is in both, and its sum is the same all the time.
+    """
+    for number in range(_MANY):
+        probes.trace(number, 10)
+    reads = [probes.read()]
+    probes.trace(5, 7)
+    probes.now_ns += _S
+    reads.append(probes.read())
+    of_one = "05000000000000000100000000000000"
+
+    assert [_MANY, 1] == [len(each.traces) for each in reads]
+    assert [0, _MANY] == [len(each.taken.traces) for each in reads]
+    assert (10, 7) == (reads[1].taken.traces[of_one].wait_ns, reads[1].traces[of_one].wait_ns)
+    assert _MANY == probes.given_back(Quota.TRACES)
 
 
 def test_entries_that_may_still_change_stay(probes: _Probes) -> None:

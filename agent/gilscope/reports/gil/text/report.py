@@ -31,6 +31,7 @@ from gilscope.reports.gil.text.holds import (
 )
 from gilscope.reports.gil.text.slow_drops import slow_drop_lines
 from gilscope.reports.gil.text.ticks import failed_wakeup_lines, no_lock_lines, tick_advice
+from gilscope.reports.gil.text.traces import trace_lines
 from gilscope.reports.gil.text.whose_code import whose_code_lines
 from gilscope.reports.gil.words import base_words, kind_words, lost_words, unknown_base
 from gilscope.text.ansi import Paint
@@ -78,6 +79,7 @@ def _lines(recording: Recording, paint: Paint) -> Iterator[str]:
         yield from _after_blank(_release_lines(recording, paint))
         yield from _after_blank(whose_code_lines(recording, paint))
         yield from _after_blank(edge_lines(recording, paint))
+        yield from _after_blank(trace_lines(recording, paint))
         yield from _after_blank(slow_drop_lines(recording, paint))
         yield ""
         yield from _loss_lines(losses, kind_words(observation), paint)

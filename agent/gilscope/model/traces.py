@@ -1,0 +1,41 @@
+"""What the requests of a process have waited, by the traces that it publishes, as plain values."""
+
+from dataclasses import dataclass
+
+from gilscope.model.kinds import Cause
+from gilscope.model.stack import Stack
+
+__all__ = ["TraceWait", "Traces"]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceWait:
+    """What the threads of a process have waited in one trace: finished waits."""
+
+    trace_id: str
+    """In hexadecimal, as all of these."""
+    wait_ns: int
+    waits: int
+    longest_ns: int
+    """The longest of them; what follows is about that one."""
+    ended_unix_ns: int
+    span_id: str
+    holder: Stack
+    """Behind which it began."""
+    cause: Cause
+    cond: int
+    """Address of the lock's condition variable, by which `Gil` is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """All traces in which a thread has waited since the attachment."""
+
+    number: int
+    """A trace that has not waited for long may be counted again when it does."""
+    wait_ns: int
+    waits: int
+    worst: tuple[TraceWait, ...] = ()
+    """Those that have waited most, the worst first."""
+    recent: tuple[TraceWait, ...] = ()
+    """For each power of two that a wait may last, the last trace whose longest did."""

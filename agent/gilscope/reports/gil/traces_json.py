@@ -1,0 +1,33 @@
+"""What the machine-readable report says of the requests that have waited, by trace."""
+
+from typing import Any
+
+from gilscope.model.traces import Traces, TraceWait
+from gilscope.reports.gil.stack_table import StackTable
+from gilscope.text.units import NS_PER_S
+
+__all__ = ["traces_value"]
+
+
+def traces_value(traces: Traces | None, stacks: StackTable) -> dict[str, Any] | None:
+    """Return it as plain values, with the stacks by their numbers in *stacks*."""
+    if traces is None:
+        return None
+    return {
+        "number": traces.number,
+        "wait_s": traces.wait_ns / NS_PER_S,
+        "waits": traces.waits,
+        "worst": [_trace(each, stacks) for each in traces.worst],
+    }
+
+
+def _trace(each: TraceWait, stacks: StackTable) -> dict[str, Any]:
+    return {
+        "trace_id": each.trace_id,
+        "wait_s": each.wait_ns / NS_PER_S,
+        "waits": each.waits,
+        "longest_s": each.longest_ns / NS_PER_S,
+        "ended_unix_s": each.ended_unix_ns / NS_PER_S,
+        "span_id": each.span_id,
+        "holder": stacks.number(each.holder),
+    }

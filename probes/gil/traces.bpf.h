@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+//
+// Which request a wait was of, where the process publishes that for readers outside of it: the
+// thread context of OpenTelemetry (OTEP 4947).
+//
+//   otel_thread_ctx_v1   a variable of each thread: a pointer to its record, or NULL
+//   record               the ids of trace and span, and whether they are valid now
+//
+// A thread reads its own variable when its wait has ended, on the contended path alone. It has
+// changed nothing there since, so what it reads is of one piece.
+
+#define BLOCKS_AT 8    // from a thread's descriptor to the table of its blocks (x86-64)
+#define IS_PUBLISHED 1 // the value of `valid`: others are reserved
+#define NO_BLOCK (~0ULL)
+
+// What the record begins with.
+struct context {
+    u64 trace[2]; // in the order of its bytes
+    u64 span;
+    u8 valid;
+    u8 reserved;
+    u16 attributes_size;
+    u32 padding;
+};
+
+// The address of the thread's variable, 0 if it has none yet. Modules that are loaded later keep
+// theirs in blocks of their own, which a thread is given when it uses them first.
+static __always_inline u64 context_variable(const struct context_place *place, u64 descriptor)
+{
+    u64 blocks = 0, length = 0, block = 0;
+
+    if (!place->module)
+        return descriptor + place->offset;
+    if (read_u64(&blocks, descriptor + BLOCKS_AT) ||
+        read_u64(&length, blocks + (s64)place->length_at) || place->module > length ||
+        read_u64(&block, blocks + (u64)place->module * place->entry_size))
+        return 0;
+    return block && block != NO_BLOCK ? block + place->offset : 0;
+}
+
+// The descriptor of the thread that runs this, as its thread state names it; 0: not known yet.
+static __always_inline u64 own_descriptor(struct thread *thread, u32 tid)
+{
+    u32 tgid = thread->tgid;
+    struct blame *blame = blames.lookup(&tid);
+    struct python *python = pythons.lookup(&tgid);
+    u64 descriptor = 0;
+
+    if (thread->descriptor || !blame || !python || blame->tgid != tgid || !blame->tstate)
+        return thread->descriptor;
+    // Others may have its memory by now.
+    if (!is_of_thread(python, blame->tstate, own_tid(python, tid)) ||
+        read_u64(&descriptor, blame->tstate + python->thread_id))
+        return 0;
+    thread->descriptor = descriptor;
+    return descriptor;
+}
+
+static __always_inline int is_in_trace(struct thread *thread, u32 tid,
+                                       const struct context_place *place, struct context *context)
+{
+    u64 descriptor = own_descriptor(thread, tid);
+    u64 variable = descriptor ? context_variable(place, descriptor) : 0;
+    u64 record = 0;
+
+    return variable && !read_u64(&record, variable) && record &&
+           !read_user(context, sizeof(*context) - sizeof(context->padding), (void *)record) &&
+           context->valid == IS_PUBLISHED && (context->trace[0] || context->trace[1]);
+}
+
+// The thread that runs this has waited *ns*.
+static __always_inline void count_for_trace(struct thread *thread, u32 tid, u64 ns, u64 ended_ns,
+                                            u32 cause)
+{
+    u32 tgid = thread->tgid;
+    struct context_place *place = contexts.lookup(&tgid);
+    struct settings *common = current_settings();
+    struct context context = {};
+
+    if (!place || !common || !is_in_trace(thread, tid, place, &context))
+        return;
+    struct trace_key key = {
+        .trace_begin = context.trace[0],
+        .trace_end = context.trace[1],
+        .tgid = tgid,
+        .generation = common->generation,
+    };
+    struct trace *trace = traces.lookup(&key);
+
+    if (!trace) {
+        struct trace zero = {};
+
+        if (!is_within_quota(tgid, QUOTA_TRACES, PARAMETER(MAX_TRACES_OF_PROCESS))) {
+            lose(tgid, LOST_TRACE);
+            return;
+        }
+        if (!traces.insert(&key, &zero))
+            use_quota(tgid, QUOTA_TRACES, 1);
+        trace = traces.lookup(&key);
+        if (!trace) {
+            lose(tgid, LOST_TRACE);
+            return;
+        }
+    }
+    __sync_fetch_and_add(&trace->wait_ns, ns);
+    __sync_fetch_and_add(&trace->waits, 1);
+    if (ns <= trace->longest_ns)
+        return;
+    // Waits for one lock end one after the other.
+    struct blame *blame = blames.lookup(&tid);
+
+    trace->longest_ns = ns;
+    trace->longest_ended_ns = ended_ns;
+    trace->longest_span = context.span;
+    trace->longest_cond = thread->cond;
+    trace->longest_cause = cause;
+    trace->longest_holder = blame && blame->tgid == tgid ? blame->first_holder : STACK_UNKNOWN;
+}

@@ -1,0 +1,42 @@
+"""What the text report says of requests."""
+
+from dataclasses import replace
+
+from gilscope.model.gil import Recording
+from gilscope.model.traces import Traces
+from gilscope.reports.gil.text.report import render
+from gilscope.reports.gil.text.traces import trace_lines
+from gilscope.text.ansi import Paint
+from support.recordings.gil import with_edges, with_traces
+
+
+def _lines(recording: Recording) -> list[str]:
+    return list(trace_lines(recording, Paint(on=False)))
+
+
+def test_requests_that_waited_most_come_first() -> None:
+    """
+    With their sums, and behind whose code the longest wait of each began.
+    """
+    assert [
+        "Requests that waited (by the traces that the program publishes)",
+        "7 traces waited for 0.070s, 10 ms each.",
+        "    31 ms  trace 4bf92f3577b34da6a3ce929d0e0e4736",
+        "           in 3 waits, the longest 20 ms in span",
+        "           00f067aa0ba902b7, behind crunch (app.py:4)",
+        "     9 ms  trace 0af7651916cd43dd8448eb211c80319c",
+        "           in span b7ad6b7169203331, behind crunch (app.py:4)",
+        "--format json has more of them.",
+    ] == _lines(with_traces())
+    assert "Requests that waited" in render(with_traces())
+
+
+def test_where_nothing_is_published_or_nothing_waited() -> None:
+    """
+    There is nothing to say.
+    """
+    quiet = with_edges()
+    totals = replace(quiet.observation.totals, traces=Traces(0, 0, 0))
+    none = replace(quiet, observation=replace(quiet.observation, totals=totals))
+
+    assert [] == _lines(quiet) == _lines(none)

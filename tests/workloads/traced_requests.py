@@ -1,0 +1,97 @@
+"""A thread that waits for the GIL once a round, and publishes which request each round is of.
+
+traced_requests.py [OPTION]... - options are those of the compiler for context_publisher.c.
+
+Known answer: `worker` waits exactly once a round, for as long as the main thread keeps the GIL when
+it has seen the worker sleep for it: HOLDS_S. The rounds are of REQUESTS, each a byte of trace and
+span; None: nothing is published, and what is negative is published as not valid.
+
+The library is loaded when the first command has come, as a tracing library may be while a program
+runs; then each round waits for a command.
+"""
+
+import ctypes
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from handshake import await_begin, finish, next_command, ready, say
+
+REQUESTS = ((0xA1, 1), (0xB2, 2), (0xA1, 3), None, (0xC3, 4), (-0xD4, 5))
+HOLDS_S = (0.30, 0.25, 0.20, 0.10, 0.35, 0.05)
+FUTEX = b"202 "
+
+# It keeps the GIL.
+LIBC = ctypes.PyDLL(None)
+
+
+def built(folder):
+    """Return the library that publishes, compiled in *folder*."""
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "context_publisher.c")
+    path = os.path.join(folder, "publisher.so")
+    command = ["gcc", "-O1", "-shared", "-fPIC", *sys.argv[1:], "-o", path, source]
+    subprocess.run(command, check=True)
+    return ctypes.PyDLL(path)
+
+
+def worker(library, go, result):
+    """Wait for the GIL once a round, in the request that this is of."""
+    result["tid"] = LIBC.gettid()
+    for request in REQUESTS:
+        if request is None:
+            library.withdraw()
+        else:
+            trace, span = request
+            library.publish(abs(trace), span, 1 if trace > 0 else 2)
+        os.read(go, 1)
+        result["done"] += 1
+    os.read(go, 1)
+
+
+def hold_until_it_waits(go, syscall, held_s):
+    """Let the worker come back from its read, and keep the GIL for *held_s* once it wants it."""
+    text = ctypes.create_string_buffer(64)
+    LIBC.write(go, b"x", 1)
+    while True:
+        LIBC.pread(syscall, text, 64, ctypes.c_long(0))
+        if text.raw.startswith(FUTEX):
+            break
+        LIBC.usleep(100)
+    LIBC.usleep(int(held_s * 1e6))
+
+
+def await_read(syscall):
+    """Wait until the worker reads from its pipe."""
+    while not os.pread(syscall, 64, 0).startswith(b"0 "):
+        time.sleep(0.001)
+
+
+def main():
+    """Play the rounds."""
+    sys.setswitchinterval(10)
+    ready()
+    await_begin()
+    with tempfile.TemporaryDirectory() as folder:
+        library = built(folder)
+    result = {"done": 0, "tid": 0}
+    theirs, ours = os.pipe()
+    thread = threading.Thread(target=worker, args=(library, theirs, result), daemon=True)
+    thread.start()
+    while not result["tid"]:
+        time.sleep(0.001)
+    syscall = os.open("/proc/self/task/%d/syscall" % result["tid"], os.O_RDONLY)
+    say({"loaded": True})
+    for number, held_s in enumerate(HOLDS_S):
+        next_command()
+        await_read(syscall)
+        hold_until_it_waits(ours, syscall, held_s)
+        while result["done"] <= number:
+            time.sleep(0.001)
+        say({"round": number})
+    finish({"tid": result["tid"], "holds_s": HOLDS_S})
+
+
+main()
