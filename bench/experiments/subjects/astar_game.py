@@ -20,7 +20,7 @@ _ARMS = {
     "alone": "one thread plays for all",
     "threads": "four threads",
     "no_gil": "four threads without a GIL, 3.14t",
-    "processes": "four processes, the map in shared memory",
+    "processes": "four processes, a shared map",
 }
 _PLAYERS = (8, 24)
 _SOURCE = {
