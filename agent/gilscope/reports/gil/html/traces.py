@@ -1,0 +1,46 @@
+"""The requests that have waited, by the traces that the program publishes: a table."""
+
+from collections.abc import Iterator
+
+from markupsafe import Markup
+
+from gilscope.model.gil import Recording
+from gilscope.model.traces import TraceWait
+from gilscope.naming.application import application_frame
+from gilscope.naming.places import SiteNames
+from gilscope.reports.html.markup import tag, text
+from gilscope.text.units import counted, seconds, short_duration
+
+__all__ = ["traces_section"]
+
+_HEADINGS = (("trace", ""), ("waited", "n"), ("waits", "n"), ("the longest", "n"), ("behind", ""))
+
+
+def traces_section(recording: Recording, names: SiteNames) -> Iterator[Markup]:
+    """Yield the table; nothing where the program publishes none, or none has waited."""
+    traces = recording.observation.totals.traces
+    if traces is None or not traces.worst:
+        return
+    yield Markup('<section id="traces"><h2>Requests that waited</h2>')
+    mean = short_duration(traces.wait_ns // max(1, traces.number))
+    yield Markup(
+        "<p>By the traces that the program publishes: {} waited for {}, {} each. The span is that "
+        "of the longest wait, and behind is whose code held the GIL when that began.</p>"
+    ).format(counted(traces.number, "trace"), seconds(traces.wait_ns), mean)
+    yield Markup('<table class="by-place"><thead><tr>')
+    for heading, style in _HEADINGS:
+        yield tag("th", heading, scope="col", **({"class_": style} if style else {}))
+    yield Markup("</tr></thead><tbody>")
+    for each in traces.worst:
+        yield tag("tr", *_cells(each, recording, names))
+    yield Markup("</tbody></table></section>")
+
+
+def _cells(each: TraceWait, recording: Recording, names: SiteNames) -> Iterator[Markup]:
+    frame = application_frame(each.holder, recording.application)
+    span = tag("span", f"span {each.span_id}", class_="outer")
+    yield tag("td", tag("code", each.trace_id), span)
+    yield tag("td", short_duration(each.wait_ns), class_="n")
+    yield tag("td", str(each.waits), class_="n")
+    yield tag("td", short_duration(each.longest_ns), class_="n")
+    yield tag("td", tag("span", text(names.owner(frame, each.holder)), class_="site holder"))

@@ -1,0 +1,30 @@
+"""The requests in the HTML report."""
+
+from gilscope.reports.gil.html.report import render
+from support.recordings.gil import with_edges, with_traces
+from support.reports.html_tree import parse
+
+
+def test_each_request_has_a_row() -> None:
+    """
+    The worst first, with the span and the holder of its longest wait.
+    """
+    section = parse(str(render(with_traces()))).one("section", id="traces")
+    first, second = section.one("tbody").all("tr")
+
+    assert "7 traces waited for 0.070s, 10 ms each" in section.text
+    assert [
+        "4bf92f3577b34da6a3ce929d0e0e4736span 00f067aa0ba902b7",
+        "31 ms",
+        "3",
+        "20 ms",
+        "crunch (app.py:4)",
+    ] == [cell.text for cell in first.all("td")]
+    assert "b7ad6b7169203331" in second.text
+
+
+def test_a_program_that_publishes_nothing_has_no_table() -> None:
+    """
+    Nor a heading.
+    """
+    assert "Requests that waited" not in render(with_edges())
