@@ -1,15 +1,13 @@
 """Where a file's calls of other libraries' functions go: its GOT slots and PLT stubs."""
 
-import struct
 from dataclasses import dataclass
 from typing import Final
 
 from gilscope.elf.image import ElfError, ElfImage
+from gilscope.elf.relocations import relocations
 
 __all__ = ["Linkage", "read_linkage"]
 
-_SHT_RELA: Final = 4
-_RELA_BYTES: Final = 24
 _ENTRY_BYTES: Final = 250
 
 
@@ -43,19 +41,12 @@ def _got_slots(image: ElfImage) -> dict[int, str]:
     slots: dict[int, str] = {}
     symbols = image.dynamic_symbol_table
     kinds = image.architecture.slot_relocations
-    for section in image.sections:
-        if section.kind != _SHT_RELA or not section.size:
+    for slot, kind, symbol, _ in relocations(image):
+        if kind not in kinds or not symbol:
             continue
-        relocations = image.section_bytes(section)
-        if len(relocations) % _RELA_BYTES:
-            raise ElfError(f"{section.name} of {len(relocations)} bytes")
-        image.budget.spend(len(relocations) // _RELA_BYTES)
-        for slot, kind, symbol in struct.iter_unpack("<QII8x", relocations):
-            if kind not in kinds or not symbol:
-                continue
-            if symbol >= len(symbols):
-                raise ElfError(f"{section.name} refers to symbol {symbol} of {len(symbols)}")
-            name = symbols.name(symbol)
-            image.budget.spend(1, _ENTRY_BYTES + len(name))
-            slots[slot] = name
+        if symbol >= len(symbols):
+            raise ElfError(f"a relocation refers to symbol {symbol} of {len(symbols)}")
+        name = symbols.name(symbol)
+        image.budget.spend(1, _ENTRY_BYTES + len(name))
+        slots[slot] = name
     return slots

@@ -5,19 +5,16 @@ finds it through slots that the dynamic loader fills, and the file says where th
 kind ("ELF Handling For Thread-Local Storage", and the descriptors of RFC-TLSDESC-x86).
 """
 
-import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gilscope.elf.image import ElfError, ElfImage
+from gilscope.elf.image import ElfImage
+from gilscope.elf.relocations import relocations
 
 __all__ = ["ThreadVariable", "find_thread_variable"]
 
 _MACHINE: Final = "x86-64"
 _STT_TLS: Final = 6
-_SHT_RELA: Final = 4
-_RELA_BYTES: Final = 24
 _DTPMOD64, _TPOFF64, _TLSDESC = 16, 18, 36
 
 
@@ -59,7 +56,7 @@ def find_thread_variable(image: ElfImage, name: str) -> ThreadVariable | None:
         return None
     index, offset = found
     slots: dict[int, list[int]] = {_TLSDESC: [], _TPOFF64: [], _DTPMOD64: []}
-    for slot, kind, symbol, addend in _relocations(image):
+    for slot, kind, symbol, addend in relocations(image):
         # A file that binds its own names refers to the variable by its offset alone.
         is_it = symbol == index or (not symbol and addend == offset)
         if kind in slots and (is_it or (kind == _DTPMOD64 and not symbol)):
@@ -71,15 +68,3 @@ def find_thread_variable(image: ElfImage, name: str) -> ThreadVariable | None:
         tuple(slots[_DTPMOD64]),
         offset - image.thread_block_size,
     )
-
-
-def _relocations(image: ElfImage) -> Iterator[tuple[int, int, int, int]]:
-    """Yield slot, kind, symbol and addend of each relocation of an image."""
-    for section in image.sections:
-        if section.kind != _SHT_RELA or not section.size:
-            continue
-        relocations = image.section_bytes(section)
-        if len(relocations) % _RELA_BYTES:
-            raise ElfError(f"{section.name} of {len(relocations)} bytes")
-        image.budget.spend(len(relocations) // _RELA_BYTES)
-        yield from struct.iter_unpack("<QIIq", relocations)
