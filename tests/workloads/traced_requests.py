@@ -7,7 +7,8 @@ it has seen the worker sleep for it: HOLDS_S. The rounds are of REQUESTS, each a
 span; None: nothing is published, and what is negative is published as not valid.
 
 The library is loaded when the first command has come, as a tracing library may be while a program
-runs; then each round waits for a command.
+runs; then each round waits for a command. The first one may be the switch interval; without that it
+is far longer than a run, so that nobody is asked to drop the GIL.
 """
 
 import ctypes
@@ -18,7 +19,7 @@ import tempfile
 import threading
 import time
 
-from handshake import await_begin, finish, next_command, ready, say
+from handshake import finish, next_command, ready, say
 
 REQUESTS = ((0xA1, 1), (0xB2, 2), (0xA1, 3), None, (0xC3, 4), (-0xD4, 5))
 HOLDS_S = (0.30, 0.25, 0.20, 0.10, 0.35, 0.05)
@@ -71,9 +72,11 @@ def await_read(syscall):
 
 def main():
     """Play the rounds."""
-    sys.setswitchinterval(10)
     ready()
-    await_begin()
+    command = next_command()
+    if command is None:
+        os._exit(1)
+    sys.setswitchinterval(float(command or 10))
     with tempfile.TemporaryDirectory() as folder:
         library = built(folder)
     result = {"done": 0, "tid": 0}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gilscope.model.moment.dump import Awaited, DumpedGil, DumpedThread
-from gilscope.model.moment.seen import LockNow, NativeLock, SystemCall, ThreadStack
+from gilscope.model.moment.seen import LockNow, NativeLock, ServedRequest, SystemCall, ThreadStack
 from gilscope.model.stack import Stack
 from gilscope.naming.places import role_of
 from gilscope.naming.roles import MAIN_THREAD
@@ -28,6 +28,8 @@ class Known:
     """Of threads by tid, where they have been read."""
     waiting_ns: Mapping[int, int] = field(default_factory=dict)
     """By tid, for how long threads have waited for the GIL so far, as a tracer knows."""
+    request_of: Callable[[int], ServedRequest | None] = lambda _: None
+    """Which request a thread serves, by its descriptor."""
     file_of: Callable[[int], str | None] = lambda _: None
     """What a descriptor leads to."""
     owner_of: Callable[[int], int | None] = lambda _: None
@@ -111,7 +113,13 @@ def _thread(
         slices=slices,
         stacks=stacks,
         waiting_ns=known.waiting_ns.get(tid),
+        request=_request(known, stacks),
     )
+
+
+def _request(known: Known, stacks: Sequence[ThreadStack]) -> ServedRequest | None:
+    descriptor = next((each.descriptor for each in stacks if each.descriptor), 0)
+    return known.request_of(descriptor) if descriptor else None
 
 
 def _call(activity: ThreadActivity, names: Mapping[int, str]) -> SystemCall | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from gilscope.dump.assemble import Known, dumped_gils, dumped_threads
 from gilscope.model.moment.dump import Awaited, Dump, DumpedThread, Step
-from gilscope.model.moment.seen import LockNow, ThreadStack
+from gilscope.model.moment.seen import LockNow, ServedRequest, ThreadStack
 from gilscope.process import procfs
 from gilscope.process.reads import Reads
 from gilscope.process.threads.activity import ThreadActivity, read_activity, read_descriptor
@@ -38,6 +38,8 @@ class Subject:
     """By tid, as a tracer knows it."""
     held_ns: Mapping[int, int] = field(default_factory=dict)
     """By address of the GIL, for how long it has been held at the least."""
+    request_of: Callable[[int], ServedRequest | None] = lambda _: None
+    """Which request a thread serves, by its descriptor; raises OSError."""
 
     @property
     def pid(self) -> int:
@@ -51,6 +53,7 @@ class Subject:
             self.build.file.image().architecture.call_names,
             self.roles,
             self.waiting_ns,
+            self.request_of,
             lambda number: read_descriptor(self.pid, number),
             owner_of,
         )

@@ -42,7 +42,8 @@ class TracedProcesses:
             return None
         process = traced.target.process
         roles = dict(traced.runtime.threads.known)
-        with opened(process.name, traced.target.build, self._reader, roles) as subject:
+        build, place = traced.target.build, traced.context_place
+        with opened(process.name, build, self._reader, roles, place) as subject:
             # Another program may have taken its place, with memory of its own.
             if self._gils.attached(pid) is not traced:
                 return None

@@ -57,6 +57,7 @@ def _traced() -> Any:
     return SimpleNamespace(
         target=SimpleNamespace(process=process, build=None),
         runtime=SimpleNamespace(threads=threads),
+        context_place=None,
     )
 
 

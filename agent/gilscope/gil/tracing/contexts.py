@@ -1,7 +1,6 @@
 """Finds the processes that publish which requests their threads serve, for the probes to read.
 
-That is the thread context of OpenTelemetry for readers outside of the process (OTEP 4947): a
-variable of each thread leads to the ids of its trace and span.
+A library that publishes them may be loaded at any time (`gilscope.process.threads.context`).
 """
 
 import contextlib
@@ -13,12 +12,12 @@ from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.process import procfs
 from gilscope.process.files.thread_variables import VariableSearch
 from gilscope.process.memory_reader import ReadUnanswered
+from gilscope.process.threads.context import CONTEXT_VARIABLE
 
 __all__ = ["ContextFinder"]
 
 _log = logging.getLogger(__name__)
 
-_VARIABLE = "otel_thread_ctx_v1"
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 """Between two searches in a process: a library may be loaded at any time."""
 
@@ -29,13 +28,13 @@ class ContextFinder:
     def __init__(self, probe: GilProbe) -> None:
         """Let *probe* read what is found."""
         self._probe = probe
-        self._search = VariableSearch(_VARIABLE)
+        self._search = VariableSearch(CONTEXT_VARIABLE)
         self._pauses: dict[tuple[int, int], tuple[float, float]] = {}
         """When to look again and how long to wait then, by pid and attachment."""
 
     def look(self, traced: AttachedProcess) -> None:
         """Look into *traced* if it is time for that."""
-        if traced.blame is None or traced.ended or traced.publishes_traces:
+        if traced.blame is None or traced.ended or traced.context_place is not None:
             # Without stacks no thread state is known, which leads to the variable.
             return
         key, now_s = (traced.pid, traced.since_ns), time.monotonic()
@@ -58,7 +57,7 @@ class ContextFinder:
                         "length_at": place.length_at,
                     },
                 )
-                traced.publishes_traces = True
+                traced.context_place = place
 
     def forget(self, pid: int) -> None:
         """Forget when *pid* was looked into."""

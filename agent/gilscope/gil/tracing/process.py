@@ -35,6 +35,7 @@ from gilscope.model.stack import UNKNOWN_STACK, Stack
 from gilscope.model.traces import Traces
 from gilscope.process.attachment import Attachment
 from gilscope.process.breakpoints import first_missing
+from gilscope.process.files.thread_variables import VariablePlace
 from gilscope.process.remote_read import LimitExceeded, TornRead
 from gilscope.process.threads.throttling import throttled_ns
 from gilscope.runtimes.base import Instance
@@ -82,8 +83,8 @@ class AttachedProcess(Attachment):
     check_interval: int | None = None
     """Bytecodes after which a thread gives the lock away by itself, when it was last read."""
     traces: TraceBook = field(default_factory=TraceBook)
-    publishes_traces: bool = False
-    """Whether its threads say which requests they serve."""
+    context_place: VariablePlace | None = None
+    """Where its threads say which requests they serve; None: they do not, as far as is known."""
     renewals: int = 0
     """How often it was attached again because its probes had gone."""
 
@@ -286,7 +287,7 @@ class AttachedProcess(Attachment):
         )
 
     def _traces(self, process: RawProcess) -> Traces | None:
-        if not self.publishes_traces:
+        if self.context_place is None:
             return None
         offset_ns = time.time_ns() - time.monotonic_ns()
         return self.traces.traces(process.traces, self.stack, offset_ns)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from gilscope.model.gil import Edge, Gil
-from gilscope.model.moment.seen import NativeLock, SystemCall, ThreadStack
+from gilscope.model.moment.seen import NativeLock, ServedRequest, SystemCall, ThreadStack
 from gilscope.model.stack import Stack
 
 __all__ = ["Awaited", "Dump", "DumpedGil", "DumpedThread", "Step", "Trigger"]
@@ -54,6 +54,8 @@ class DumpedThread:
     stacks: tuple[ThreadStack, ...] = ()
     waiting_ns: int | None = None
     """For how long it has been waiting for the GIL; None where no tracer knows."""
+    request: ServedRequest | None = None
+    """What it works for; None where its program does not publish that."""
 
     @property
     def stack(self) -> Stack | None:

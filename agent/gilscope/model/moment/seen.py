@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from gilscope.model.gil import Gil
 from gilscope.model.stack import Stack
 
-__all__ = ["LockNow", "NativeLock", "SystemCall", "ThreadStack"]
+__all__ = ["LockNow", "NativeLock", "ServedRequest", "SystemCall", "ThreadStack"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,16 @@ class ThreadStack:
     tid: int
     interpreter_id: int
     stack: Stack
+    descriptor: int = 0
+    """Address of what `pthread_self()` returns in it; 0: not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedRequest:
+    """What a thread works for, by the ids that its program publishes, in hexadecimal."""
+
+    trace_id: str
+    span_id: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,8 @@ def _thread(thread: DumpedThread, stacks: StackTable) -> dict[str, Any]:
         "lock": None if thread.lock is None else _lock(thread.lock),
         "cpu_s": _seconds(thread.cpu_ns),
         "run_delay_s": _seconds(thread.run_delay_ns),
+        "trace_id": None if thread.request is None else thread.request.trace_id,
+        "span_id": None if thread.request is None else thread.request.span_id,
         "stacks": [_stack(each, stacks) for each in thread.stacks],
     }
 

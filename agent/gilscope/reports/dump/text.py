@@ -93,6 +93,8 @@ def _thread_lines(dump: Dump, threads: Sequence[DumpedThread], paint: Paint) -> 
             f" [{printable(thread.name)}]: {holding}{state_words(thread)}"
             f"{paint.dim(_used_words(thread))}"
         )
+        if thread.request is not None:
+            yield f"  serves trace {thread.request.trace_id}, span {thread.request.span_id}"
     if len(threads) > _MOST_THREADS:
         yield f"and {counted(len(threads) - _MOST_THREADS, 'more thread')} with the same stack"
 

@@ -7,6 +7,7 @@ from gilscope.model.gil import Gil
 from gilscope.model.moment.seen import LockNow, ThreadStack
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
+from gilscope.process.remote_read import TornRead, read_pointer
 from gilscope.runtimes.cpython.gil_state import holder_now
 from gilscope.runtimes.cpython.runtime import Runtime, read_gils
 from gilscope.runtimes.cpython.stack_walk import StackWalk
@@ -44,6 +45,7 @@ class StandingReader:
                 tid,
                 thread.interpreter_id,
                 self._reads(partial(settled, partial(self._walk.stack, thread.tstate))),
+                self._reads(partial(self._descriptor, thread.tstate)),
             )
             for tid, thread in by_tid[:most]
         ]
@@ -55,6 +57,12 @@ class StandingReader:
     def tids_by_own_id(self) -> Mapping[int, int]:
         """Return the threads, as the agent sees tids, by what the process itself calls them."""
         return self._threads.tids_by_own_id()
+
+    def _descriptor(self, tstate: int) -> int:
+        try:
+            return read_pointer(self._memory, tstate + self._runtime.layout.thread_id)
+        except TornRead:
+            return 0  # the thread has just ended
 
     def _locks(self) -> list[LockNow]:
         gils = read_gils(self._runtime)

@@ -13,8 +13,6 @@ from gilscope.text.units import counted, seconds, short_duration
 
 __all__ = ["traces_section"]
 
-_HEADINGS = (("trace", ""), ("waited", "n"), ("waits", "n"), ("the longest", "n"), ("behind", ""))
-
 
 def traces_section(recording: Recording, names: SiteNames) -> Iterator[Markup]:
     """Yield the table; nothing where the program publishes none, or none has waited."""
@@ -28,8 +26,10 @@ def traces_section(recording: Recording, names: SiteNames) -> Iterator[Markup]:
         "of the longest wait, and behind is whose code held the GIL when that began.</p>"
     ).format(counted(traces.number, "trace"), seconds(traces.wait_ns), mean)
     yield Markup('<table class="by-place"><thead><tr>')
-    for heading, style in _HEADINGS:
-        yield tag("th", heading, scope="col", **({"class_": style} if style else {}))
+    for heading in ("trace", "behind"):
+        yield tag("th", heading, scope="col")
+    for heading in ("waited", "waits", "the longest"):
+        yield tag("th", heading, scope="col", class_="n")
     yield Markup("</tr></thead><tbody>")
     for each in traces.worst:
         yield tag("tr", *_cells(each, recording, names))
@@ -40,7 +40,7 @@ def _cells(each: TraceWait, recording: Recording, names: SiteNames) -> Iterator[
     frame = application_frame(each.holder, recording.application)
     span = tag("span", f"span {each.span_id}", class_="outer")
     yield tag("td", tag("code", each.trace_id), span)
+    yield tag("td", tag("span", text(names.owner(frame, each.holder)), class_="site holder"))
     yield tag("td", short_duration(each.wait_ns), class_="n")
     yield tag("td", str(each.waits), class_="n")
     yield tag("td", short_duration(each.longest_ns), class_="n")
-    yield tag("td", tag("span", text(names.owner(frame, each.holder)), class_="site holder"))

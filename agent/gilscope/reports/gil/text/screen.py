@@ -19,7 +19,7 @@ from gilscope.reports.gil.words import KIND_NAMES, base_words, lost_words, proce
 from gilscope.series.holders import HolderLoss, losses_by_holder
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
-from gilscope.text.units import counted, percent, seconds
+from gilscope.text.units import counted, percent, seconds, short_duration
 from gilscope.verdict.base_rate import base_rate
 from gilscope.verdict.change_words import advice_lines
 from gilscope.verdict.degree import Degree
@@ -198,6 +198,7 @@ def _loss_lines(
         whole = Whole(noted_ns, about(is_estimate=any(map(are_shared_out, totals))))
         yield from _place_lines(losses, whole, rows, sources, paint)
         yield from libraries_alone_lines(losses)
+    yield from _request_lines(recordings)
     yield ""
     yield paint.bold("Who waited most")
     for role in role_losses(recordings)[:rows]:
@@ -207,6 +208,20 @@ def _loss_lines(
             f"{percent(role.whole.ns / lost_ns):>7} {seconds(role.whole.ns):>9}  "
             f"{paint.bold(printable(role.role))}{threads}, {mostly}{KIND_NAMES[role.kind]}"
         )
+
+
+def _request_lines(recordings: Sequence[Recording]) -> Iterator[str]:
+    """Yield what requests have waited, if the only process says which its threads serve."""
+    traces = recordings[0].observation.totals.traces if len(recordings) == 1 else None
+    if traces is None or not traces.worst:
+        return
+    worst = traces.worst[0]
+    mean = short_duration(traces.wait_ns // traces.number)
+    yield ""
+    yield (
+        f"{counted(traces.number, 'request')} waited, {mean} each; the worst "
+        f"{short_duration(worst.wait_ns)}: trace {worst.trace_id}."
+    )
 
 
 def _of_acquires(recordings: Sequence[Recording]) -> str:

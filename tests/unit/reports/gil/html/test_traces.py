@@ -15,10 +15,10 @@ def test_each_request_has_a_row() -> None:
     assert "7 traces waited for 0.070s, 10 ms each" in section.text
     assert [
         "4bf92f3577b34da6a3ce929d0e0e4736span 00f067aa0ba902b7",
+        "crunch (app.py:4)",
         "31 ms",
         "3",
         "20 ms",
-        "crunch (app.py:4)",
     ] == [cell.text for cell in first.all("td")]
     assert "b7ad6b7169203331" in second.text
 

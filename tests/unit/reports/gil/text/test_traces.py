@@ -4,10 +4,11 @@ from dataclasses import replace
 
 from gilscope.model.gil import Recording
 from gilscope.model.traces import Traces
+from gilscope.reports.gil.text import screen
 from gilscope.reports.gil.text.report import render
 from gilscope.reports.gil.text.traces import trace_lines
 from gilscope.text.ansi import Paint
-from support.recordings.gil import with_edges, with_traces
+from support.recordings.gil import session_of, with_edges, with_traces
 
 
 def _lines(recording: Recording) -> list[str]:
@@ -29,6 +30,15 @@ def test_requests_that_waited_most_come_first() -> None:
         "--format json has more of them.",
     ] == _lines(with_traces())
     assert "Requests that waited" in render(with_traces())
+
+
+def test_screen_has_a_line() -> None:
+    """
+    How long they have waited, and which of them the longest.
+    """
+    said = "7 requests waited, 10 ms each; the worst 31 ms: trace 4bf92f3577b34da6a3ce929d0e0e4736."
+
+    assert said in screen.render(session_of(with_traces())).splitlines()
 
 
 def test_where_nothing_is_published_or_nothing_waited() -> None:
