@@ -1,7 +1,7 @@
 """Requests in spans of ddtrace, which publishes them for readers outside of the process.
 
-Known answer: `spans` has each trace with its only span. Two threads run `checkout`, and wait for
-`refresh_prices` inside of spans alone, but for a moment between two of them.
+Known answer: after some seconds `spans` has each trace with its only span. Two threads run
+`checkout`, and wait for `refresh_prices` inside of spans alone, but for a moment between two.
 """
 
 import os
@@ -16,8 +16,9 @@ os.environ.update(
 )
 
 from ddtrace.trace import tracer
-from handshake import await_begin, finish, next_command, ready
+from handshake import await_begin, finish, ready
 
+_SECONDS = 3
 _ENDS = threading.Event()
 spans: "dict[str, str]" = {}
 
@@ -42,7 +43,7 @@ ready()
 await_begin()
 for thread in threads:
     thread.start()
-next_command()
+time.sleep(_SECONDS)
 _ENDS.set()
 for thread in threads:
     thread.join()

@@ -12,7 +12,7 @@ from gilscope.process.memory_reader import MemoryReader
 from gilscope.process.reads import ProcessReads
 from gilscope.process.remote_read import TornRead
 from gilscope.process.threads.context import CONTEXT_VARIABLE, read_context
-from gilscope.process.view import view_of
+from gilscope.process.view import ProcessView, view_of
 from gilscope.runtimes.base import Build, Threads
 from gilscope.runtimes.registry import detect, open_memory
 
@@ -32,7 +32,7 @@ def found(pid: int, reader: MemoryReader) -> Iterator[Subject]:
         reads = ProcessReads(reader, pid, memory)
         runtime = build.instance(memory, reads)
         roles = _roles(pid, runtime.threads, reads)
-        place = reads(lambda: VariableSearch(CONTEXT_VARIABLE).find(pid, view.mappings, memory))
+        place = _context_place(view, memory, reads)
         yield Subject(
             view.name,
             build,
@@ -62,6 +62,17 @@ def opened(
         standing = build.instance(memory, reads).standing
         request_of = _requests(memory, context_place, reads)
         yield Subject(name, build, standing, reads, roles, request_of=request_of)
+
+
+def _context_place(
+    view: ProcessView, memory: GuardedMemory, reads: ProcessReads
+) -> VariablePlace | None:
+    search = VariableSearch(CONTEXT_VARIABLE, most_new=len(view.mappings))
+    located, _ = search.locate(view.pid, view.mappings)
+    # It may be about to be loaded.
+    with contextlib.suppress(TornRead):
+        return None if located is None else reads(lambda: located.place(memory))
+    return None
 
 
 def _requests(

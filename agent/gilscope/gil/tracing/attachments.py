@@ -235,7 +235,6 @@ class Attachments:
             undo.callback(self._drop_samples, pid)
             self.look_at_locks(traced)
             self._sample_holders(traced)
-            self._contexts.look(traced)
             self.by_pid[pid] = traced
             undo.pop_all()
 

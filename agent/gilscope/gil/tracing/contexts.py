@@ -12,6 +12,7 @@ from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.process import procfs
 from gilscope.process.files.thread_variables import VariableSearch
 from gilscope.process.memory_reader import ReadUnanswered
+from gilscope.process.remote_read import TornRead
 from gilscope.process.threads.context import CONTEXT_VARIABLE
 
 __all__ = ["ContextFinder"]
@@ -43,9 +44,13 @@ class ContextFinder:
             return
         self._pauses[key] = (now_s + pause_s, min(2 * pause_s, _LONGEST_PAUSE_S))
         # One that has ended meanwhile is seen elsewhere, as is one that does not answer.
-        with contextlib.suppress(OSError, ReadUnanswered):
-            mappings = procfs.read_maps(traced.pid)
-            place = traced.reads(lambda: self._search.find(traced.pid, mappings, traced.memory))
+        with contextlib.suppress(OSError, ReadUnanswered, TornRead):
+            located, is_complete = self._search.locate(traced.pid, procfs.read_maps(traced.pid))
+            if not is_complete:
+                self._pauses[key] = (now_s, pause_s)
+            if located is None:
+                return
+            place = traced.reads(lambda: located.place(traced.memory))
             if place is not None and traced.runs_the_same():
                 _log.debug("process %d publishes its traces", traced.pid)
                 self._probe.read_contexts_of(

@@ -34,7 +34,12 @@ def test_the_place_leads_to_the_variable(tmp_path: Path, options: list[str]) -> 
 
     with ProcessMemory(os.getpid()) as memory:
         mappings = procfs.read_maps(os.getpid())
-        found = VariableSearch(_NAME).find(os.getpid(), mappings, memory)
+        search = VariableSearch(_NAME)
+        is_complete = False
+        while not is_complete:
+            located, is_complete = search.locate(os.getpid(), mappings)
+        assert located is not None
+        found = located.place(memory)
 
         assert found is not None
         assert ctypes.addressof(here) == _variable(memory, found)
@@ -55,9 +60,11 @@ def _variable(memory: ProcessMemory, place: VariablePlace) -> int:
 
 def test_a_process_without_it() -> None:
     """
-    Its files are looked through once.
+    Its files are looked through once, some at a time.
     """
-    with ProcessMemory(os.getpid()) as memory:
-        mappings = procfs.read_maps(os.getpid())
+    mappings = procfs.read_maps(os.getpid())
+    search = VariableSearch("no_such_variable", most_new=5)
+    found = [search.locate(os.getpid(), mappings) for _ in mappings]
 
-        assert VariableSearch("no_such_variable").find(os.getpid(), mappings, memory) is None
+    assert (None, False) == found[0]
+    assert (None, True) == found[-1]

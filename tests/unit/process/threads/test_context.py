@@ -31,7 +31,10 @@ def test_what_is_published_is_read(tmp_path: Path, options: list[str]) -> None:
 
     with ProcessMemory(os.getpid()) as memory:
         mappings = procfs.read_maps(os.getpid())
-        place = VariableSearch(CONTEXT_VARIABLE).find(os.getpid(), mappings, memory)
+        search = VariableSearch(CONTEXT_VARIABLE, most_new=len(mappings))
+        located, _ = search.locate(os.getpid(), mappings)
+        assert located is not None
+        place = located.place(memory)
         assert place is not None
 
         found = [read_context(memory, place, descriptor)]
