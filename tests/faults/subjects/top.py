@@ -90,9 +90,11 @@ def _top_odd_key(bench: Bench) -> None:
             try:
                 # It still does what keys say.
                 terminal.press("?")
-                terminal.shows("Upper table")
+                # With its last line: what was there before is drawn over from the top. And escape
+                # with a key right behind it would be another key.
+                terminal.shows("Upper table", "esc back")
                 terminal.press("\x1b")
-                terminal.shows("contend.py", "work (")
+                terminal.shows("contend.py", "work (", "q quit")
             except (AssertionError, OSError) as error:
                 ended = terminal.process.poll()
                 last = terminal.output[-200:].decode(errors="replace")

@@ -31,7 +31,7 @@ _KEYS = {
         *("version", "mode", "duration_s", "process", "totals", "histograms", "threads"),
         *("interpreters", "edges", "slow_drops", "held_by", "held_up", "stacks", "frames"),
         *("wait_s", "waits", "processes", "transactions", "locks", "refused"),
-        *("left_out", "changes", "brief_releases"),
+        *("left_out", "changes", "brief_releases", "traces"),
     },
     "process": {
         *("pid", "name", "runtime", "python", "build_id", "gil", "method", "valid"),

@@ -65,7 +65,7 @@ def test_view_of_a_convoy() -> None:
         terminal.press("r")
         terminal.comes_to(lambda text: "2x crunch (" not in text, "screen without roles")
         terminal.press("?")
-        terminal.shows("Upper table")
+        terminal.shows("Upper table", "esc back")
         terminal.press("\x1b")
         terminal.shows("gilscope top")
         terminal.press("/no such program\r")
