@@ -2,9 +2,8 @@
 //
 // Stops of the world, seen in the thread that asks for one.
 //
-//     stopping = from asking for it to the end of its last sleep, of a millisecond at most, in
-//     which
-//                it waits for the others to stop; none where they have done so at once
+//     stopping = from asking for it to the end of its last sleep for the others to stop, of a
+//                millisecond at most; none where they have done so at once
 //     standing = from then on, or from when the first one sleeps, until the last one is woken
 //
 // A stop counts when it begins, and what it takes as it goes by: there is nothing in flight.
