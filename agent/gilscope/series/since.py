@@ -21,7 +21,7 @@ from gilscope.model.gil import (
 )
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_STACK, Stack
-from gilscope.model.traces import Traces
+from gilscope.model.traces import Traces, TraceWait
 
 __all__ = ["cost_since", "observation_since"]
 
@@ -77,22 +77,28 @@ def _totals_since(now: ProcessTotals, earlier: ProcessTotals) -> ProcessTotals:
 
 def _traces(now: Traces, earlier: Traces) -> Traces:
     before = {each.trace_id: each for each in earlier.worst}
-    since = [
-        each
-        if each.trace_id not in before
-        else replace(
-            each,
-            wait_ns=each.wait_ns - before[each.trace_id].wait_ns,
-            waits=each.waits - before[each.trace_id].waits,
-        )
-        for each in now.worst
-    ]
+    since = (_trace(each, before.get(each.trace_id)) for each in now.worst)
+    worst = sorted((each for each in since if each.waits), key=lambda each: -each.wait_ns)
     return replace(
         now,
-        number=max(0, now.number - earlier.number),
+        # One that had waited before, and has since, is not new.
+        number=max(len(worst), now.number - earlier.number),
         wait_ns=max(0, now.wait_ns - earlier.wait_ns),
         waits=max(0, now.waits - earlier.waits),
-        worst=tuple(sorted((each for each in since if each.waits), key=lambda each: -each.wait_ns)),
+        worst=tuple(worst),
+    )
+
+
+def _trace(now: TraceWait, earlier: TraceWait | None) -> TraceWait:
+    # One that was forgotten in between is counted anew.
+    if earlier is None or earlier.wait_ns > now.wait_ns:
+        return now
+    wait_ns = now.wait_ns - earlier.wait_ns
+    return replace(
+        now,
+        wait_ns=wait_ns,
+        waits=max(0, now.waits - earlier.waits),
+        longest_ns=min(now.longest_ns, wait_ns),
     )
 
 

@@ -284,7 +284,24 @@ def test_requests_since() -> None:
     found = observation_since(_at(_NOW_NS, then, traces=later), _at(_THEN_NS, then)).totals.traces
 
     assert found is not None
-    assert (1, 7 * MS, 2) == (found.number, found.wait_ns, found.waits)
+    assert (2, 7 * MS, 2) == (found.number, found.wait_ns, found.waits)
     assert [(new.trace_id, 5 * MS, 1), (longer.trace_id, 2 * MS, 1)] == [
         (each.trace_id, each.wait_ns, each.waits) for each in found.worst
     ]
+
+
+def test_a_request_that_waited_before_and_waits_on() -> None:
+    """
+    It is one of those since, and no wait of it is longer than what it has waited since.
+    """
+    then = with_traces().observation
+    traces = then.totals.traces
+    assert traces is not None
+    longer = replace(traces.worst[0], wait_ns=traces.worst[0].wait_ns + 2 * MS, waits=4)
+    later = replace(traces, wait_ns=72 * MS, waits=12, worst=(longer, *traces.worst[1:]))
+    since = observation_since(_at(_NOW_NS, then, traces=later), _at(_THEN_NS, then))
+    found = since.totals.traces
+
+    assert found is not None
+    assert (1, 2 * MS, 1) == (found.number, found.wait_ns, found.waits)
+    assert [2 * MS] == [each.longest_ns for each in found.worst]
