@@ -120,3 +120,22 @@ static __always_inline u32 other_kind(const struct target *target, u64 tstate, u
         return SLEEP_STOPPING;
     return SLEEP_EVENT;
 }
+
+// Where the thread that sleeps in *semaphore* waits for the end of a stop: the address of its own
+// state. Unless it *is_known* to, that must stand in a thread state of the same interpreter as
+// *tstate*; 0: it does not.
+static __always_inline u64 stopped_state(const struct target *target, const struct python *python,
+                                         u64 tstate, u64 semaphore, u32 is_known)
+{
+    u64 address = 0, own = 0, interpreter = 0;
+
+    if (read_u64(&address, semaphore - PARK_ADDRESS))
+        return 0;
+    if (is_known)
+        return address;
+    if (read_u8(semaphore + PARK_IS_UNPARKING) != 1 || !tstate ||
+        read_u64(&own, tstate + python->tstate_interpreter) ||
+        read_u64(&interpreter, address - target->thread_state + python->tstate_interpreter))
+        return 0;
+    return own && interpreter == own ? address : 0;
+}

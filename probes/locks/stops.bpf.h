@@ -84,18 +84,32 @@ static __always_inline void wait_to_stop(struct thread *thread, u32 has_all_stop
         thread->stop_phase = PHASE_STANDS;
 }
 
-// It wakes a thread that has slept since *stopped_ns*, because of a stop that it asked for.
-static __always_inline void start_world(struct thread *thread, const struct target *target,
-                                        const struct python *python, u64 stopped_ns, u64 stack,
+// Whether a thread that is woken now, which has slept since *stopped_ns*, does so for a stop that
+// has not counted yet. A thread that is woken before it has been seen to sleep (0) does if this
+// stop has woken it before: each is woken once.
+static __always_inline int is_next_stop(const struct thread *thread, u64 stopped_ns, u64 state,
                                         u64 now)
 {
     u64 latest_ns = thread->stop_until_ns;
 
-    // Who sleeps after others were woken does so for another stop.
-    if (latest_ns && thread->stop_phase != PHASE_OVER)
-        latest_ns += SAME_STOP_NS;
-    if (stopped_ns > latest_ns)
-        begin_stop(thread, target, python, stack, stopped_ns);
+    if (!latest_ns)
+        return 1;
+    if (stopped_ns) // who sleeps after others were woken does so for another stop
+        return stopped_ns > latest_ns + (thread->stop_phase == PHASE_OVER ? 0 : SAME_STOP_NS);
+    return thread->stop_phase == PHASE_OVER &&
+           (state == thread->stop_woke || now - latest_ns > SAME_STOP_NS);
+}
+
+// It wakes a thread that has slept since *stopped_ns*, because of a stop that it asked for: the one
+// whose thread state says so at *state*.
+static __always_inline void start_world(struct thread *thread, const struct target *target,
+                                        const struct python *python, u64 stopped_ns, u64 state,
+                                        u64 stack, u64 now)
+{
+    if (is_next_stop(thread, stopped_ns, state, now))
+        begin_stop(thread, target, python, stack, stopped_ns ? stopped_ns : now);
+    if (thread->stop_phase != PHASE_OVER)
+        thread->stop_woke = state;
     count_stop(thread, 0, 0, now - thread->stop_until_ns);
     thread->stop_until_ns = now;
     thread->stop_phase = PHASE_OVER;

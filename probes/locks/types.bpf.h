@@ -127,6 +127,7 @@ struct thread {
     u64 stop_until_ns;   // its last stop of the world has counted up to here; 0: there is none
     u64 stop_ns;         // what that has taken so far
     u64 stop_stack;      // where it asked for it
+    u64 stop_woke;       // the first thread that it has woken then, by the state of that
     u64 stacks[WANTS];
     u64 released[WANTS]; // as in struct wait_key, by who has woken it last
     u32 kinds[WANTS];    // enum sleep_kind

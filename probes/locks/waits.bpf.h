@@ -165,9 +165,10 @@ int on_park(struct pt_regs *ctx)
     } else {
         thread->kinds[WANTS_OTHER] =
             park.is_bucket ? SLEEP_INTERPRETER : other_kind(target, thread->tstate, park.address);
-        thread->stacks[WANTS_OTHER] = place(thread, python, tid);
+        // Before its stack is walked: it may be woken meanwhile.
         if (thread->kinds[WANTS_OTHER] == SLEEP_STOPPED)
             note_stopped(thread, semaphore, now);
+        thread->stacks[WANTS_OTHER] = place(thread, python, tid);
         if (thread->kinds[WANTS_OTHER] == SLEEP_STOPPING)
             ask_to_stop(thread, target, python, now);
     }
@@ -263,7 +264,7 @@ int on_wake(struct pt_regs *ctx)
     struct thread *thread;
     struct wake *asleep;
     struct work *work;
-    u64 stopped_ns = 0;
+    u64 stopped_ns = 0, state = 0;
 
     if (!target || !python || !trapped(target, tgid, now, PROGRAM_ON_WAKE))
         return 0;
@@ -274,12 +275,13 @@ int on_wake(struct pt_regs *ctx)
     find_tstate(thread, python, tid);
     wake.stack = own_stack(work, thread, python);
     asleep = wakes.lookup(&key);
-    if (asleep)
+    if (asleep && asleep->stopped_ns >= target->from_ns)
         stopped_ns = asleep->stopped_ns;
+    state = stopped_state(target, python, thread->tstate, key.semaphore, stopped_ns > 0);
     wake.at_ns = now_ns();
     if (wakes.update(&key, &wake))
         lose(tgid, LOST_TABLE_FULL);
-    if (stopped_ns >= target->from_ns)
-        start_world(thread, target, python, stopped_ns, wake.stack, wake.at_ns);
+    if (state)
+        start_world(thread, target, python, stopped_ns, state, wake.stack, wake.at_ns);
     return 0;
 }

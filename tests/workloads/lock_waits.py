@@ -5,6 +5,7 @@ sleep_clock.c, loaded before and named by SLEEP_CLOCK, it is known what each has
 """
 
 import ctypes
+import functools
 import gc
 import os
 import queue
@@ -15,6 +16,7 @@ import time
 from handshake import await_begin, finish, ready
 
 _HELD_S = 0.003
+_BRIEF_S = 0.0003
 _APART_S = 0.0005
 _SORTED = 30_000
 
@@ -110,8 +112,10 @@ def produce(items: "queue.Queue[object]") -> None:
     note([])
 
 
-def collect(pause_s: "float" = _HELD_S) -> None:
-    """Stop the world, again and again."""
+def collect(pause_s: "float" = _HELD_S, *, is_brief: "bool" = False) -> None:
+    """Stop the world, again and again; for some microseconds, where there is little to collect."""
+    if is_brief:
+        gc.freeze()
     end, times = until_end(), []
     while clock() < end:
         before = clock()
@@ -143,6 +147,7 @@ workers = {
     "relay": [(relay, *turns), (relay, *reversed(turns))],
     "idle": [(consume, items), (produce, items)],
     "stops": [(collect,), (compute,)],
+    "brief_stops": [(functools.partial(collect, _BRIEF_S, is_brief=True),), (compute,)],
     "both": [(hold, lock)] * 3 + [(collect, 0.1), (compute, 0.0001)],
 }[kind]
 threads = [threading.Thread(target=work, args=what) for work, *what in workers]
