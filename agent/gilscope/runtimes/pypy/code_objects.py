@@ -21,6 +21,7 @@ _LONGEST_TABLE = 1 << 20
 _MOST_LINES = 50_000
 _TYPE_SIZE = 4
 _LARGEST_LINE = 1 << 31
+_LONGEST_PAUSE = 255
 
 
 def read_string(memory: Memory, address: int) -> str:
@@ -49,6 +50,10 @@ class CodeObjects:
         self._read: set[int] = set()
         """Addresses in the list that have been read."""
         self._list = 0
+        self._searched: tuple[int, ...] = ()
+        """The list when it was last read through."""
+        self._pause = self._left = 0
+        """How often it is not, while it is the same: altogether, and from now on."""
 
     def frame(self, number: int) -> Frame | None:
         """Return the function of the code *number*; None where it cannot be read any more."""
@@ -107,6 +112,8 @@ class CodeObjects:
             references = self._references()
         except (TornRead, OSError):
             return
+        if not self._is_due(references):
+            return
         for reference in references:
             if not reference or reference in self._read:
                 continue
@@ -120,6 +127,17 @@ class CodeObjects:
             self._frames[number] = frame
             self._addresses[number] = code
             self._read.add(reference)
+
+    def _is_due(self, references: tuple[int, ...]) -> bool:
+        """Return whether to read through the list: what was being moved may be there now."""
+        if references != self._searched:
+            self._searched, self._pause, self._left = references, 0, 0
+            return True
+        if self._left:
+            self._left -= 1
+            return False
+        self._pause = self._left = min(2 * self._pause + 1, _LONGEST_PAUSE)
+        return True
 
     def _references(self) -> tuple[int, ...]:
         self._list = self._list or self._find_list()

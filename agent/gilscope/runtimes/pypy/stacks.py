@@ -70,7 +70,8 @@ class StackNames:
                 return ()
             if not numbers:
                 return ()
-            self._jitted[address] = numbers
+            # Of loops of PyPy's own, such as that of regular expressions, there is no function.
+            self._jitted[address] = tuple(number for number in numbers if number)
         return self._jitted[address]
 
 

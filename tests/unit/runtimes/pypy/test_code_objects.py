@@ -67,6 +67,34 @@ def test_code_is_found_by_its_number(pypy: PyPyInMemory) -> None:
     assert _CRUNCH == objects.frame(44)
 
 
+def test_a_number_that_is_no_codes_is_not_searched_for_ever(
+    pypy: PyPyInMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Through a list that has not changed it looks less and less often: code may be moved meanwhile.
+    """
+    gone = pypy.code(44, "crunch", line=10)
+    objects = _objects(pypy)
+    kind = pypy.memory.read(gone, 4)
+    pypy.memory.put_int(gone, 0x120)
+    reads: list[int] = []
+    read = pypy.memory.read
+
+    def counted(address: int, size: int) -> bytes:
+        reads.append(address)
+        return read(address, size)
+
+    monkeypatch.setattr(pypy.memory, "read", counted)
+    for _ in range(1000):
+        assert objects.frame(44) is None
+
+    assert 3 < reads.count(gone) < 20
+
+    pypy.memory.put_int(gone, int.from_bytes(kind, "little"))
+    found = [objects.frame(44) for _ in range(300)]
+    assert _CRUNCH == found[-1]
+
+
 def test_a_qualified_name_comes_first(pypy: PyPyInMemory) -> None:
     """
     Since Python 3.11 code has one.

@@ -127,6 +127,17 @@ def test_inlined_functions_are_told() -> None:
     assert ["loop", "run"] == process.names()
 
 
+def test_compiled_code_of_no_function_is_no_frame() -> None:
+    """
+    The JIT compiles loops of PyPy's own as well, such as that of regular expressions.
+    """
+    process = _Process()
+    process.pypy.jit_piece(_JIT, 100, (0, 0, 100, 4))
+    process.thread(process.frame, (NodeKind.JITTED, _JIT + 30), (NodeKind.CODE, _CRUNCH))
+
+    assert ["crunch"] == process.names()
+
+
 def test_what_the_jit_has_called_last_may_be_elsewhere() -> None:
     """
     Then its node tells nothing, and the one below tells whose loop it is.
