@@ -12,6 +12,7 @@ __all__ = [
     "LONG_WAIT",
     "LOST_WORK",
     "MANY_CONVOYS",
+    "ROUTE_SHARE",
     "SLOW_DROP",
     "SOME",
 ]
@@ -43,6 +44,9 @@ SLOW_DROP = (Step(0.01, _WARNING), Step(0.1, _BAD))
 
 BUDGET = (Step(0.01, _WARNING), Step(0.05, _BAD))
 """The default overhead budget of `gilscope serve` is 1 %."""
+
+ROUTE_SHARE = (Step(0.2, _WARNING), Step(0.5, _BAD))
+"""Share of the time of requests that they wait; where the alert has it, and one half."""
 
 LOST_WORK = (Step(0.2, _WARNING), Step(0.5, _BAD))
 """Share of the transactions that are aborted; from a half on more is thrown away than kept."""

@@ -4,14 +4,15 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from dashboards.generator import agent, locks, overview, process, stm
+from dashboards.generator import agent, locks, overview, process, requests, stm
 from dashboards.generator.layout import Section, lay_out
 from dashboards.generator.variables import TAG, datasource_variable, label_variables, links
 from grafana_foundation_sdk.builders import dashboard
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import DashboardCursorSync
 
-from gilscope.metrics.table import Family
+from gilscope.metrics.client import REQUEST_GIL_WAIT
+from gilscope.metrics.table import BUILD_INFO, Family
 
 __all__ = ["render"]
 
@@ -23,6 +24,8 @@ class _Page:
     sections: Callable[[], list[Section]]
     variables: Mapping[str, Family]
     """Labels that can be chosen, each with the family whose values are offered."""
+    scraped: Family = BUILD_INFO
+    """What everything is scraped from that has it."""
 
 
 _PAGES = {
@@ -43,6 +46,13 @@ _PAGES = {
         "Which locks threads wait for besides the GIL, at which lines, and what stops the world.",
         locks.sections,
         locks.VARIABLES,
+    ),
+    "requests": _Page(
+        "gilscope: requests",
+        "What the GIL costs the requests of services that use gilscope-client, by route.",
+        requests.sections,
+        requests.VARIABLES,
+        REQUEST_GIL_WAIT,
     ),
     "stm": _Page(
         "gilscope: STM",
@@ -79,7 +89,7 @@ def _text(name: str, page: _Page) -> str:
         .link(links())
         .with_variable(datasource_variable())
     )
-    for variable in label_variables(page.variables):
+    for variable in label_variables(page.variables, page.scraped):
         made.with_variable(variable)
     lay_out(made, page.sections())
     return json.dumps(made.build(), cls=JSONEncoder, sort_keys=True, indent=2) + "\n"

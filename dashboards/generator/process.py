@@ -27,6 +27,7 @@ _SHOWN = 10
 _NOBODY = "No such process is traced in this time"
 _NO_WAITS = "No thread waited for the GIL in this time"
 _NO_SAMPLES = "No holder has been sampled yet, or stacks are not read"
+_NO_ROUTES = "No route is published for readers outside of the process, or no request waited"
 _NO_HOLDS = "No window of full mode in this time. Contention mode sees no holds"
 _NO_SLOW_DROPS = "Every holder dropped the GIL within 10 ms"
 
@@ -37,6 +38,7 @@ def sections() -> list[Section]:
         Section("At this moment", (_figures(),)),
         Section("Waits", _waits()),
         Section("Who keeps whom waiting", _blame()),
+        Section("Requests", (_requests(),)),
         Section("Convoys, and holders slow to drop the GIL", _causes()),
         Section("Who has the GIL", _holds()),
         Section("Releases and switches", _switches()),
@@ -178,6 +180,28 @@ def _blame() -> tuple[Line, ...]:
         empty=_NO_WAITS,
     )
     return (Line(9, (pairs,)), Line(8, (over_time, why, held)))
+
+
+def _requests() -> Line:
+    waited = _SERIES.rate(metrics.GIL_ROUTE_WAIT, "route")
+    requests = _SERIES.rate(metrics.GIL_ROUTE_REQUESTS, "route")
+    mean = curves(
+        "Waited for the GIL, a request, by route",
+        "The mean of the requests that have waited, where a tracer publishes which request each "
+        "thread serves. The report (gilscope snapshot --full) says behind whom.",
+        units.Seconds,
+        [Curve(waited.per(requests).top(_SHOWN), "{{route}}")],
+        empty=_NO_ROUTES,
+    )
+    kept = curves(
+        "Threads kept waiting, by route",
+        "Which requests the time is taken from. A route that is called often may lose much with "
+        "little for each request.",
+        units.Short,
+        [Curve(waited.top(_SHOWN), "{{route}}")],
+        empty=_NO_ROUTES,
+    )
+    return Line(8, (mean, kept))
 
 
 def _causes() -> tuple[Line, ...]:

@@ -78,10 +78,10 @@ class Scope:
         _check(family, "counter")
         return self._now(family, by, "sum", where)
 
-    def seconds(self, family: Family, *by: str, **where: str) -> Query:
+    def seconds(self, family: Family, *by: str, span: Window = _EACH_STEP, **where: str) -> Query:
         """Return the gain a second of a histogram's sum."""
         _check(family, "histogram")
-        return self._rate(family, f"{family.name}_sum", by, "sum", _EACH_STEP, where)
+        return self._rate(family, f"{family.name}_sum", by, "sum", span, where)
 
     def count(self, family: Family, *by: str, span: Window = _EACH_STEP, **where: str) -> Query:
         """Return how many observations a second a histogram gets."""

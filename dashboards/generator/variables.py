@@ -27,7 +27,8 @@ _LABELS = {
     "namespace": "Namespace",
     "pod": "Pod",
     "job": "Job",
-    "instance": "Agent",
+    "instance": "Instance",
+    "route": "Route",
     "container_id": "Container",
     "process": "Process",
     "pid": "Process id",
@@ -42,13 +43,15 @@ def datasource_variable() -> dashboard.DatasourceVariable:
     return dashboard.DatasourceVariable("datasource").label("Prometheus").type("prometheus")
 
 
-def label_variables(own: Mapping[str, Family]) -> list[dashboard.QueryVariable]:
-    """Return a choice for each label of the scraped agent, and for those of *own*.
+def label_variables(
+    own: Mapping[str, Family], scraped: Family = metrics.BUILD_INFO
+) -> list[dashboard.QueryVariable]:
+    """Return a choice for each label of what *scraped* is scraped from, and for those of *own*.
 
     What is offered are the values in the family beside the label, as far as they go with what was
     chosen before.
     """
-    families = dict.fromkeys(TARGET_LABELS, metrics.BUILD_INFO) | dict(own)
+    families = dict.fromkeys(TARGET_LABELS, scraped) | dict(own)
     labels = list(families)
     return [
         _containers(labels[:place])

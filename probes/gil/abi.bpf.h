@@ -13,6 +13,7 @@
 #define REGION_TRIES 8       // in a row, one of which a thread may have
 #define REGION_HOMES 1016    // where these rows begin
 #define OWNER_WITHOUT_CODE 3 // from this value on a frame's owner is C code
+#define LONGEST_ROUTE 64     // with the zero at its end; a power of two
 #define REFERENCE_FLAGS 7    // low bits of a _PyStackRef (3.14)
 
 // Why a thread waits for the GIL.

@@ -4,7 +4,8 @@
 // thread context of OpenTelemetry (OTEP 4947).
 //
 //   otel_thread_ctx_v1   a variable of each thread: a pointer to its record, or NULL
-//   record               the ids of trace and span, and whether they are valid now
+//   record               the ids of trace and span, whether they are valid now, and attributes:
+//                        the number of each one's name, its size, and its text
 //
 // A thread reads its own variable when its wait has ended, on the contended path alone. It has
 // changed nothing there since, so what it reads is of one piece.
@@ -12,6 +13,8 @@
 #define BLOCKS_AT 8    // from a thread's descriptor to the table of its blocks (x86-64)
 #define IS_PUBLISHED 1 // the value of `valid`: others are reserved
 #define NO_BLOCK (~0ULL)
+#define ATTRIBUTES_AT 28
+#define MOST_ATTRIBUTES 16
 
 // What the record begins with.
 struct context {
@@ -56,16 +59,53 @@ static __always_inline u64 own_descriptor(struct thread *thread, u32 tid)
     return descriptor;
 }
 
-static __always_inline int is_in_trace(struct thread *thread, u32 tid,
-                                       const struct context_place *place, struct context *context)
+// The address of the record that the thread publishes, read into *context*; 0: it is in no trace.
+static __always_inline u64 published(struct thread *thread, u32 tid,
+                                     const struct context_place *place, struct context *context)
 {
     u64 descriptor = own_descriptor(thread, tid);
     u64 variable = descriptor ? context_variable(place, descriptor) : 0;
     u64 record = 0;
 
-    return variable && !read_u64(&record, variable) && record &&
-           !read_user(context, sizeof(*context) - sizeof(context->padding), (void *)record) &&
-           context->valid == IS_PUBLISHED && (context->trace[0] || context->trace[1]);
+    if (!variable || read_u64(&record, variable) || !record ||
+        read_user(context, ATTRIBUTES_AT, (void *)record) || context->valid != IS_PUBLISHED ||
+        !(context->trace[0] || context->trace[1]))
+        return 0;
+    return record;
+}
+
+// Notes the route of the request, if the *record* has it: where it is there twice, the last counts.
+static __always_inline void note_route(struct trace *trace, u64 record, u32 size, u32 route_key)
+{
+    u32 at = 0, found_at = 0, found_size = 0;
+    struct {
+        u8 key;
+        u8 size;
+    } attribute;
+
+#pragma clang loop unroll(disable)
+    for (int number = 0; number < MOST_ATTRIBUTES; number++) {
+        if (at + sizeof(attribute) > size ||
+            read_user(&attribute, sizeof(attribute), (void *)(record + ATTRIBUTES_AT + at)))
+            break;
+        at += sizeof(attribute);
+        if (at + attribute.size > size)
+            break;
+        if (attribute.key + 1 == route_key) {
+            found_at = at;
+            found_size = attribute.size;
+        }
+        at += attribute.size;
+    }
+    if (!found_size)
+        return;
+    if (found_size >= LONGEST_ROUTE)
+        found_size = LONGEST_ROUTE - 1;
+    // What is compared may be a copy of what is used, for all that the verifier knows.
+    asm volatile("" : "+r"(found_size));
+    found_size &= LONGEST_ROUTE - 1;
+    if (!read_user(trace->route, found_size, (void *)(record + ATTRIBUTES_AT + found_at)))
+        trace->route[found_size] = 0;
 }
 
 // The thread that runs this has waited *ns*.
@@ -76,8 +116,11 @@ static __always_inline void count_for_trace(struct thread *thread, u32 tid, u64 
     struct context_place *place = contexts.lookup(&tgid);
     struct settings *common = current_settings();
     struct context context = {};
+    u64 record = 0;
 
-    if (!place || !common || !is_in_trace(thread, tid, place, &context))
+    if (place && common)
+        record = published(thread, tid, place, &context);
+    if (!record)
         return;
     struct trace_key key = {
         .trace_begin = context.trace[0],
@@ -104,6 +147,8 @@ static __always_inline void count_for_trace(struct thread *thread, u32 tid, u64 
     }
     __sync_fetch_and_add(&trace->wait_ns, ns);
     __sync_fetch_and_add(&trace->waits, 1);
+    if (place->route_key)
+        note_route(trace, record, context.attributes_size, place->route_key);
     if (ns <= trace->longest_ns)
         return;
     // Waits for one lock end one after the other.

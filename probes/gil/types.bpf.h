@@ -206,7 +206,7 @@ struct context_place {
     // Of the table of blocks, as the C library makes it.
     u32 entry_size;
     s32 length_at;
-    u32 padding;
+    u32 route_key; // one more than the number of the attribute with a request's route; 0: none
 };
 
 struct trace_key {
@@ -227,6 +227,7 @@ struct trace {
     u64 longest_cond; // the lock that it was for
     u32 longest_cause;
     u32 padding;
+    u8 route[LONGEST_ROUTE]; // as it was published last, with a zero behind it; empty: not known
 };
 
 // What user space tells all programs.

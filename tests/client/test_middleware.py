@@ -10,6 +10,7 @@ from wsgiref.util import setup_testing_defaults
 import prometheus_client
 import pytest
 
+from gilscope.metrics.client import CLIENT_FAMILIES
 from gilscope_client import _request, asgi, wsgi
 
 if TYPE_CHECKING:
@@ -46,17 +47,28 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> prometheus_client.CollectorRegi
         return histogram(*arguments, **{**options, "registry": made})
 
     monkeypatch.setattr(prometheus_client, "Histogram", registered)
-    monkeypatch.setattr(_request, "_made", {})
+    monkeypatch.setattr(_request, "_made", [])
     return made
 
 
-def _observed(registry: prometheus_client.CollectorRegistry) -> dict[tuple[str, str], object]:
+def _observed(
+    registry: prometheus_client.CollectorRegistry, name: str = "gilscope_request_gil_wait_seconds"
+) -> dict[tuple[str, str], object]:
     return {
         (sample.labels["route"], sample.labels["method"]): sample.value
         for family in registry.collect()
         for sample in family.samples
-        if sample.name == "gilscope_request_gil_wait_seconds_sum"
+        if sample.name == f"{name}_sum"
     }
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """What the middleware takes for the time: what is in this list."""
+    now = [0.0]
+    for module in (asgi, wsgi):
+        monkeypatch.setattr(module, "clock_s", lambda: now[0])
+    return now
 
 
 def _answer(application: Any, method: str = "GET") -> tuple[list[tuple[str, str]], bytes]:
@@ -122,6 +134,49 @@ def test_wsgi_response_in_pieces(
 
     assert [True, True] == closed
     assert {("", "other"): 0.005} == _observed(registry)
+
+
+@pytest.mark.usefixtures("fake_agent")
+def test_wsgi_request_takes_its_time(
+    registry: prometheus_client.CollectorRegistry, clock: list[float]
+) -> None:
+    """
+    Up to the end of the response.
+    """
+
+    def application(_environ: Any, start_response: Any) -> Iterator[bytes]:
+        clock[0] += 2
+        start_response("200 OK", [])
+        yield b"body"
+        clock[0] += 3
+
+    _answer(wsgi.Middleware(application))
+
+    assert {("", "GET"): 5.0} == _observed(registry, "gilscope_request_seconds")
+
+
+@pytest.mark.usefixtures("fake_agent")
+def test_asgi_request_takes_its_time(
+    registry: prometheus_client.CollectorRegistry, clock: list[float]
+) -> None:
+    """
+    Up to the end of the response.
+    """
+
+    async def app(_scope: Any, _receive: Any, _send: Any) -> None:
+        clock[0] += 4
+
+    scope = {"type": "http", "method": "GET"}
+    asyncio.run(asgi.Middleware(app)(scope, None, None))
+
+    assert {("", "GET"): 4.0} == _observed(registry, "gilscope_request_seconds")
+
+
+def test_metrics_are_those_of_the_table() -> None:
+    """
+    Names and texts, which the dashboards and rules know from there.
+    """
+    assert [(each.name, each.help) for each in CLIENT_FAMILIES] == list(_request.HISTOGRAMS)
 
 
 def test_wsgi_request_that_fails(

@@ -33,16 +33,19 @@ def test_each_wait_is_in_the_span_that_the_tracer_had_open() -> None:
     """
     python = environment("more_requirements.txt") / "python"
     with (
-        started([str(python)], "traced_shop.py") as workload,
+        started(["env", "DD_SERVICE=shop", str(python)], "traced_shop.py") as workload,
         serving("-p", str(workload.pid)) as service,
     ):
         eventually(lambda: _report(service)["traces"] is not None)
         spans = workload.run()["spans"]
+        # The threads of the tracer begin late, and have no role yet when they are young.
+        eventually(lambda: all(each["role"] for each in _report(service)["threads"]))
         report = _report(service)
         workload.finish()
     traces = report["traces"]
     waited_s = sum(each["wait_s"] for each in report["threads"] if "checkout" in each["role"])
 
+    assert "shop" == report["process"]["service"]
     assert 100 == len(traces["worst"])
     assert {each["trace_id"]: each["span_id"] for each in traces["worst"]}.items() <= spans.items()
     assert _LEAST_IN_SPANS * waited_s <= traces["wait_s"] <= waited_s

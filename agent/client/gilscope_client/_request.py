@@ -1,18 +1,23 @@
 """Where the waits of a request go: the response, the application's metrics, and its trace."""
 
 import sys
+import time
 
-__all__ = ["METRIC", "observe", "server_timing"]
+__all__ = ["HISTOGRAMS", "clock_s", "observe", "server_timing"]
 
-METRIC = "gilscope_request_gil_wait_seconds"
-
-_HELP = "What requests have waited for the GIL."
-_BUCKETS = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+HISTOGRAMS = (
+    ("gilscope_request_gil_wait_seconds", "What requests have waited for the GIL."),
+    ("gilscope_request_seconds", "How long requests have taken whose waits for the GIL are known."),
+)
+_BUCKETS = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 _METHODS = frozenset(
     ("CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE")
 )
 _MS_DIGITS = 3
-_made = {}
+_made = []
+
+# 2.7 has no other.
+clock_s = getattr(time, "monotonic", time.time)
 
 
 def server_timing(sums):
@@ -20,16 +25,15 @@ def server_timing(sums):
     return "gil;dur=%.*f" % (_MS_DIGITS, sums.wait_ns / 1e6) if sums.is_known else None
 
 
-def observe(sums, route, method):
+def observe(sums, route, method, took_s):
     """Add what a request of *route* has waited to its metrics and its trace, as far as known."""
     if not sums.is_known:
         return
     try:
-        histogram = _histogram()
-        if histogram is not None:
-            # A client may send any word.
-            known = method if method in _METHODS else "other"
-            histogram.labels(route, known).observe(sums.wait_ns / 1e9)
+        # A client may send any word.
+        known = method if method in _METHODS else "other"
+        for histogram, value_s in zip(_histograms(), (sums.wait_ns / 1e9, took_s)):  # noqa: B905
+            histogram.labels(route, known).observe(value_s)
         trace = sys.modules.get("opentelemetry.trace")
         if trace is not None:
             span = trace.get_current_span()
@@ -40,13 +44,14 @@ def observe(sums, route, method):
         pass
 
 
-def _histogram():
-    """Return the histogram in the registry of the application's prometheus_client, if it has it."""
+def _histograms():
+    """Return those in the registry of the application's prometheus_client, none without that."""
     if "prometheus_client" not in sys.modules:
-        return None
-    if METRIC not in _made:
+        return []
+    if not _made:
         from prometheus_client import Histogram  # noqa: PLC0415 - it may not be there
 
         # Where two threads come at once one of them fails, and observes the next time.
-        _made[METRIC] = Histogram(METRIC, _HELP, ("route", "method"), buckets=_BUCKETS)
-    return _made[METRIC]
+        labels = ("route", "method")
+        _made.extend([Histogram(name, text, labels, buckets=_BUCKETS) for name, text in HISTOGRAMS])
+    return _made

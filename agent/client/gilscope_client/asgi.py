@@ -8,7 +8,7 @@ A request is charged with what its own steps have waited, and with nothing of ot
 the event loop has run meanwhile. What it has others do in threads is not among it.
 """
 
-from gilscope_client._request import observe, server_timing
+from gilscope_client._request import clock_s, observe, server_timing
 from gilscope_client._steps import Steps
 
 __all__ = ["Middleware"]
@@ -40,8 +40,9 @@ class Middleware:
             await send(message)
 
         def end(sums):
-            observe(sums, self._route(scope), scope.get("method", ""))
+            observe(sums, self._route(scope), scope.get("method", ""), clock_s() - began_s)
 
+        began_s = clock_s()
         steps = Steps(self._app(scope, receive, send_with_timing), end)
         await steps
 

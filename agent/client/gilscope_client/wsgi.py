@@ -5,12 +5,13 @@
     application = Middleware(application)
 
 The response has a header ``Server-Timing: gil;dur=1.234``, milliseconds up to its beginning. Where
-the application uses prometheus_client there is a histogram
-``gilscope_request_gil_wait_seconds{route, method}`` in its registry, and where it uses
-OpenTelemetry the current span has ``gilscope.gil_wait_ns`` and ``gilscope.gil_waits``.
+the application uses prometheus_client there are histograms
+``gilscope_request_gil_wait_seconds{route, method}`` and ``gilscope_request_seconds{route, method}``
+in its registry, and where it uses OpenTelemetry the current span has ``gilscope.gil_wait_ns`` and
+``gilscope.gil_waits``.
 """
 
-from gilscope_client._request import observe, server_timing
+from gilscope_client._request import clock_s, observe, server_timing
 from gilscope_client._sums import Sums
 
 __all__ = ["Middleware"]
@@ -51,6 +52,7 @@ class _Request(object):
     def __init__(self, environ, route):
         self._environ = environ
         self._route = route
+        self._began_s = clock_s()
         self.sums = Sums()
         self._is_over = False
 
@@ -59,7 +61,8 @@ class _Request(object):
         if not self._is_over:
             self._is_over = True
             route = "" if self._route is None else self._route(self._environ)
-            observe(self.sums, route, self._environ.get("REQUEST_METHOD", ""))
+            method = self._environ.get("REQUEST_METHOD", "")
+            observe(self.sums, route, method, clock_s() - self._began_s)
 
 
 class _Body(object):

@@ -9,9 +9,9 @@ from gilscope.process import procfs
 from gilscope.process.files.thread_variables import VariablePlace, VariableSearch
 from gilscope.process.guarded_memory import GuardedMemory
 from gilscope.process.memory_reader import MemoryReader
+from gilscope.process.published.thread_context import CONTEXT_VARIABLE, read_context
 from gilscope.process.reads import ProcessReads
 from gilscope.process.remote_read import TornRead
-from gilscope.process.threads.context import CONTEXT_VARIABLE, read_context
 from gilscope.process.view import ProcessView, view_of
 from gilscope.runtimes.base import Build, Threads
 from gilscope.runtimes.registry import detect, open_memory

@@ -42,7 +42,7 @@ class TracedProcesses:
             return None
         process = traced.target.process
         roles = dict(traced.runtime.threads.known)
-        build, place = traced.target.build, traced.context_place
+        build, place = traced.target.build, traced.requests.place
         with opened(process.name, build, self._reader, roles, place) as subject:
             # Another program may have taken its place, with memory of its own.
             if self._gils.attached(pid) is not traced:

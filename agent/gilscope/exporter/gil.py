@@ -7,6 +7,7 @@ left out, as is what says nothing: waits of unknown cause where causes are known
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from gilscope.exporter.requests import add_routes
 from gilscope.exporter.samples import Exemplar, Labels, Series, process_labels
 from gilscope.metrics import table as metrics
 from gilscope.model.gil import (
@@ -24,6 +25,7 @@ from gilscope.model.traces import Traces
 from gilscope.series.blocking import BlockingSeries
 from gilscope.series.blocking_account import BlameSeries
 from gilscope.series.roles import RoleFigures
+from gilscope.text.printable import label
 
 __all__ = ["add_blame", "gil_families", "series_of"]
 
@@ -70,6 +72,7 @@ def series_of(
         )
         if not observation.invalid:
             _add_process(families, labels, observation)
+            add_routes(families, labels, observation.totals.traces)
             _add_roles(families, labels, roles.get(observation.process.pid, ()))
             blame = blames.get(observation.process.pid)
             if blame is not None:
@@ -81,7 +84,9 @@ def series_of(
 
 def _add_process(families: _Families, labels: Labels, observation: GilObservation) -> None:
     process, totals = observation.process, observation.totals
-    families[metrics.TARGET_INFO].add((*labels, process.runtime, process.python), 1)
+    families[metrics.TARGET_INFO].add(
+        (*labels, process.runtime, process.python, label(process.service or "")), 1
+    )
     _add_threads(families, labels, totals.threads)
     if process.wakes_in_vain:
         failed = sum((thread.failed_wakeups for thread in totals.threads), Tally())

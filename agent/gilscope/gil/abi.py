@@ -11,6 +11,7 @@ from gilscope.model.kinds import Cause, Kind, Numbered
 from gilscope.runtimes.cpython import layout
 
 __all__ = [
+    "LONGEST_ROUTE",
     "NOTICE",
     "QUOTAS",
     "REGION_HEAD",
@@ -35,6 +36,8 @@ __all__ = [
 
 STACK_DEPTH: Final = 32
 """Frames of a stack that are noted; a power of two."""
+LONGEST_ROUTE: Final = 64
+"""Of a request, bytes, with the zero at its end; a power of two."""
 QUOTAS: Final = 8
 """Room for them in the probes' records."""
 REGION_PLACES: Final = 1024
@@ -275,6 +278,7 @@ def c_header() -> str:
                     layout.FIRST_OWNER_WITHOUT_CODE,
                     "from this value on a frame's owner is C code",
                 ),
+                "LONGEST_ROUTE": (LONGEST_ROUTE, "with the zero at its end; a power of two"),
                 "REFERENCE_FLAGS": (layout.REFERENCE_FLAGS, "low bits of a _PyStackRef (3.14)"),
             }
         ),

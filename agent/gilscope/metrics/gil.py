@@ -256,10 +256,12 @@ GIL_LONGEST_HOLD = of_process(
 TARGET_INFO = of_process(
     "gilscope_target_info",
     "gauge",
-    "Always 1; the labels say whose lock the threads of this process wait for, and its version.",
-    "For joining: which versions lose the most, and which figures a runtime cannot have.",
+    "Always 1; the labels say whose lock the threads of this process wait for, its version, and "
+    "what the process calls its service, if it says so (OpenTelemetry's process context).",
+    "For joining: which versions and services lose the most, which figures a runtime cannot have.",
     "runtime",
     "version",
+    "service",
 )
 TARGET_OVERHEAD_RATIO = of_process(
     "gilscope_target_overhead_ratio",

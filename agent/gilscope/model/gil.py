@@ -309,6 +309,8 @@ class Process:
     """Whether full mode and its windows see its holds."""
     container_id: str | None = None
     pod_uid: str | None = None
+    service: str | None = None
+    """What it calls its service, for readers outside of it; None: it does not say."""
 
 
 @dataclass(frozen=True, slots=True)

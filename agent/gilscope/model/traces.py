@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from gilscope.model.kinds import Cause
 from gilscope.model.stack import Stack
 
-__all__ = ["TraceWait", "Traces"]
+__all__ = ["RouteWait", "TraceWait", "Traces"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,22 @@ class TraceWait:
 
 
 @dataclass(frozen=True, slots=True)
+class RouteWait:
+    """What the requests of one route have waited: finished waits."""
+
+    route: str | None
+    """None: of those whose route is not published."""
+    requests: int
+    """That have waited, by their traces."""
+    wait_ns: int
+    waits: int
+    longest_ns: int
+    """The longest wait."""
+    holder: Stack
+    """Behind which the longest waits of its requests began, by their time."""
+
+
+@dataclass(frozen=True, slots=True)
 class Traces:
     """All traces in which a thread has waited since the attachment."""
 
@@ -37,5 +53,7 @@ class Traces:
     waits: int
     worst: tuple[TraceWait, ...] = ()
     """Those that have waited most, the worst first."""
+    routes: tuple[RouteWait, ...] = ()
+    """All of them, those that have waited most first; empty where no route is published."""
     recent: tuple[TraceWait, ...] = ()
     """For each power of two that a wait may last, the last trace whose longest did."""

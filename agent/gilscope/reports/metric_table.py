@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable
 
+from gilscope.metrics.client import CLIENT_FAMILIES
 from gilscope.metrics.table import FAMILIES, PROCESS_LABELS, Family
 from gilscope.model.histogram import BOUNDS_NS
 from gilscope.text.units import short_duration
@@ -53,7 +54,14 @@ The values of labels and the reasons for lost events are explained in
 {serve_page}.
 """
 
+_OF_CLIENT = """
+## Of programs that measure their requests
+
+A program that uses the middleware of {client_page} exports these itself.
+
+"""
 _SERVE_PAGE = "gilscope-serve(8)"
+_CLIENT = "gilscope-client"
 _COLUMNS = ("name", "type", "labels", "help", "reads as")
 
 
@@ -68,8 +76,13 @@ def render(families: Iterable[Family] = FAMILIES, *, linked: bool = True) -> str
         longest=short_duration(BOUNDS_NS[-1]),
         serve_page=f"[{_SERVE_PAGE}](man/gilscope-serve.8.md#fields)" if linked else _SERVE_PAGE,
     )
+    client = _OF_CLIENT.format(client_page="[gilscope-client](client.md)" if linked else _CLIENT)
+    return f"{head}\n{_table(families)}{client}{_table(CLIENT_FAMILIES)}"
+
+
+def _table(families: Iterable[Family]) -> str:
     rows = [_COLUMNS, ("---",) * len(_COLUMNS), *(_row(family) for family in families)]
-    return "\n".join([head, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def _row(family: Family) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from gilscope.model.gil import (
 )
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_STACK, Stack
-from gilscope.model.traces import Traces, TraceWait
+from gilscope.series.requests.since import traces_since
 
 __all__ = ["cost_since", "observation_since"]
 
@@ -71,34 +71,7 @@ def _totals_since(now: ProcessTotals, earlier: ProcessTotals) -> ProcessTotals:
         cost=cost_since(now.cost, earlier.cost),
         holder_samples=_of_both(_samples, now.holder_samples, earlier.holder_samples),
         held_up=tuple(_held_up(now.held_up, earlier.held_up)),
-        traces=_of_both(_traces, now.traces, earlier.traces),
-    )
-
-
-def _traces(now: Traces, earlier: Traces) -> Traces:
-    before = {each.trace_id: each for each in earlier.worst}
-    since = (_trace(each, before.get(each.trace_id)) for each in now.worst)
-    worst = sorted((each for each in since if each.waits), key=lambda each: -each.wait_ns)
-    return replace(
-        now,
-        # One that had waited before, and has since, is not new.
-        number=max(len(worst), now.number - earlier.number),
-        wait_ns=max(0, now.wait_ns - earlier.wait_ns),
-        waits=max(0, now.waits - earlier.waits),
-        worst=tuple(worst),
-    )
-
-
-def _trace(now: TraceWait, earlier: TraceWait | None) -> TraceWait:
-    # One that was forgotten in between is counted anew.
-    if earlier is None or earlier.wait_ns > now.wait_ns:
-        return now
-    wait_ns = now.wait_ns - earlier.wait_ns
-    return replace(
-        now,
-        wait_ns=wait_ns,
-        waits=max(0, now.waits - earlier.waits),
-        longest_ns=min(now.longest_ns, wait_ns),
+        traces=_of_both(traces_since, now.traces, earlier.traces),
     )
 
 

@@ -23,6 +23,7 @@ from gilscope.top.blocking_table import (
     held_by,
     kept_by,
     pair_ends,
+    routes,
     rows,
     when_empty,
 )
@@ -73,6 +74,7 @@ class PairsPane(Vertical):
         self._kept_by = Static(id="kept-by")
         self._held_by = Static(id="held-by")
         self._changes = Static(id="changes")
+        self._routes = Static(id="routes")
         self._locks = Static(id="locks")
         self._head = Static()
         self._rows = Rows(id="pairs", is_marked=False)
@@ -84,6 +86,7 @@ class PairsPane(Vertical):
         yield self._kept_by
         yield self._held_by
         yield self._changes
+        yield self._routes
         yield self._locks
         yield self._head
         yield self._rows
@@ -108,6 +111,8 @@ class PairsPane(Vertical):
         gains = changes(process, application) if process else ""
         has_room = self.size.height >= _LEAST_HEIGHT
         _show_line(self._changes, "to change", gains if has_room else "", width)
+        late = routes(process, application, names) if process else ""
+        _show_line(self._routes, "routes", late, width)
         waits = in_short(locks, names) if process and locks is not None else ""
         _show_line(self._locks, "locks", waits, width)
         self._head.update(text_of(heading(width)), layout=False)

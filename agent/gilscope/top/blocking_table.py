@@ -7,12 +7,13 @@ from gilscope.model.application import Application
 from gilscope.model.gil import Edge, HolderSamples
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Frame, Stack
+from gilscope.naming.application import application_frame
 from gilscope.naming.hold_states import TellingState, why_words
 from gilscope.naming.places import IN_WORDS, SiteNames
 from gilscope.series.held_by import held_places
 from gilscope.series.holders import losses_by_holder
 from gilscope.text.printable import printable
-from gilscope.text.units import counted, percent
+from gilscope.text.units import counted, percent, short_duration
 from gilscope.top.figures import a_second, seconds, share
 from gilscope.top.layout import BLANK, Line, Row, Span, Tone, fit, fit_site, left, right
 from gilscope.top.rates import PairRates, ProcessRates
@@ -30,6 +31,7 @@ __all__ = [
     "held_by",
     "kept_by",
     "pair_ends",
+    "routes",
     "rows",
     "when_empty",
 ]
@@ -42,6 +44,7 @@ _TOTAL_WIDTH = 10
 _KIND_WIDTH = max(len(kind.value) for kind in Kind)
 _GAP = "  "
 _MOST_HOLDERS = 3
+_MOST_ROUTES = 3
 _LEAST_SHARE = 0.05
 
 
@@ -117,6 +120,16 @@ def changes(process: ProcessRates, application: Application) -> str:
         return ""
     return "; ".join(
         f"{each.what}: {each.gain}" for each in changes_so_far(process.seen, application)
+    )
+
+
+def routes(process: ProcessRates, application: Application, names: SiteNames) -> str:
+    """Return the routes whose requests have waited in the interval, and for whom; or nothing."""
+    return "; ".join(
+        f"{'no route' if each.route is None else printable(each.route)} "
+        f"{short_duration(each.wait_ns // max(1, each.requests))} a request, behind "
+        + printable(names.owner(application_frame(each.holder, application), each.holder))
+        for each in process.routes[:_MOST_ROUTES]
     )
 
 

@@ -50,6 +50,8 @@ Lower part: who keeps whom waiting in the selected process
               of the holder's stack, give or take so many points
   to change   what a change of the program would bring, estimated from all
               that was seen of it; the page of serve says what that assumes
+  routes      what requests waited in the interval and for whose code, where a
+              tracer publishes which request each thread serves
   locks       what its threads have lost to locks, with --locks, and where
   ≈           an estimate: by samples, or by the stacks of some of the waits
   lost        in the time between two snapshots; total: since it is traced

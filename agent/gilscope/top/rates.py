@@ -15,6 +15,8 @@ from gilscope.model.gil import (
 )
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
+from gilscope.model.traces import RouteWait, Traces
+from gilscope.series.requests.since import routes_since
 from gilscope.verdict.estimates import are_shared_out
 
 __all__ = ["PairRates", "ProcessRates", "RoleRates", "rates"]
@@ -86,6 +88,8 @@ class ProcessRates:
     """Since the attachment; None: holders are not sampled."""
     held_up: tuple[HeldUp, ...] = ()
     """What was lost, by why the holder kept the GIL; since the attachment."""
+    routes: tuple[RouteWait, ...] = ()
+    """What requests have waited in the interval, the costliest first."""
     seen: GilObservation | None = None
     """What it comes from; None: there are no figures."""
     invalid: str = ""
@@ -149,9 +153,16 @@ def _process_rates(before: ProcessTotals | None, seen: GilObservation) -> Proces
         is_estimate=are_shared_out(now),
         holder_samples=now.holder_samples,
         held_up=now.held_up,
+        routes=_routes(before.traces, now.traces),
         seen=seen,
         ended=seen.ended,
     )
+
+
+def _routes(before: Traces | None, now: Traces | None) -> tuple[RouteWait, ...]:
+    if now is None:
+        return ()
+    return routes_since(now.routes, () if before is None else before.routes)
 
 
 def _roles(before: Sequence[ThreadTotals], now: Sequence[ThreadTotals]) -> tuple[RoleRates, ...]:

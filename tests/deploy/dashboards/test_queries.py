@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from gilscope.metrics import table as metrics
+from gilscope.metrics.client import CLIENT_FAMILIES
 from gilscope.metrics.table import FAMILIES, Family
 from support.deploy.dashboards import DASHBOARDS, Json, broken, panel_titled, panels, targets
 from support.deploy.promql import CHOSEN, Read, asked
@@ -16,7 +17,7 @@ _OF_KUBERNETES = {
     "kube_pod_container_info": {"namespace", "pod", "container", "container_id"},
 }
 """What others export, with the labels that are read of it."""
-_BY_NAME = {family.name: family for family in FAMILIES}
+_BY_NAME = {family.name: family for family in (*FAMILIES, *CLIENT_FAMILIES)}
 _PARTS = ("_bucket", "_sum", "_count")
 _PLACEHOLDER = re.compile(r"{{(\w+)}}")
 _RANGE = re.compile(r"\[([^\]]*)\]")

@@ -21,6 +21,7 @@ _HANDED_OVER_S = 0.01
 """From the release of the GIL until the thread that was woken has it, on a busy machine."""
 _REQUESTS = {"a1": (0, 2), "b2": (1,), "c3": (4,)}
 """By the first byte of the trace, the rounds that are of it; the others are of none."""
+_SUMS = ("wait_s", "waits", "longest_s", "holder")
 _LONGEST_SPANS = {"a1": "01", "b2": "02", "c3": "04"}
 
 
@@ -73,6 +74,7 @@ def test_waits_are_told_by_request(options: Sequence[str]) -> None:
     worst = traces["worst"][0]["trace_id"]
     assert f"trace {worst}" in text
     assert "3 traces waited for 1.1" in text
+    assert "/checkout: 1 request, 50" in text
 
 
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
@@ -102,6 +104,14 @@ def _assert_right(process: Mapping[str, Any], traces: Mapping[str, Any]) -> None
         assert _LONGEST_SPANS[name] * 8 == found[name]["span_id"]
         assert "hold_until_it_waits" == _function(process, found[name]["holder"])
     assert pytest.approx(sum(each["wait_s"] for each in traces["worst"])) == traces["wait_s"]
+    # A route that is too long is cut; c3 has none.
+    of_traces = {"/checkout": found["a1"], "/" + 62 * "x": found["b2"], None: found["c3"]}
+    assert of_traces.keys() == {each["route"] for each in traces["routes"]}
+    for each in traces["routes"]:
+        known = of_traces[each["route"]]
+        assert 1 == each["requests"]
+        assert {name: known[name] for name in _SUMS} == {name: each[name] for name in _SUMS}
+    assert "shop" == process["process"]["service"]
 
 
 def _function(process: Mapping[str, Any], stack: int) -> str:

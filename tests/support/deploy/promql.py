@@ -25,7 +25,7 @@ CHOSEN = "what was chosen for "
 
 _LABELS = (
     *("cluster", "namespace", "pod", "job", "instance"),
-    *("container_id", "process", "pid", "log"),
+    *("container_id", "process", "pid", "log", "route"),
 )
 
 

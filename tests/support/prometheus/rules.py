@@ -9,6 +9,7 @@ from typing import Any
 import promql_parser as promql
 import yaml
 
+from gilscope.metrics.client import CLIENT_FAMILIES
 from gilscope.metrics.table import FAMILIES
 from support.paths import ROOT
 
@@ -64,7 +65,7 @@ def rules() -> tuple[Rule, ...]:
 def exported_labels() -> dict[str, Labels]:
     """Return the labels of each series that Prometheus stores of gilscope, by its name."""
     found = {"up": _SCRAPE}
-    for family in FAMILIES:
+    for family in (*FAMILIES, *CLIENT_FAMILIES):
         labels = _SCRAPE | set(family.labels)
         if family.type == "histogram":
             found[f"{family.name}_bucket"] = labels | {"le"}

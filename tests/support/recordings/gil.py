@@ -27,7 +27,7 @@ from gilscope.model.moment.hold_state import HoldState, State
 from gilscope.model.session import Session
 from gilscope.model.stack import Frame, Stack, StackState
 from gilscope.model.timeline import Moment, Span, Timeline
-from gilscope.model.traces import Traces, TraceWait
+from gilscope.model.traces import RouteWait, Traces, TraceWait
 from support.recordings.durations import histogram
 
 __all__ = [
@@ -252,7 +252,11 @@ def with_traces() -> Recording:
             recording.observation.totals.gils[0].gil.cond,
         ),
     )
-    traces = Traces(7, 70 * MS, 11, worst=worst, recent=worst)
+    routes = (
+        RouteWait("POST /checkout", 2, 62 * MS, 8, 20 * MS, CRUNCHING),
+        RouteWait(None, 5, 8 * MS, 3, 4 * MS, SERVING),
+    )
+    traces = Traces(7, 70 * MS, 11, worst=worst, routes=routes, recent=worst)
     totals = replace(recording.observation.totals, traces=traces)
     return replace(recording, observation=replace(recording.observation, totals=totals))
 

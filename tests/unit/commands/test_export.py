@@ -53,10 +53,15 @@ def test_metric_table_leads_nowhere(tmp_path: Path) -> None:
     It is the page of the documentation, but for links to what is not exported with it.
     """
     page = metric_table.render()
-    link = "[gilscope-serve(8)](man/gilscope-serve.8.md#fields)"
+    links = {
+        "[gilscope-serve(8)](man/gilscope-serve.8.md#fields)": "gilscope-serve(8)",
+        "[gilscope-client](client.md)": "gilscope-client",
+    }
 
-    unlinked = page.replace(link, "gilscope-serve(8)")
-    assert page != unlinked
+    unlinked = page
+    for link, words in links.items():
+        assert link in unlinked
+        unlinked = unlinked.replace(link, words)
     assert {"metrics.md": unlinked} == _exported(tmp_path, "metrics")
 
 
@@ -139,13 +144,15 @@ def test_paths_go_to_standard_output(tmp_path: Path, capsys: pytest.CaptureFixtu
     All of them at each run; how many were written goes to stderr.
     """
     folder = tmp_path / "new" / "rules"
-    paths = "".join(f"{folder}/{name}.yml\n" for name in ("agent", "gil", "locks", "stm"))
+    paths = "".join(
+        f"{folder}/{name}.yml\n" for name in ("agent", "gil", "locks", "requests", "stm")
+    )
 
     assert 0 == main(["export", "rules", str(folder)])
-    assert (paths, "4 of 4 files were written anew.\n") == capsys.readouterr()
+    assert (paths, "5 of 5 files were written anew.\n") == capsys.readouterr()
     (folder / "gil.yml").unlink()
     assert 0 == main(["export", "rules", str(folder)])
-    assert (paths, "1 of 4 files were written anew.\n") == capsys.readouterr()
+    assert (paths, "1 of 5 files were written anew.\n") == capsys.readouterr()
 
 
 def test_a_changed_file_is_not_overwritten(

@@ -11,6 +11,7 @@ import pytest
 from gilscope.dump import watch
 from gilscope.dump.watch import TracedProcesses
 from gilscope.gil.tracing.account import GilAccount
+from gilscope.gil.tracing.requests import PublishedRequests
 from gilscope.model.gil import GilObservation
 from gilscope.model.moment.dump import Trigger
 from gilscope.series.past import Past
@@ -57,7 +58,7 @@ def _traced() -> Any:
     return SimpleNamespace(
         target=SimpleNamespace(process=process, build=None),
         runtime=SimpleNamespace(threads=threads),
-        context_place=None,
+        requests=PublishedRequests(),
     )
 
 

@@ -11,7 +11,7 @@ from gilscope.metrics import table as metrics
 from gilscope.model.agent import AgentState
 from gilscope.model.observation import Observation
 from gilscope.model.transactions import Library, Method
-from support.recordings.gil import full_mode, gil, histogram
+from support.recordings.gil import full_mode, gil, histogram, with_traces
 from support.recordings.locks import lock_recording
 from support.recordings.transactions import stm_observation
 from support.reports.scraped import AGENT, Fixed, read, scrape
@@ -151,7 +151,9 @@ def test_every_family_of_the_table_is_exported_with_its_labels() -> None:
     """
     recorded = full_mode().observation
     lock = replace(recorded.totals.gils[0], waits=gil(unknown=histogram(1)).waits)
-    full = replace(recorded, totals=replace(recorded.totals, gils=(lock,)))
+    traces = with_traces().observation.totals.traces
+    totals = replace(recorded.totals, gils=(lock,), traces=traces)
+    full = replace(recorded, totals=totals)
 
     # Those that wait for this one do not ask for it, so that wake-ups may fail.
     semaphore = replace(recorded.process, pid=4713, asks_holder=False, wakes_in_vain=True)

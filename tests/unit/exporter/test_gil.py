@@ -15,6 +15,7 @@ from support.recordings.gil import (
     histogram,
     observation,
     thread,
+    with_traces,
 )
 from support.reports.scraped import scrape
 
@@ -261,3 +262,32 @@ def test_info_tells_the_runtime_and_its_version() -> None:
     ours = scrape(seen).of_process("gilscope_target_info", runtime="cpython", version=python)
     theirs = scrape(other).of_process("gilscope_target_info", runtime="pypy", version="3.9.16")
     assert (1, 1) == (ours, theirs)
+
+
+def test_routes_that_are_known_have_series() -> None:
+    """
+    Requests without a route have none: they may be told one yet.
+    """
+    figures = scrape(with_traces().observation)
+
+    def value(what: str, route: str) -> float | None:
+        return figures.of_process(f"gilscope_gil_route_{what}_total", route=route)
+
+    names = ("wait_seconds", "waits", "requests")
+    assert [0.062, 8, 2] == [value(name, "POST /checkout") for name in names]
+    assert 1 == len(figures.samples("gilscope_gil_route_waits_total"))
+    assert not scrape(convoy().observation).samples("gilscope_gil_route_waits_total")
+
+
+@pytest.mark.parametrize(("service", "label"), [(None, ""), ("shop", "shop"), ("a\nb", "a b")])
+def test_the_service_is_a_label_of_the_target(service: str | None, label: str) -> None:
+    """
+    Empty where the process does not say.
+    """
+    seen = convoy().observation
+    named = replace(seen, process=replace(seen.process, service=service))
+    figures = scrape(named)
+
+    assert 1 == figures.of_process(
+        "gilscope_target_info", runtime="cpython", version="3.11.2", service=label
+    )

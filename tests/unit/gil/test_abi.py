@@ -38,6 +38,7 @@ def test_the_numbers_of_c_are_those_of_python(tmp_path: Path) -> None:
         "REGION_PLACES": abi.REGION_PLACES,
         "REGION_TRIES": abi.REGION_TRIES,
         "REGION_HOMES": abi.REGION_PLACES - abi.REGION_TRIES,
+        "LONGEST_ROUTE": abi.LONGEST_ROUTE,
         "OWNER_WITHOUT_CODE": layout.FIRST_OWNER_WITHOUT_CODE,
         "REFERENCE_FLAGS": layout.REFERENCE_FLAGS,
         **{f"AFTER_{cause.name}": cause.number for cause in Cause},

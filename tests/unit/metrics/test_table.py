@@ -4,10 +4,10 @@ from types import ModuleType
 
 import pytest
 
-from gilscope.metrics import agent, gil, locks, stm, table
+from gilscope.metrics import agent, gil, locks, requests, stm, table
 from gilscope.metrics.family import families_of
 
-_SUBJECTS = (gil, locks, stm, agent)
+_SUBJECTS = (gil, requests, locks, stm, agent)
 
 
 @pytest.mark.parametrize("subject", _SUBJECTS)

@@ -14,6 +14,7 @@ from gilscope.model.gil import (
     TracingCost,
 )
 from gilscope.model.kinds import Cause, Kind
+from gilscope.model.traces import RouteWait
 from gilscope.series.since import cost_since, observation_since
 from support.recordings.gil import (
     CRUNCHING,
@@ -305,3 +306,27 @@ def test_a_request_that_waited_before_and_waits_on() -> None:
     assert found is not None
     assert (1, 2 * MS, 1) == (found.number, found.wait_ns, found.waits)
     assert [2 * MS] == [each.longest_ns for each in found.worst]
+
+
+def test_routes_since() -> None:
+    """
+    One of which no request has waited since is gone, and a new one counts as a whole.
+    """
+    then = with_traces().observation
+    traces = then.totals.traces
+    assert traces is not None
+    pay, rest = traces.routes
+    more = replace(pay, requests=3, wait_ns=pay.wait_ns + 5 * MS, waits=10)
+    again = replace(more, requests=pay.requests)
+    new = replace(pay, route="/new", requests=1, wait_ns=9 * MS, waits=1, longest_ns=9 * MS)
+
+    def since(*routes: RouteWait) -> list[tuple[str | None, int, int, int, int]]:
+        later = replace(traces, routes=routes)
+        seen = observation_since(_at(_NOW_NS, then, traces=later), _at(_THEN_NS, then))
+        found = seen.totals.traces
+        assert found is not None
+        return [(e.route, e.requests, e.wait_ns, e.waits, e.longest_ns) for e in found.routes]
+
+    gained = ("POST /checkout", 1, 5 * MS, 2, 5 * MS)
+    assert [("/new", 1, 9 * MS, 1, 9 * MS), gained] == since(more, rest, new)
+    assert [gained] == since(again, rest)

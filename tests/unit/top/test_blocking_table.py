@@ -13,6 +13,7 @@ from gilscope.top.blocking_table import (
     held_by,
     kept_by,
     pair_ends,
+    routes,
     rows,
     when_empty,
 )
@@ -25,6 +26,7 @@ from support.recordings.gil import (
     convoy,
     with_edges,
     with_holders,
+    with_traces,
 )
 from support.top.views import BUSY, IDLE, text, texts
 
@@ -46,6 +48,21 @@ def test_kept_by_names_the_applications_code() -> None:
     assert kept_by(exact, library, names).startswith("76 % (libraries alone), in crunch (app.py:4)")
     assert kept_by(process, EVERYBODYS, names).startswith("≈ 76 % crunch (app.py:4); ≈ 18 % ")
     assert "" == kept_by(replace(process, pairs=()), EVERYBODYS, names)
+
+
+def test_routes_are_those_of_the_interval() -> None:
+    """
+    What a request has waited in it, and for whom.
+    """
+    (process,) = rates([], [with_traces().observation])
+    names = SiteNames()
+
+    assert (
+        "POST /checkout 31 ms a request, behind crunch (app.py:4); "
+        "no route 1.6 ms a request, behind handle (app.py:13)"
+    ) == routes(process, EVERYBODYS, names)
+    (still,) = rates([with_traces().observation], [with_traces().observation])
+    assert "" == routes(still, EVERYBODYS, names)
 
 
 def test_held_by_names_whoever_has_the_gil() -> None:

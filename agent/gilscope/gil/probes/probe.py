@@ -196,7 +196,10 @@ class GilProbe(Probe):
         self._table("stack_shares").put({"value": self._slot_of[pid]}, {"value": drawn - 1})
 
     def read_contexts_of(self, pid: int, place: Record) -> None:
-        """Let the waits of *pid* be told by trace: its threads publish that at *place*."""
+        """Let the waits of *pid* be told by trace: its threads publish that at *place*.
+
+        Called again where what is known of it has changed.
+        """
         self._table("contexts").put({"value": pid}, place)
 
     def detach(self, pid: int) -> None:

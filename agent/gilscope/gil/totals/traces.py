@@ -5,6 +5,7 @@ from heapq import nlargest
 from operator import itemgetter
 from typing import NamedTuple
 
+from gilscope.gil.totals.routes import RouteSums, all_of, never_less, told_routes
 from gilscope.model.kinds import Cause
 from gilscope.model.stack import Stack
 from gilscope.model.traces import Traces, TraceWait
@@ -29,13 +30,16 @@ class RawTrace(NamedTuple):
     """A stack, by its id in the probes."""
     longest_cond: int
     longest_cause: int
-    padding: int = 0
+    route: str = ""
+    """Empty: not known."""
 
     def plus(self, other: "RawTrace") -> "RawTrace":
         """Return both as one trace."""
         longest = self if self.longest_ns >= other.longest_ns else other
         return longest._replace(
-            wait_ns=self.wait_ns + other.wait_ns, waits=self.waits + other.waits
+            wait_ns=self.wait_ns + other.wait_ns,
+            waits=self.waits + other.waits,
+            route=self.route or other.route,
         )
 
 
@@ -61,6 +65,8 @@ class TraceBook:
         """Of those that are not open any more."""
         self._closed = (0, 0, 0)
         """Their number, time and waits."""
+        self._closed_routes: dict[str, RouteSums] = {}
+        self._shown_routes: dict[str, RouteSums] = {}
 
     def keep(self, taken: Mapping[str, RawTrace], stack: Callable[[int], Stack]) -> None:
         """Add what has left the table; *stack* tells a stack by its id."""
@@ -76,6 +82,9 @@ class TraceBook:
                 wait_ns + sum(kept.raw.wait_ns for _, kept in closed),
                 waits + sum(kept.raw.waits for _, kept in closed),
             )
+            self._closed_routes = all_of(
+                self._closed_routes, ((kept.raw, kept.holder) for _, kept in closed)
+            )
 
     def traces(
         self, now: Mapping[str, RawTrace], stack: Callable[[int], Stack], clock_offset_ns: int
@@ -88,6 +97,8 @@ class TraceBook:
         for trace, raw in now.items():
             every[trace] = _both(every.get(trace), raw, stack)
         number, wait_ns, waits = self._closed
+        routes = all_of(self._closed_routes, ((kept.raw, kept.holder) for kept in every.values()))
+        self._shown_routes = never_less(routes, self._shown_routes)
 
         def told(found: Iterable[tuple[str, _Kept]]) -> tuple[TraceWait, ...]:
             return tuple(_told(trace, kept, clock_offset_ns) for trace, kept in found)
@@ -97,6 +108,7 @@ class TraceBook:
             wait_ns + sum(kept.raw.wait_ns for kept in every.values()),
             waits + sum(kept.raw.waits for kept in every.values()),
             worst=told(_worst((*self._worst, *every.items()))),
+            routes=told_routes(self._shown_routes),
             recent=told(_recent(every.items())),
         )
 

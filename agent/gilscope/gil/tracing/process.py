@@ -20,22 +20,21 @@ from gilscope.gil.totals.process_totals import (
     unknown_gils,
 )
 from gilscope.gil.totals.raw import RawLock, RawProcess
-from gilscope.gil.totals.traces import TraceBook
+from gilscope.gil.tracing.requests import PublishedRequests
 from gilscope.model.gil import (
     ENDED_INTERPRETER,
     Gil,
     GilObservation,
     GilTotals,
     HolderSamples,
+    Process,
     ProcessTotals,
     Record,
     TracingCost,
 )
 from gilscope.model.stack import UNKNOWN_STACK, Stack
-from gilscope.model.traces import Traces
 from gilscope.process.attachment import Attachment
 from gilscope.process.breakpoints import first_missing
-from gilscope.process.files.thread_variables import VariablePlace
 from gilscope.process.remote_read import LimitExceeded, TornRead
 from gilscope.process.threads.throttling import throttled_ns
 from gilscope.runtimes.base import Instance
@@ -82,9 +81,7 @@ class AttachedProcess(Attachment):
     """Where those of windows are, while one is open."""
     check_interval: int | None = None
     """Bytecodes after which a thread gives the lock away by itself, when it was last read."""
-    traces: TraceBook = field(default_factory=TraceBook)
-    context_place: VariablePlace | None = None
-    """Where its threads say which requests they serve; None: they do not, as far as is known."""
+    requests: PublishedRequests = field(default_factory=PublishedRequests)
     renewals: int = 0
     """How often it was attached again because its probes had gone."""
 
@@ -253,15 +250,19 @@ class AttachedProcess(Attachment):
                     held_up=self.held_up.enter(edges, self.holder_samples),
                     slow_drops=self.blame.slow_drops(process, now_ns, is_final=is_final),
                     holder_samples=self.holder_samples,
-                    traces=self._traces(process),
+                    traces=self.requests.traces(process, self.stack),
                 )
         return GilObservation(
-            process=self.target.process,
+            process=self._process(),
             since_ns=self.since_ns,
             totals=totals,
             invalid=self.invalid,
             ended=self.ended,
         )
+
+    def _process(self) -> Process:
+        process, service = self.target.process, self.requests.service
+        return process if service is None else replace(process, service=service)
 
     def _totals(self, process: RawProcess, now_ns: int, cost: TracingCost | None) -> ProcessTotals:
         alive = replace(
@@ -285,12 +286,6 @@ class AttachedProcess(Attachment):
             observed_ns=None if self.window is None else self.window.observed_ns(now_ns),
             cost=cost,
         )
-
-    def _traces(self, process: RawProcess) -> Traces | None:
-        if self.context_place is None:
-            return None
-        offset_ns = time.time_ns() - time.monotonic_ns()
-        return self.traces.traces(process.traces, self.stack, offset_ns)
 
     def _throttled_ns(self) -> int | None:
         now_ns = None if self.ended else throttled_ns(self.pid)

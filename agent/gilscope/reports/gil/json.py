@@ -57,6 +57,7 @@ def report(recording: Recording) -> dict[str, Any]:
         "process": {
             "pid": process.pid,
             "name": process.name,
+            "service": process.service,
             "runtime": process.runtime,
             "python": process.python,
             "build_id": process.build_id,

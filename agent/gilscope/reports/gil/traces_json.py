@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gilscope.model.traces import Traces, TraceWait
+from gilscope.model.traces import RouteWait, Traces, TraceWait
 from gilscope.reports.gil.stack_table import StackTable
 from gilscope.text.units import NS_PER_S
 
@@ -18,6 +18,18 @@ def traces_value(traces: Traces | None, stacks: StackTable) -> dict[str, Any] | 
         "wait_s": traces.wait_ns / NS_PER_S,
         "waits": traces.waits,
         "worst": [_trace(each, stacks) for each in traces.worst],
+        "routes": [_route(each, stacks) for each in traces.routes],
+    }
+
+
+def _route(each: RouteWait, stacks: StackTable) -> dict[str, Any]:
+    return {
+        "route": each.route,
+        "requests": each.requests,
+        "wait_s": each.wait_ns / NS_PER_S,
+        "waits": each.waits,
+        "longest_s": each.longest_ns / NS_PER_S,
+        "holder": stacks.number(each.holder),
     }
 
 

@@ -130,7 +130,7 @@ class _Probes:
         more = {"wait_ns": known["wait_ns"] + ns, "waits": known["waits"] + 1, "longest_ns": ns}
         longest = ("ended_ns", "span", "holder", "cond", "cause")
         rest = dict.fromkeys((f"longest_{name}" for name in longest), 7)
-        self.tables["traces"].put(key, {**more, **rest, "padding": 0})
+        self.tables["traces"].put(key, {**more, **rest, "padding": 0, "route": (0x2F, 0x78, 0, 0)})
 
     def wait(self, **fields: Any) -> None:
         """Write what the one thread that waits notes of its wait."""
@@ -250,6 +250,7 @@ def test_traces_are_taken_over_likewise(probes: _Probes) -> None:
     assert [_MANY, 1] == [len(each.traces) for each in reads]
     assert [0, _MANY] == [len(each.taken.traces) for each in reads]
     assert (10, 7) == (reads[1].taken.traces[of_one].wait_ns, reads[1].traces[of_one].wait_ns)
+    assert "/x" == reads[1].taken.traces[of_one].route
     assert _MANY == probes.given_back(Quota.TRACES)
 
 

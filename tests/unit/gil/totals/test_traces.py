@@ -1,5 +1,7 @@
 """Sums by trace: what is kept, what is forgotten, and what a report is told."""
 
+from typing import Any
+
 import pytest
 
 from gilscope.gil.totals import traces as module
@@ -13,7 +15,7 @@ _STACKS = {20: CRUNCHING, 21: SERVING}
 _OFFSET_NS = 1_000_000 * MS
 
 
-def _raw(wait_ms: int, waits: int = 1, longest_ms: int = 0, **fields: int) -> RawTrace:
+def _raw(wait_ms: int, waits: int = 1, longest_ms: int = 0, **fields: Any) -> RawTrace:
     longest_ns = (longest_ms or wait_ms) * MS
     some = RawTrace(wait_ms * MS, waits, longest_ns, 5 * MS, 0x0201, 20, 0xC0, 0)
     return some._replace(**fields)

@@ -1,17 +1,17 @@
-"""The requests that have waited, by the traces that the program publishes: a table."""
+"""The requests that have waited, by what the program publishes of them: tables."""
 
 from collections.abc import Iterator
 
 from markupsafe import Markup
 
 from gilscope.model.gil import Recording
-from gilscope.model.traces import TraceWait
+from gilscope.model.traces import RouteWait, TraceWait
 from gilscope.naming.application import application_frame
 from gilscope.naming.places import SiteNames
 from gilscope.reports.html.markup import tag, text
 from gilscope.text.units import counted, seconds, short_duration
 
-__all__ = ["traces_section"]
+__all__ = ["routes_section", "traces_section"]
 
 
 def traces_section(recording: Recording, names: SiteNames) -> Iterator[Markup]:
@@ -34,6 +34,37 @@ def traces_section(recording: Recording, names: SiteNames) -> Iterator[Markup]:
     for each in traces.worst:
         yield tag("tr", *_cells(each, recording, names))
     yield Markup("</tbody></table></section>")
+
+
+def routes_section(recording: Recording, names: SiteNames) -> Iterator[Markup]:
+    """Yield the table of routes; nothing where the program publishes none."""
+    traces = recording.observation.totals.traces
+    if traces is None or not traces.routes:
+        return
+    yield Markup('<section id="routes"><h2>Routes that waited</h2>')
+    yield Markup(
+        "<p>As the program publishes them; a request is one trace. Behind is whose code held the "
+        "GIL when most of their longest waits began, by time.</p>"
+    )
+    yield Markup('<table class="by-place"><thead><tr>')
+    for heading in ("route", "mostly behind"):
+        yield tag("th", heading, scope="col")
+    for heading in ("waited", "requests", "each", "the longest"):
+        yield tag("th", heading, scope="col", class_="n")
+    yield Markup("</tr></thead><tbody>")
+    for each in traces.routes:
+        yield tag("tr", *_route_cells(each, recording, names))
+    yield Markup("</tbody></table></section>")
+
+
+def _route_cells(each: RouteWait, recording: Recording, names: SiteNames) -> Iterator[Markup]:
+    frame = application_frame(each.holder, recording.application)
+    yield tag("td", "no route" if each.route is None else text(each.route))
+    yield tag("td", tag("span", text(names.owner(frame, each.holder)), class_="site holder"))
+    yield tag("td", seconds(each.wait_ns), class_="n")
+    yield tag("td", str(each.requests), class_="n")
+    yield tag("td", short_duration(each.wait_ns // max(1, each.requests)), class_="n")
+    yield tag("td", short_duration(each.longest_ns), class_="n")
 
 
 def _cells(each: TraceWait, recording: Recording, names: SiteNames) -> Iterator[Markup]:

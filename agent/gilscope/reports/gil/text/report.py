@@ -29,6 +29,7 @@ from gilscope.reports.gil.text.holds import (
     hold_summary,
     holder_lines,
 )
+from gilscope.reports.gil.text.routes import route_lines
 from gilscope.reports.gil.text.slow_drops import slow_drop_lines
 from gilscope.reports.gil.text.ticks import failed_wakeup_lines, no_lock_lines, tick_advice
 from gilscope.reports.gil.text.traces import trace_lines
@@ -79,6 +80,7 @@ def _lines(recording: Recording, paint: Paint) -> Iterator[str]:
         yield from _after_blank(_release_lines(recording, paint))
         yield from _after_blank(whose_code_lines(recording, paint))
         yield from _after_blank(edge_lines(recording, paint))
+        yield from _after_blank(route_lines(recording, paint))
         yield from _after_blank(trace_lines(recording, paint))
         yield from _after_blank(slow_drop_lines(recording, paint))
         yield ""

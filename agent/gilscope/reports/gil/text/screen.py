@@ -13,6 +13,7 @@ from gilscope.reports.gil.text.convoy import behind_words, convoy_advice, queuei
 from gilscope.reports.gil.text.held_by import computing_line, held_by_lines
 from gilscope.reports.gil.text.hog import hog_lines
 from gilscope.reports.gil.text.holds import cost_line, hold_summary
+from gilscope.reports.gil.text.routes import route_words
 from gilscope.reports.gil.text.ticks import failed_wakeup_lines, no_lock_lines, tick_advice
 from gilscope.reports.gil.text.whose_code import Sources, Whole, libraries_alone_lines
 from gilscope.reports.gil.words import KIND_NAMES, base_words, lost_words, process_words
@@ -222,6 +223,9 @@ def _request_lines(recordings: Sequence[Recording]) -> Iterator[str]:
         f"{counted(traces.number, 'request')} waited, {mean} each; the worst "
         f"{short_duration(worst.wait_ns)}: trace {worst.trace_id}."
     )
+    route = route_words(recordings[0])
+    if route is not None:
+        yield route
 
 
 def _of_acquires(recordings: Sequence[Recording]) -> str:

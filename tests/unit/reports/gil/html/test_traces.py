@@ -23,8 +23,24 @@ def test_each_request_has_a_row() -> None:
     assert "b7ad6b7169203331" in second.text
 
 
+def test_each_route_has_a_row() -> None:
+    """
+    With whom its requests mostly waited for.
+    """
+    section = parse(str(render(with_traces()))).one("section", id="routes")
+    rows = section.one("tbody").all("tr")
+
+    assert [
+        ["POST /checkout", "crunch (app.py:4)", "0.062s", "2", "31 ms", "20 ms"],
+        ["no route", "handle (app.py:13)", "0.008s", "5", "1.6 ms", "4 ms"],
+    ] == [[cell.text for cell in row.all("td")] for row in rows]
+
+
 def test_a_program_that_publishes_nothing_has_no_table() -> None:
     """
     Nor a heading.
     """
-    assert "Requests that waited" not in render(with_edges())
+    page = render(with_edges())
+
+    assert "Requests that waited" not in page
+    assert "Routes that waited" not in page

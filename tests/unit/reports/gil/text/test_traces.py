@@ -6,6 +6,7 @@ from gilscope.model.gil import Recording
 from gilscope.model.traces import Traces
 from gilscope.reports.gil.text import screen
 from gilscope.reports.gil.text.report import render
+from gilscope.reports.gil.text.routes import route_lines, route_words
 from gilscope.reports.gil.text.traces import trace_lines
 from gilscope.text.ansi import Paint
 from support.recordings.gil import session_of, with_edges, with_traces
@@ -34,11 +35,42 @@ def test_requests_that_waited_most_come_first() -> None:
 
 def test_screen_has_a_line() -> None:
     """
-    How long they have waited, and which of them the longest.
+    How long they have waited, and which of them the longest; and the route that waited most.
     """
     said = "7 requests waited, 10 ms each; the worst 31 ms: trace 4bf92f3577b34da6a3ce929d0e0e4736."
+    route = "POST /checkout waited 31 ms a request, mostly behind crunch (app.py:4)."
+    lines = screen.render(session_of(with_traces())).splitlines()
 
-    assert said in screen.render(session_of(with_traces())).splitlines()
+    assert [said, route] == lines[lines.index(said) :][:2]
+
+
+def test_routes_that_waited_most_come_first() -> None:
+    """
+    With whom they waited for; requests without a route are told as such.
+    """
+    assert [
+        "Routes that waited (as the program publishes them)",
+        "   0.062s  POST /checkout: 2 requests, 31 ms each,",
+        "           mostly behind crunch (app.py:4)",
+        "   0.008s  no route: 5 requests, 1.6 ms each,",
+        "           mostly behind handle (app.py:13)",
+    ] == list(route_lines(with_traces(), Paint(on=False)))
+    assert "Routes that waited" in render(with_traces())
+
+
+def test_without_routes_nothing_is_said_of_them() -> None:
+    """
+    Nor of requests that have none.
+    """
+    recording = with_traces()
+    traces = recording.observation.totals.traces
+    assert traces is not None
+    totals = replace(recording.observation.totals, traces=replace(traces, routes=()))
+    none = replace(recording, observation=replace(recording.observation, totals=totals))
+
+    assert [] == list(route_lines(none, Paint(on=False)))
+    assert route_words(none) is None
+    assert [] == list(route_lines(with_edges(), Paint(on=False)))
 
 
 def test_where_nothing_is_published_or_nothing_waited() -> None:

@@ -11,7 +11,7 @@ from gilscope.model.moment.seen import ServedRequest
 from gilscope.process import procfs
 from gilscope.process.files.thread_variables import VariableSearch
 from gilscope.process.memory import ProcessMemory
-from gilscope.process.threads.context import CONTEXT_VARIABLE, read_context
+from gilscope.process.published.thread_context import CONTEXT_VARIABLE, read_context
 from support.paths import WORKLOADS
 
 
