@@ -34,7 +34,7 @@ _KEYS = {
         *("left_out", "changes", "brief_releases", "traces"),
     },
     "process": {
-        *("pid", "name", "runtime", "python", "build_id", "gil", "method", "valid"),
+        *("pid", "name", "service", "runtime", "python", "build_id", "gil", "method", "valid"),
         *("invalid_reason", "unknown"),
     },
     "totals": {
