@@ -145,7 +145,7 @@ def test_requests_of_a_route_have_their_waits(
         eventually(lambda: bool(_get(port, "/metrics")[1]), within_s=_START_S)
         before, before_s = _sums(port), _waited_s(service)
         with ThreadPoolExecutor(_AT_ONCE) as clients:
-            pages = list(clients.map(lambda _: _get(port, "/cart/200"), range(_REQUESTS)))
+            pages = list(clients.map(lambda _: _get(port, "/cart/2000"), range(_REQUESTS)))
         # The end of a response may be seen before its request has been counted.
         number = "gilscope_request_seconds_count"
         eventually(lambda: _REQUESTS == _sums(port)[number, route] - before[number, route])
@@ -154,7 +154,7 @@ def test_requests_of_a_route_have_their_waits(
     def gained(name: str) -> float:
         return after[name, route] - before[name, route]
 
-    assert {str(sum(range(200_000)))} == {body for body, _ in pages}
+    assert {str(sum(range(2_000_000)))} == {body for body, _ in pages}
     header_s = sum(_waited_ms(timing) for _, timing in pages) / 1000
     waited_s = gained("gilscope_request_gil_wait_seconds_sum")
     assert _REQUESTS == gained("gilscope_request_gil_wait_seconds_count")

@@ -15,6 +15,7 @@ from support.commands.gilscope import eventually
 from support.commands.json_reports import frames_of, only_process
 from support.commands.serve import Service, serving
 from support.deploy.dashboards import DASHBOARDS, panel_titled, targets, with_values
+from support.prometheus.rules import RULES
 from support.prometheus.server import Prometheus, prometheus, scraping
 from support.tracing.regions import with_client
 
@@ -67,6 +68,7 @@ def shop() -> Iterator[_Shop]:
             prometheus(
                 scraping(f"{service.host}:{service.port}", "gilscope"),
                 scraping(f"127.0.0.1:{workload.ready['port']}", "shop"),
+                rules=[RULES / "requests.yml"],
             )
         )
         made = _Shop(workload, service, server)
@@ -108,6 +110,21 @@ def test_every_panel_about_requests_has_an_answer(shop: _Shop) -> None:
             return shop.is_shown(title, expr)
 
         eventually(is_shown)
+
+
+def test_rules_record_the_share_of_each_route(shop: _Shop) -> None:
+    """
+    Most of such a request is waiting.
+    """
+    for name in ("route:gilscope_request_gil_wait:ratio_rate5m", "route:gilscope_requests:rate5m"):
+
+        def is_recorded(name: str = name) -> bool:
+            shop.serve(_FEW)
+            return shop.prometheus.now(name).labels("route") == _ROUTES
+
+        eventually(is_recorded)
+    shares = shop.prometheus.now("route:gilscope_request_gil_wait:ratio_rate5m").values()
+    assert all(0.2 < share <= 1 for share in shares)
 
 
 def test_what_can_be_chosen(shop: _Shop) -> None:
