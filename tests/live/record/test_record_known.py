@@ -51,6 +51,7 @@ def test_json_tells_the_known_answer_and_adds_up() -> None:
     assert {
         "pid": workload.pid,
         "name": "exact_count.py",
+        "service": None,
         "runtime": "cpython",
         "python": "3.11.2",
         "gil": True,
