@@ -10,10 +10,15 @@ __all__ = ["Bar", "Chart", "Group", "Kind", "draw", "ticks"]
 
 Kind = Literal["ours", "peer", "noise"]
 
-_WIDTH = 860
 _LEFT = 280
-_RIGHT = 640
-_VALUES = 664
+"""Room for labels, unless one is longer."""
+_BARS = 360
+_VALUES = 384
+"""From where bars begin."""
+_RIGHT = 580
+"""Likewise, to the edge."""
+_CHARACTER = 6.6
+"""Mean width in this font."""
 _MARGIN = 24
 _ROW = 24
 _BAR = 12
@@ -101,10 +106,11 @@ class Chart:
 @dataclass(frozen=True, slots=True)
 class _Scale:
     at: tuple[float, ...]
+    left: float
 
     def x(self, value: float) -> float:
         low, high = self.at[0], self.at[-1]
-        return _LEFT + (_RIGHT - _LEFT) * (value - low) / (high - low)
+        return self.left + _BARS * (value - low) / (high - low)
 
 
 def ticks(low: float, high: float) -> tuple[float, ...]:
@@ -126,10 +132,12 @@ def draw(chart: Chart) -> str:
     """Return the chart as an SVG document."""
     body: list[str] = []
     y = float(_HEAD)
-    whole = _scale(chart.groups)
+    longest = max((len(bar.label) for group in chart.groups for bar in group.bars), default=0)
+    left = max(_LEFT, round(2 * _MARGIN + _CHARACTER * longest))
+    whole = _scale(chart.groups, left)
     for number, group in enumerate(chart.groups):
         has_axis = chart.own_scales or number == len(chart.groups) - 1
-        scale = _scale([group]) if chart.own_scales else whole
+        scale = _scale([group], left) if chart.own_scales else whole
         body += _group(chart, group, scale, y)
         y += (_GROUP_TITLE if group.title else 0) + _ROW * len(group.bars)
         if has_axis:
@@ -137,15 +145,15 @@ def draw(chart: Chart) -> str:
             y += _AXIS
         y += _GAP
     height = round(y)
-    return "\n".join([*_head(chart, height), *body, "</svg>\n"])
+    return "\n".join([*_head(chart, left + _RIGHT, height), *body, "</svg>\n"])
 
 
-def _head(chart: Chart, height: int) -> Iterator[str]:
-    size = f'width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}"'
+def _head(chart: Chart, width: int, height: int) -> Iterator[str]:
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'
     yield f"<title>{escape(chart.title)}</title>"
     yield f"<style>{_STYLE}</style>"
-    box = f'x="0.5" y="0.5" width="{_WIDTH - 1}" height="{height - 1}" rx="6"'
+    box = f'x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="6"'
     yield f'<rect class="page" {box}/>'
     yield _text(_MARGIN, 30, chart.title, "title")
     yield _text(_MARGIN, 50, chart.subtitle, "muted")
@@ -177,7 +185,7 @@ def _bar(chart: Chart, bar: Bar, scale: _Scale, middle: float) -> Iterator[str]:
     yield f'<rect class="{bar.kind}" {box}/>'
     yield _line("range", scale.x(bar.low), middle, scale.x(bar.high), middle)
     yield _text(_MARGIN, middle + _BASELINE, bar.label)
-    yield _text(_VALUES, middle + _BASELINE, _shown(chart, bar))
+    yield _text(scale.left + _VALUES, middle + _BASELINE, _shown(chart, bar))
 
 
 def _shown(chart: Chart, bar: Bar) -> str:
@@ -195,9 +203,9 @@ def _axis(scale: _Scale, y: float, unit: str) -> Iterator[str]:
         yield _text(scale.x(tick), y + 16, f"{round(tick, 9):g}{unit}", "tick", "middle")
 
 
-def _scale(groups: Sequence[Group]) -> _Scale:
+def _scale(groups: Sequence[Group], left: float) -> _Scale:
     values = [0.0, *(value for group in groups for value in group.values())]
-    return _Scale(ticks(min(values), max(values)))
+    return _Scale(ticks(min(values), max(values)), left)
 
 
 def _line(kind: str, x1: float, y1: float, x2: float, y2: float) -> str:

@@ -16,6 +16,8 @@ __all__ = ["Axis", "Lines", "Mark", "Point", "Series", "draw_lines"]
 _WIDTH, _HEIGHT = 860, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 600, 76, 352
 _MARGIN, _LEGEND, _LEGEND_ROW = 24, 622, 38
+_CHARACTER = 6.6
+"""Mean width in this font."""
 _MARK_SIZE = 4.5
 _LARGE, _SMALL = 1e5, 1e-3
 _COLOURS = 6
@@ -130,11 +132,14 @@ def draw_lines(lines: Lines) -> str:
 
 
 def _head(lines: Lines) -> Iterator[str]:
-    size = f'width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}"'
+    parts = [part for series in lines.series for part in _halves(series.title)]
+    longest = max(map(len, parts), default=0)
+    width = max(_WIDTH, round(_LEGEND + 30 + _MARGIN + _CHARACTER * longest))
+    size = f'width="{width}" height="{_HEIGHT}" viewBox="0 0 {width} {_HEIGHT}"'
     yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'
     yield f"<title>{escape(lines.title)}</title>"
     yield f"<style>{_STYLE}</style>"
-    box = f'x="0.5" y="0.5" width="{_WIDTH - 1}" height="{_HEIGHT - 1}" rx="6"'
+    box = f'x="0.5" y="0.5" width="{width - 1}" height="{_HEIGHT - 1}" rx="6"'
     yield f'<rect class="page" {box}/>'
     yield _text(_MARGIN, 30, lines.title, "title")
     yield _text(_MARGIN, 50, lines.subtitle, "muted")
