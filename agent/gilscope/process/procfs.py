@@ -24,6 +24,7 @@ __all__ = [
     "read_cgroup",
     "read_command_line",
     "read_maps",
+    "read_maps_text",
     "read_status",
     "read_thread_name",
 ]
@@ -175,13 +176,18 @@ def in_initial_pid_namespace() -> bool:
 
 def read_maps(pid: int) -> tuple[Mapping, ...]:
     """Return the file mappings of *pid*; raises OSError."""
-    return parse_maps(os.fsdecode((_PROC / str(pid) / "maps").read_bytes()))
+    return parse_maps(os.fsdecode(read_maps_text(pid)))
+
+
+def read_maps_text(pid: int) -> bytes:
+    """Return the text of /proc/PID/maps; raises OSError."""
+    return (_PROC / str(pid) / "maps").read_bytes()
 
 
 def maps_mention(pid: int, words: Iterable[bytes]) -> bool:
     """Return whether *pid* maps anything whose path holds one of *words*; False if it is gone."""
     try:
-        text = (_PROC / str(pid) / "maps").read_bytes()
+        text = read_maps_text(pid)
     except OSError:
         return False
     return any(word in text for word in words)

@@ -6,6 +6,7 @@ process may find new names for what it says of requests.
 
 import contextlib
 import logging
+import os
 import time
 
 from gilscope.gil.probes.probe import GilProbe
@@ -48,10 +49,10 @@ class ContextFinder:
         before = traced.requests.place_for_probes()
         # One that has ended meanwhile is seen elsewhere, as is one that does not answer.
         with contextlib.suppress(OSError, ReadUnanswered, TornRead):
-            if traced.requests.place is None and not self._find_place(traced):
+            maps = procfs.read_maps_text(traced.pid)
+            if traced.requests.place is None and not self._find_place(traced, maps):
                 self._pauses[key] = (now_s, pause_s)
-        with contextlib.suppress(OSError, ReadUnanswered, TornRead):
-            found = traced.reads(lambda: read_process_context(traced.pid, traced.memory))
+            found = traced.reads(lambda: read_process_context(traced.memory, maps))
             # One that is being written is what it was before.
             traced.requests.context = found or traced.requests.context
         place = traced.requests.place_for_probes()
@@ -63,12 +64,13 @@ class ContextFinder:
         for key in [key for key in self._pauses if key[0] == pid]:
             del self._pauses[key]
 
-    def _find_place(self, traced: AttachedProcess) -> bool:
+    def _find_place(self, traced: AttachedProcess, maps: bytes) -> bool:
         """Look for the variable of its threads; return whether all of its files were looked into.
 
         Raises TornRead, ReadUnanswered and OSError as reading a process does.
         """
-        located, is_complete = self._search.locate(traced.pid, procfs.read_maps(traced.pid))
+        mappings = procfs.parse_maps(os.fsdecode(maps))
+        located, is_complete = self._search.locate(traced.pid, mappings)
         if located is not None:
             place = traced.reads(lambda: located.place(traced.memory))
             if place is not None and traced.runs_the_same():

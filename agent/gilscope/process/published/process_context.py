@@ -8,7 +8,6 @@ import re
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from gilscope.process.published.messages import parts, text
@@ -45,13 +44,12 @@ class ProcessContext:
     """The names of the attributes that requests may have, by their numbers."""
 
 
-def read_process_context(pid: int, memory: Memory) -> ProcessContext | None:
-    """Return what *pid* says, None where it says nothing.
+def read_process_context(memory: Memory, maps: bytes) -> ProcessContext | None:
+    """Return what a process says that has *memory*, None where it says nothing.
 
-    Raises TornRead where it is being changed or is of another form, and OSError where the process
-    has gone.
+    *maps* is the text of its /proc/PID/maps. Raises TornRead where what it says is being changed or
+    is of another form, and OSError where the process has gone.
     """
-    maps = (Path("/proc") / str(pid) / "maps").read_bytes()
     for address in mapped_at(maps):
         header = read_bytes(memory, address, _HEADER.size)
         signature, version, size, published_ns, payload = _HEADER.unpack(header)

@@ -53,6 +53,10 @@ def _message(*attributes: KeyValue, service: str = "shop") -> bytes:
     return bytes(b"\x0a" + size + content + own)
 
 
+def _maps() -> bytes:
+    return Path("/proc/self/maps").read_bytes()
+
+
 @pytest.fixture
 def published() -> Iterator[None]:
     """Publish one of this very process."""
@@ -150,7 +154,7 @@ def test_a_process_that_publishes_is_read() -> None:
     This very process, as OTEP 4719 has it.
     """
     with ProcessMemory(os.getpid()) as memory:
-        assert ProcessContext("shop", _KEYS) == read_process_context(os.getpid(), memory)
+        assert ProcessContext("shop", _KEYS) == read_process_context(memory, _maps())
 
 
 def test_a_process_that_does_not_is_not() -> None:
@@ -160,7 +164,7 @@ def test_a_process_that_does_not_is_not() -> None:
     descriptor = os.memfd_create("OTEL_CTX")
     os.ftruncate(descriptor, 4096)
     with ProcessMemory(os.getpid()) as memory:
-        assert read_process_context(os.getpid(), memory) is None
+        assert read_process_context(memory, _maps()) is None
 
 
 @pytest.mark.parametrize(("field", "value"), [(16, 0), (12, 1 << 20)])
@@ -169,8 +173,7 @@ def test_one_that_is_being_written_is_torn(field: int, value: int) -> None:
     """
     It has no time then; one that is far too large is none.
     """
-    maps = (Path("/proc/self/maps")).read_bytes()
-    (address,) = mapped_at(maps)
+    (address,) = mapped_at(_maps())
 
     class Memory:
         def read(self, at: int, size: int) -> bytes:
@@ -182,4 +185,4 @@ def test_one_that_is_being_written_is_torn(field: int, value: int) -> None:
             return bytes(content)
 
     with pytest.raises(TornRead, match="being written"):
-        read_process_context(os.getpid(), Memory())
+        read_process_context(Memory(), _maps())
