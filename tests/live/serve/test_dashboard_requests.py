@@ -55,12 +55,12 @@ class _Shop:
 
 
 @pytest.fixture(scope="module")
-def shop() -> Iterator[_Shop]:
+def shop(request: pytest.FixtureRequest) -> Iterator[_Shop]:
     """One whose requests are known to the agent, and to itself."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         python = with_client([sys.executable], folder / "regions.sock")
-        workload = stack.enter_context(started(python, "shop_requests.py"))
+        workload = stack.enter_context(started(python, "shop_requests.py", request.param))
         service = stack.enter_context(
             serving("-p", str(workload.pid), "--regions", str(folder / "regions.sock"))
         )
@@ -78,9 +78,10 @@ def shop() -> Iterator[_Shop]:
         yield made
 
 
+@pytest.mark.parametrize("shop", ["threads", "pool", "asyncio"], indirect=True)
 def test_what_requests_waited_is_the_same_from_inside_and_outside(shop: _Shop) -> None:
     """
-    Of each route, by the program's own middleware and by the traces that it publishes.
+    Of each route, by the middleware and by traces; of threads, of a pool, and of an event loop.
     """
     counted = shop.serve(_REQUESTS)["counted"]
     report = shop.report()
@@ -95,6 +96,7 @@ def test_what_requests_waited_is_the_same_from_inside_and_outside(shop: _Shop) -
         assert not frames or "compute" == frames[0]["function"]
 
 
+@pytest.mark.parametrize("shop", ["threads"], indirect=True)
 def test_every_panel_about_requests_has_an_answer(shop: _Shop) -> None:
     """
     With each route, on the page of requests and in the row of the process.
@@ -112,6 +114,7 @@ def test_every_panel_about_requests_has_an_answer(shop: _Shop) -> None:
         eventually(is_shown)
 
 
+@pytest.mark.parametrize("shop", ["threads"], indirect=True)
 def test_rules_record_the_share_of_each_route(shop: _Shop) -> None:
     """
     Most of such a request is waiting.
@@ -127,6 +130,7 @@ def test_rules_record_the_share_of_each_route(shop: _Shop) -> None:
     assert all(0.2 < share <= 1 for share in shares)
 
 
+@pytest.mark.parametrize("shop", ["threads"], indirect=True)
 def test_what_can_be_chosen(shop: _Shop) -> None:
     """
     The service and its routes.
