@@ -8,9 +8,9 @@ from gilscope.model.stack import UNKNOWN_STACK, Stack
 from gilscope.model.traces import RouteWait
 from gilscope.text.printable import label
 
-__all__ = ["OTHER_ROUTES", "RouteSums", "all_of", "never_less", "told_routes"]
+__all__ = ["RouteNames", "RouteSums", "all_of", "never_less", "told_routes"]
 
-OTHER_ROUTES = "other"
+_OTHERS = "other"
 """What further ones are called."""
 
 _MOST_ROUTES = 100
@@ -28,6 +28,25 @@ class _Trace(Protocol):
     def waits(self) -> int: ...
     @property
     def longest_ns(self) -> int: ...
+
+
+class RouteNames:
+    """What the routes of one process are called: the first have names for good, others share one.
+
+    So what is shown of them is bounded, in whatever order their requests come.
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    def of(self, route: str) -> str:
+        """Return the name of *route*; of none it is empty."""
+        name = self._names.get(route) if route else ""
+        if name is None:
+            if len(self._names) >= _MOST_ROUTES:
+                return _OTHERS
+            name = self._names[route] = label(route)
+        return name
 
 
 @dataclass(slots=True)
@@ -52,16 +71,16 @@ class RouteSums:
 
 
 def all_of(
-    earlier: Mapping[str, RouteSums], traces: Iterable[tuple[_Trace, Stack]]
+    names: RouteNames,
+    earlier: Mapping[str, RouteSums],
+    traces: Iterable[tuple[_Trace, Stack]],
 ) -> dict[str, RouteSums]:
     """Return *earlier* sums by route with those of *traces*, each with who held it up most."""
     sums = {
         route: replace(each, holders_ns=dict(each.holders_ns)) for route, each in earlier.items()
     }
     for trace, holder in traces:
-        route = label(trace.route)
-        if route not in sums and len(sums) >= _MOST_ROUTES:
-            route = OTHER_ROUTES
+        route = names.of(trace.route)
         if route not in sums:
             sums[route] = RouteSums()
         sums[route].add(trace, holder)

@@ -5,7 +5,7 @@ from heapq import nlargest
 from operator import itemgetter
 from typing import NamedTuple
 
-from gilscope.gil.totals.routes import RouteSums, all_of, never_less, told_routes
+from gilscope.gil.totals.routes import RouteNames, RouteSums, all_of, never_less, told_routes
 from gilscope.model.kinds import Cause
 from gilscope.model.stack import Stack
 from gilscope.model.traces import Traces, TraceWait
@@ -65,6 +65,7 @@ class TraceBook:
         """Of those that are not open any more."""
         self._closed = (0, 0, 0)
         """Their number, time and waits."""
+        self._route_names = RouteNames()
         self._closed_routes: dict[str, RouteSums] = {}
         self._shown_routes: dict[str, RouteSums] = {}
 
@@ -83,7 +84,9 @@ class TraceBook:
                 waits + sum(kept.raw.waits for _, kept in closed),
             )
             self._closed_routes = all_of(
-                self._closed_routes, ((kept.raw, kept.holder) for _, kept in closed)
+                self._route_names,
+                self._closed_routes,
+                ((kept.raw, kept.holder) for _, kept in closed),
             )
 
     def traces(
@@ -97,7 +100,11 @@ class TraceBook:
         for trace, raw in now.items():
             every[trace] = _both(every.get(trace), raw, stack)
         number, wait_ns, waits = self._closed
-        routes = all_of(self._closed_routes, ((kept.raw, kept.holder) for kept in every.values()))
+        routes = all_of(
+            self._route_names,
+            self._closed_routes,
+            ((kept.raw, kept.holder) for kept in every.values()),
+        )
         self._shown_routes = never_less(routes, self._shown_routes)
 
         def told(found: Iterable[tuple[str, _Kept]]) -> tuple[TraceWait, ...]:

@@ -13,7 +13,13 @@ from typing import Final
 from gilscope.process.published.messages import parts, text
 from gilscope.process.remote_read import Memory, TornRead, read_bytes
 
-__all__ = ["ProcessContext", "read_process_context", "route_key"]
+__all__ = [
+    "ProcessContext",
+    "mapped_at",
+    "parse_process_context",
+    "read_process_context",
+    "route_key",
+]
 
 _NAME: Final = re.compile(
     rb"^([0-9a-f]+)-\S+ r\S+ \S+ \S+ \d+ +"

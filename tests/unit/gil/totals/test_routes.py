@@ -3,7 +3,7 @@
 import pytest
 
 from gilscope.gil.totals import routes as module
-from gilscope.gil.totals.routes import RouteSums, all_of, never_less, told_routes
+from gilscope.gil.totals.routes import RouteNames, RouteSums, all_of, never_less, told_routes
 from gilscope.gil.totals.traces import RawTrace, TraceBook
 from gilscope.model.stack import UNKNOWN_STACK, Stack
 from gilscope.model.traces import RouteWait
@@ -16,7 +16,7 @@ def _raw(route: str, wait_ms: int, waits: int = 1, longest_ms: int = 0) -> RawTr
 
 
 def _sums(*traces: tuple[RawTrace, Stack]) -> dict[str, RouteSums]:
-    return all_of({}, traces)
+    return all_of(RouteNames(), {}, traces)
 
 
 def test_requests_of_a_route_add_up() -> None:
@@ -62,6 +62,32 @@ def test_routes_have_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert {"/0": 1, "/1": 1, "other": 3} == {name: each.requests for name, each in sums.items()}
     assert {CRUNCHING: MS} == held.holders_ns
+
+
+def test_routes_that_have_a_name_keep_it_and_no_others_get_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """
+    In whatever order their traces come: what is shown for good stays as small as the bound.
+    """
+    monkeypatch.setattr(module, "_MOST_ROUTES", 2)
+    book = TraceBook()
+    shown = []
+    for first in (0, 3, 6):
+        now = {f"{at}": _raw(f"/{at}", 1) for at in range(first, first + 3)}
+        shown.append({each.route for each in book.traces(now, lambda _: CRUNCHING, 0).routes})
+
+    assert [{"/0", "/1", "other"}] * 3 == shown
+
+
+def test_requests_without_a_route_are_no_further_route(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    However many routes there are.
+    """
+    monkeypatch.setattr(module, "_MOST_ROUTES", 1)
+    sums = _sums((_raw("/pay", 1), CRUNCHING), (_raw("", 2), CRUNCHING))
+
+    assert {"/pay": MS, "": 2 * MS} == {name: each.wait_ns for name, each in sums.items()}
 
 
 def test_a_name_is_as_long_as_a_label() -> None:
