@@ -42,6 +42,11 @@ class RouteWait:
     holder: Stack
     """Behind which the longest waits of its requests began, by their time."""
 
+    @property
+    def mean_ns(self) -> int:
+        """What a request has waited, on average."""
+        return self.wait_ns // max(1, self.requests)
+
 
 @dataclass(frozen=True, slots=True)
 class Traces:

@@ -10,6 +10,7 @@ from gilscope.model.stack import Frame, Stack
 from gilscope.naming.application import application_frame
 from gilscope.naming.hold_states import TellingState, why_words
 from gilscope.naming.places import IN_WORDS, SiteNames
+from gilscope.naming.routes import route_name
 from gilscope.series.held_by import held_places
 from gilscope.series.holders import losses_by_holder
 from gilscope.text.printable import printable
@@ -126,8 +127,8 @@ def changes(process: ProcessRates, application: Application) -> str:
 def routes(process: ProcessRates, application: Application, names: SiteNames) -> str:
     """Return the routes whose requests have waited in the interval, and for whom; or nothing."""
     return "; ".join(
-        f"{'no route' if each.route is None else printable(each.route)} "
-        f"{short_duration(each.wait_ns // max(1, each.requests))} a request, behind "
+        f"{route_name(each.route)} "
+        f"{short_duration(each.mean_ns)} a request, behind "
         + printable(names.owner(application_frame(each.holder, application), each.holder))
         for each in process.routes[:_MOST_ROUTES]
     )

@@ -8,6 +8,7 @@ from gilscope.model.gil import Recording
 from gilscope.model.traces import RouteWait, TraceWait
 from gilscope.naming.application import application_frame
 from gilscope.naming.places import SiteNames
+from gilscope.naming.routes import route_name
 from gilscope.reports.html.markup import tag, text
 from gilscope.text.units import counted, seconds, short_duration
 
@@ -59,11 +60,11 @@ def routes_section(recording: Recording, names: SiteNames) -> Iterator[Markup]:
 
 def _route_cells(each: RouteWait, recording: Recording, names: SiteNames) -> Iterator[Markup]:
     frame = application_frame(each.holder, recording.application)
-    yield tag("td", "no route" if each.route is None else text(each.route))
+    yield tag("td", text(route_name(each.route)))
     yield tag("td", tag("span", text(names.owner(frame, each.holder)), class_="site holder"))
     yield tag("td", seconds(each.wait_ns), class_="n")
     yield tag("td", str(each.requests), class_="n")
-    yield tag("td", short_duration(each.wait_ns // max(1, each.requests)), class_="n")
+    yield tag("td", short_duration(each.mean_ns), class_="n")
     yield tag("td", short_duration(each.longest_ns), class_="n")
 
 

@@ -6,6 +6,7 @@ from gilscope.model.gil import Recording
 from gilscope.model.traces import RouteWait
 from gilscope.naming.application import application_frame
 from gilscope.naming.places import SiteNames
+from gilscope.naming.routes import route_name
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, seconds, short_duration
@@ -14,7 +15,6 @@ __all__ = ["route_lines", "route_words"]
 
 _MOST_SHOWN = 5
 _INDENT = " " * 11
-_NO_ROUTE = "no route"
 
 
 def route_lines(recording: Recording, paint: Paint) -> Iterator[str]:
@@ -24,9 +24,9 @@ def route_lines(recording: Recording, paint: Paint) -> Iterator[str]:
         return
     yield paint.bold("Routes that waited (as the program publishes them)")
     for each in traces.routes[:_MOST_SHOWN]:
-        mean = short_duration(each.wait_ns // max(1, each.requests))
-        requests = counted(each.requests, "request")
-        yield f"{seconds(each.wait_ns):>9}  {paint.bold(_name(each))}: {requests}, {mean} each,"
+        name, requests = route_name(each.route), counted(each.requests, "request")
+        mean = short_duration(each.mean_ns)
+        yield f"{seconds(each.wait_ns):>9}  {paint.bold(name)}: {requests}, {mean} each,"
         yield f"{_INDENT}mostly behind {_behind(each, recording)}"
     if len(traces.routes) > _MOST_SHOWN:
         yield paint.dim("--format json has more of them.")
@@ -39,12 +39,8 @@ def route_words(recording: Recording) -> str | None:
     if not known:
         return None
     worst = known[0]
-    mean = short_duration(worst.wait_ns // max(1, worst.requests))
-    return f"{_name(worst)} waited {mean} a request, mostly behind {_behind(worst, recording)}."
-
-
-def _name(each: RouteWait) -> str:
-    return _NO_ROUTE if each.route is None else printable(each.route)
+    name, mean = route_name(worst.route), short_duration(worst.mean_ns)
+    return f"{name} waited {mean} a request, mostly behind {_behind(worst, recording)}."
 
 
 def _behind(each: RouteWait, recording: Recording) -> str:
