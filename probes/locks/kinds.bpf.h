@@ -123,7 +123,7 @@ static __always_inline u32 other_kind(const struct target *target, u64 tstate, u
 
 // Where the thread that sleeps in *semaphore* waits for the end of a stop: the address of its own
 // state. Unless it *is_known* to, that must stand in a thread state of the same interpreter as
-// *tstate*; 0: it does not.
+// *tstate*; 0: it does not, or cannot be read.
 static __always_inline u64 stopped_state(const struct target *target, const struct python *python,
                                          u64 tstate, u64 semaphore, u32 is_known)
 {

@@ -281,7 +281,7 @@ int on_wake(struct pt_regs *ctx)
     wake.at_ns = now_ns();
     if (wakes.update(&key, &wake))
         lose(tgid, LOST_TABLE_FULL);
-    if (state)
+    if (stopped_ns || state)
         start_world(thread, target, python, stopped_ns, state, wake.stack, wake.at_ns);
     return 0;
 }
