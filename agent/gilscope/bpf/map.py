@@ -14,6 +14,7 @@ from gilscope.model.gil import Record
 
 __all__ = ["RecordLayout", "Table"]
 
+_BYTE, _TEXT = "B", "s"
 _BATCH_BYTES = 1 << 18
 """Of values: each thread that reads a table keeps as much memory."""
 _LEAST_BATCH, _LARGEST_BATCH = 64, 1024
@@ -29,21 +30,28 @@ class _Field:
     first: int
     """Place of its first element among all elements of the record."""
     count: int
+    default: int | bytes | tuple[int, ...] = 0
 
 
 class RecordLayout:
     """The C layout of a key or a value, as the compiler of the probe stated it."""
 
     def __init__(self, size: int, fields: Iterable[tuple[str, int, str, int]]) -> None:
-        """Each field is its name, offset, struct code, and element count (0: not an array)."""
+        """Each field is its name, offset, struct code, and element count (0: not an array).
+
+        An array of bytes is one value of type bytes: a text, as a rule.
+        """
         self.size = size
         self._fields: list[_Field] = []
         form, position, elements = "=", 0, 0
         for name, offset, code, count in fields:
-            elements_here = count or 1
-            form += f"{offset - position}x{elements_here}{code}"
-            position = offset + elements_here * struct.calcsize(f"={code}")
-            self._fields.append(_Field(name, count > 0, offset, code, elements, elements_here))
+            is_text = code == _BYTE and count > 0
+            form += f"{offset - position}x{count or 1}{_TEXT if is_text else code}"
+            position = offset + (count or 1) * struct.calcsize(f"={code}")
+            is_array, elements_here = count > 0 and not is_text, 1 if is_text else count or 1
+            default = b"" if is_text else (0,) * count if is_array else 0
+            field = _Field(name, is_array, offset, code, elements, elements_here, default)
+            self._fields.append(field)
             elements += elements_here
         self._struct = struct.Struct(f"{form}{size - position}x")
 
@@ -75,9 +83,9 @@ class RecordLayout:
 
     def pack(self, record: Record) -> bytes:
         """Return the bytes of *record*; fields that it lacks are 0."""
-        elements: list[int] = []
+        elements: list[int | bytes] = []
         for field in self._fields:
-            value = record.get(field.name, (0,) * field.count if field.is_array else 0)
+            value = record.get(field.name, field.default)
             elements += value if field.is_array else (value,)
         return self._struct.pack(*elements)
 

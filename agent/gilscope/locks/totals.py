@@ -194,5 +194,5 @@ def _name(thread: Record | None) -> str:
     return "" if thread is None else label(_text(thread["name"]))
 
 
-def _text(raw: Iterable[int]) -> str:
-    return bytes(raw).split(b"\0", 1)[0].decode(errors="replace")
+def _text(raw: bytes) -> str:
+    return raw.split(b"\0", 1)[0].decode(errors="replace")

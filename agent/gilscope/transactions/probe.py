@@ -50,7 +50,8 @@ class StmProbe(WindowedProbe):
         traps the kernel has to single-step.
         """
         self._make_way(pid)
-        terms = {"events": (*events, *(0,) * (EVENT_NUMBERS - len(events)))}
+        # An array of bytes.
+        terms = {"events": bytes(events).ljust(EVENT_NUMBERS, b"\0")}
         return self._closed_window(pid, hooks, terms, programs=PROGRAMS, stepped=stepped)
 
     def read(self) -> dict[int, RawStm]:

@@ -71,7 +71,7 @@ def thread_of(tid: int, record: Record) -> StmThread:
     """Return the thread *tid*, of which the table holds *record*."""
     return StmThread(
         tid,
-        label(bytes(record["name"]).split(b"\0", 1)[0].decode(errors="replace")),
+        label(record["name"].split(b"\0", 1)[0].decode(errors="replace")),
         Tally(record["committed_ns"], record["commits"]),
         Tally(record["aborted_ns"], record["aborts"]),
     )

@@ -31,8 +31,8 @@ STACKS = {
 }
 
 
-def _text(text: str, size: int) -> tuple[int, ...]:
-    return tuple(text.encode().ljust(size, b"\0"))
+def _text(text: str, size: int) -> bytes:
+    return text.encode().ljust(size, b"\0")
 
 
 def wait(  # noqa: PLR0913 - each has a default

@@ -38,7 +38,7 @@ def raw() -> RawStm:
         "committed_ns": 30 * MS,
         "aborts": 5,
         "aborted_ns": 5 * MS,
-        "name": tuple(name),
+        "name": name,
     }
     threads: dict[int, Record] = {11: thread, 12: {**thread, "commits": 16}}
     return RawStm(2 * _S, record, threads, {"open": 1, "time": 4}, lost={"began_unseen": 1})

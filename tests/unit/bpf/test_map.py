@@ -11,6 +11,14 @@ _DESCRIPTION = {
         {"name": "last", "offset": 32, "code": "Q", "count": 0},
     ],
 }
+_WITH_TEXT = {
+    "size": 16,
+    "fields": [
+        {"name": "tgid", "offset": 0, "code": "I", "count": 0},
+        {"name": "name", "offset": 4, "code": "B", "count": 8},
+        {"name": "is_over", "offset": 12, "code": "B", "count": 0},
+    ],
+}
 
 
 def test_record_survives_packing() -> None:
@@ -33,3 +41,14 @@ def test_missing_fields_are_zero() -> None:
     assert {"tgid": 0, "offset": 0, "slots": (0, 0, 0), "last": 5} == layout.unpack(
         layout.pack({"last": 5})
     )
+
+
+def test_array_of_bytes_is_one_value() -> None:
+    """
+    A text with what is behind it; one that is left out is zeros, and one byte is a number.
+    """
+    layout = RecordLayout.from_json(_WITH_TEXT)
+    record = {"tgid": 7, "name": b"worker\0\0", "is_over": 1}
+
+    assert record == layout.unpack(layout.pack(record))
+    assert {"tgid": 7, "name": bytes(8), "is_over": 0} == layout.unpack(layout.pack({"tgid": 7}))

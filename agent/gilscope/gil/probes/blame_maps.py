@@ -147,7 +147,7 @@ class BlameTables:
             process = processes[key["tgid"]]
             is_at_rest = self._is_at_rest(key["generation"])
             traces = process.taken.traces if is_at_rest else process.traces
-            route = bytes(record["route"]).split(b"\0", 1)[0].decode(errors="replace")
+            route = record["route"].split(b"\0", 1)[0].decode(errors="replace")
             fields = {name: record[name] for name in RawTrace._fields}
             trace = RawTrace(**{**fields, "route": route})
             number = trace_id(key["trace_begin"], key["trace_end"])

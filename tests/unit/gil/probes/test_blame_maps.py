@@ -130,7 +130,7 @@ class _Probes:
         more = {"wait_ns": known["wait_ns"] + ns, "waits": known["waits"] + 1, "longest_ns": ns}
         longest = ("ended_ns", "span", "holder", "cond", "cause")
         rest = dict.fromkeys((f"longest_{name}" for name in longest), 7)
-        self.tables["traces"].put(key, {**more, **rest, "padding": 0, "route": (0x2F, 0x78, 0, 0)})
+        self.tables["traces"].put(key, {**more, **rest, "padding": 0, "route": b"/x\0\0"})
 
     def wait(self, **fields: Any) -> None:
         """Write what the one thread that waits notes of its wait."""
