@@ -44,6 +44,9 @@ class Query:
 class Scope:
     """The series that a dashboard's variables select.
 
+    What is asked of a histogram is asked of its classic series, and where there are none of the
+    native histogram: Prometheus keeps either.
+
     Each method takes the labels that are kept (*by*) and those that are fixed (*where*; a value
     with | stands for several), and raises ValueError where a family does not have such a label, or
     is of another type.
@@ -80,18 +83,18 @@ class Scope:
 
     def seconds(self, family: Family, *by: str, span: Window = _EACH_STEP, **where: str) -> Query:
         """Return the gain a second of a histogram's sum."""
-        _check(family, "histogram")
-        return self._rate(family, f"{family.name}_sum", by, "sum", span, where)
+        return self._part(family, "sum", by, span, where)
 
     def count(self, family: Family, *by: str, span: Window = _EACH_STEP, **where: str) -> Query:
         """Return how many observations a second a histogram gets."""
-        _check(family, "histogram")
-        return self._rate(family, f"{family.name}_count", by, "sum", span, where)
+        return self._part(family, "count", by, span, where)
 
     def buckets(self, family: Family, **where: str) -> Query:
         """Return how many observations a second each bucket of a histogram gets, cumulated."""
         _check(family, "histogram")
-        return self._rate(family, f"{family.name}_bucket", ("le",), "sum", _EACH_STEP, where)
+        classic = self._rate(family, f"{family.name}_bucket", ("le",), "sum", _EACH_STEP, where)
+        native = self._rate(family, family.name, (), "sum", _EACH_STEP, where)
+        return _either(classic, native)
 
     def quantile(
         self,
@@ -103,8 +106,12 @@ class Scope:
     ) -> Query:
         """Return the value below which *share* of a histogram's observations are."""
         _check(family, "histogram")
-        rates = self._rate(family, f"{family.name}_bucket", (*by, "le"), "sum", span, where)
-        return Query(f"histogram_quantile({share:g}, {rates.expr})", (family,))
+        classic = self._rate(family, f"{family.name}_bucket", (*by, "le"), "sum", span, where)
+        native = self._rate(family, family.name, by, "sum", span, where)
+        return _either(
+            Query(f"histogram_quantile({share:g}, {classic.expr})", (family,)),
+            Query(f"histogram_quantile({share:g}, {native.expr})", (family,)),
+        )
 
     def gauge(
         self,
@@ -116,6 +123,19 @@ class Scope:
         """Return a gauge as it stands."""
         _check(family, "gauge")
         return self._now(family, by, how, where)
+
+    def _part(
+        self,
+        family: Family,
+        part: str,
+        by: tuple[str, ...],
+        span: Window,
+        where: dict[str, str],
+    ) -> Query:
+        _check(family, "histogram")
+        classic = self._rate(family, f"{family.name}_{part}", by, "sum", span, where)
+        native = self._rate(family, family.name, by, "sum", span, where)
+        return _either(classic, Query(f"histogram_{part}({native.expr})", (family,)))
 
     def _now(
         self, family: Family, by: tuple[str, ...], how: Aggregation, where: dict[str, str]
@@ -144,6 +164,10 @@ class Scope:
             f'{label}{"=~" if "|" in value else "="}"{value}"' for label, value in where.items()
         ]
         return f"{name}{{{', '.join(chosen + fixed)}}}"
+
+
+def _either(classic: Query, native: Query) -> Query:
+    return Query(f"({classic.expr}\nor {native.expr})", classic.families)
 
 
 def _check(family: Family, expected: Type) -> None:

@@ -4,7 +4,15 @@
 
 #define HISTOGRAM_OCTAVE_BITS 3 // 2 to this: slots from 2^k to 2^(k+1)
 #define HISTOGRAM_SLOTS 257     // the last takes the rest
-#define STACK_DEPTH 32          // frames that are noted; a power of two
+#define HISTOGRAM_STEP_BITS 31  // an octave begins at 2 to this, its slots
+#define HISTOGRAM_STEP_1 2341847523
+#define HISTOGRAM_STEP_2 2553802833
+#define HISTOGRAM_STEP_3 2784941737
+#define HISTOGRAM_STEP_4 3037000499
+#define HISTOGRAM_STEP_5 3311872529
+#define HISTOGRAM_STEP_6 3611622602
+#define HISTOGRAM_STEP_7 3938502375
+#define STACK_DEPTH 32 // frames that are noted; a power of two
 #define NEXT_PROGRAMS 10
 #define QUOTAS 8             // room for them
 #define SPAN_IS_HOLD 4       // in place of a wait's kind

@@ -4,10 +4,18 @@
 
 #define HISTOGRAM_OCTAVE_BITS 3 // 2 to this: slots from 2^k to 2^(k+1)
 #define HISTOGRAM_SLOTS 257     // the last takes the rest
-#define EVENT_NUMBERS 32        // a power of two
-#define WAITS 8                 // a power of two; there are 5 kinds
-#define COLLECTIONS 2           // generations of them
-#define RESTART_REASONS 16      // a power of two; libitm has 11
+#define HISTOGRAM_STEP_BITS 31  // an octave begins at 2 to this, its slots
+#define HISTOGRAM_STEP_1 2341847523
+#define HISTOGRAM_STEP_2 2553802833
+#define HISTOGRAM_STEP_3 2784941737
+#define HISTOGRAM_STEP_4 3037000499
+#define HISTOGRAM_STEP_5 3311872529
+#define HISTOGRAM_STEP_6 3611622602
+#define HISTOGRAM_STEP_7 3938502375
+#define EVENT_NUMBERS 32   // a power of two
+#define WAITS 8            // a power of two; there are 5 kinds
+#define COLLECTIONS 2      // generations of them
+#define RESTART_REASONS 16 // a power of two; libitm has 11
 
 // Why an event of a transaction was lost.
 enum loss {

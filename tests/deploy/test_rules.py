@@ -97,7 +97,7 @@ def test_rules_ask_for_values_that_occur(rule: Rule) -> None:
     ("expr", "fault"),
     [
         ("gilscope_gil_waits_total", "gilscope_gil_waits_total is not exported"),
-        ("gilscope_gil_wait_seconds", "gilscope_gil_wait_seconds is not exported"),
+        ("gilscope_gil_wait", "gilscope_gil_wait is not exported"),
         ('gilscope_targets{stat="refused"}', r"there is no label \['stat'\]"),
         ("sum without (tid) (gilscope_gil_waiting_threads)", r"there is no label \['tid'\]"),
         (

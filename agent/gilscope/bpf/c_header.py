@@ -7,8 +7,18 @@ from enum import IntEnum
 from typing import Final, NamedTuple, Self
 
 from gilscope.bpf.map import RecordLayout
+from gilscope.model.histogram import OCTAVE_BITS, SLOTS, STEP_BITS, STEPS
 
-__all__ = ["CEnum", "CStruct", "Member", "Row", "SharedEnum", "constants", "header"]
+__all__ = [
+    "CEnum",
+    "CStruct",
+    "Member",
+    "Row",
+    "SharedEnum",
+    "constants",
+    "header",
+    "histogram_constants",
+]
 
 _CODES: Final = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "s32": "i", "s64": "q"}
 """struct's code for each type of C that is used."""
@@ -105,6 +115,19 @@ def constants(numbers: Mapping[str, tuple[int, str]]) -> str:
     """Return a macro for each name, with its comment."""
     lines = ((f"#define {name} {number}", words) for name, (number, words) in numbers.items())
     return "\n".join(_aligned(lines))
+
+
+def histogram_constants() -> dict[str, tuple[int, str]]:
+    """Return those of `gilscope.model.histogram`."""
+    return {
+        "HISTOGRAM_OCTAVE_BITS": (OCTAVE_BITS, "2 to this: slots from 2^k to 2^(k+1)"),
+        "HISTOGRAM_SLOTS": (SLOTS, "the last takes the rest"),
+        "HISTOGRAM_STEP_BITS": (
+            STEP_BITS,
+            "an octave begins at 2 to this, its slots",
+        ),
+        **{f"HISTOGRAM_STEP_{number}": (step, "") for number, step in enumerate(STEPS, 1)},
+    }
 
 
 def header(source: str, *parts: str) -> str:

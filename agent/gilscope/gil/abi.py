@@ -5,8 +5,16 @@
 
 from typing import Final
 
-from gilscope.bpf.c_header import CEnum, CStruct, Member, Row, SharedEnum, constants, header
-from gilscope.model.histogram import OCTAVE_BITS, SLOTS
+from gilscope.bpf.c_header import (
+    CEnum,
+    CStruct,
+    Member,
+    Row,
+    SharedEnum,
+    constants,
+    header,
+    histogram_constants,
+)
 from gilscope.model.kinds import Cause, Kind, Numbered
 from gilscope.runtimes.cpython import layout
 
@@ -264,8 +272,7 @@ def c_header() -> str:
         "gil/abi.py",
         constants(
             {
-                "HISTOGRAM_OCTAVE_BITS": (OCTAVE_BITS, "2 to this: slots from 2^k to 2^(k+1)"),
-                "HISTOGRAM_SLOTS": (SLOTS, "the last takes the rest"),
+                **histogram_constants(),
                 "STACK_DEPTH": (STACK_DEPTH, "frames that are noted; a power of two"),
                 "NEXT_PROGRAMS": (len(NextProgram), ""),
                 "QUOTAS": (QUOTAS, "room for them"),

@@ -23,6 +23,11 @@ A process whose probes did not pass their checks has `gilscope_probe_valid` 0 an
 A histogram `NAME` is stored as `NAME_bucket` with the label `le`, `NAME_sum` and `NAME_count`.
 Its bounds are powers of two from {shortest} to {longest}; what is longer is in `+Inf` alone.
 
+A Prometheus that takes native histograms gets each as one of these too, under the name `NAME`.
+Quantiles are then within 5 % of what they are.
+It takes them with `--enable-feature=native-histograms`, newer ones with `scrape_native_histograms`.
+The dashboards and rules of gilscope work on either form.
+
 ## Figures from windows
 
 Auto mode sees holds in windows of full mode only: that is what numbers and times are of.

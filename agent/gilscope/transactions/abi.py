@@ -5,8 +5,14 @@
 
 from typing import Final
 
-from gilscope.bpf.c_header import CEnum, Row, SharedEnum, constants, header
-from gilscope.model.histogram import OCTAVE_BITS, SLOTS
+from gilscope.bpf.c_header import (
+    CEnum,
+    Row,
+    SharedEnum,
+    constants,
+    header,
+    histogram_constants,
+)
 from gilscope.model.kinds import Numbered
 from gilscope.windows.notices import NOTICE
 
@@ -126,8 +132,7 @@ def c_header() -> str:
         "transactions/abi.py",
         constants(
             {
-                "HISTOGRAM_OCTAVE_BITS": (OCTAVE_BITS, "2 to this: slots from 2^k to 2^(k+1)"),
-                "HISTOGRAM_SLOTS": (SLOTS, "the last takes the rest"),
+                **histogram_constants(),
                 "EVENT_NUMBERS": (EVENT_NUMBERS, "a power of two"),
                 "WAITS": (_WAITS, f"a power of two; there are {len(Wait)} kinds"),
                 "COLLECTIONS": (len(Collection), "generations of them"),

@@ -13,6 +13,9 @@
 // As gilscope.model.histogram has them.
 #define STM_OCTAVE_BITS 3
 #define STM_SLOTS 257
+#define STM_STEP_BITS 31
+#define STM_STEPS \
+    {2341847523, 2553802833, 2784941737, 3037000499, 3311872529, 3611622602, 3938502375}
 
 // Which rules to charge by.
 enum stm_rules {

@@ -113,11 +113,18 @@ static void start(struct stm_account *account, const struct stm_step *step)
 
 static int slot_of(uint64_t ns)
 {
+    static const uint64_t steps[] = STM_STEPS;
     uint64_t below = ns - (ns > 0);
-    int highest = 63 - __builtin_clzll(below | 1 << STM_OCTAVE_BITS);
-    int shift = highest - STM_OCTAVE_BITS;
 
-    return (shift << STM_OCTAVE_BITS) + (int)(below >> shift);
+    if (!(below >> (STM_OCTAVE_BITS + 1)))
+        return (int)below;
+    int high = 63 - __builtin_clzll(below);
+    uint64_t mantissa = below << (63 - high) >> (63 - STM_STEP_BITS);
+    int slot = (high - STM_OCTAVE_BITS + 1) << STM_OCTAVE_BITS;
+
+    for (size_t step = 0; step < sizeof(steps) / sizeof(*steps); step++)
+        slot += mantissa >= steps[step];
+    return slot;
 }
 
 static void count_in(uint64_t *slots, uint64_t ns)

@@ -2,7 +2,7 @@
 
 import copy
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 import pytest
 
@@ -41,12 +41,14 @@ def _about_names(read: Read) -> Iterator[str]:
         yield f"{read.name} is kept by {', '.join(sorted(labels))}"
 
 
-def _about_series(read: Read, own_variables: set[str]) -> Iterator[str]:
+def _about_series(
+    read: Read, own_variables: set[str], classic: Container[str] = ()
+) -> Iterator[str]:
     family, part = _family(read.name)
     if family is None:
         yield f"there is no {read.name}"
         return
-    if family.type == "histogram" and not part:
+    if family.type == "histogram" and not part and family.name not in classic:
         yield f"{read.name} is a histogram"
     is_rate = read.function in {"rate", "increase"}
     if is_rate is (family.type == "gauge") and family not in _AS_IT_STANDS:
@@ -71,9 +73,13 @@ def _about_target(name: str, target: Json, own_variables: set[str]) -> Iterator[
     except ValueError as error:
         yield f"{name}: {error}"
         return
+    # The native form is what is asked for where there is no classic one.
+    parts = (_family(read.name) for read in query.reads)
+    classic = {family.name for family, part in parts if family is not None and part}
     for read in query.reads:
         is_ours = read.name not in _OF_KUBERNETES
-        for finding in _about_series(read, own_variables) if is_ours else _about_names(read):
+        about = _about_series(read, own_variables, classic) if is_ours else _about_names(read)
+        for finding in about:
             yield f"{name}: {finding}"
     spans = {"$__rate_interval", "$__range"} if target["instant"] else {"$__rate_interval"}
     for span in _RANGE.findall(target["expr"]):

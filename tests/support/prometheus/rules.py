@@ -70,6 +70,8 @@ def exported_labels() -> dict[str, Labels]:
         if family.type == "histogram":
             found[f"{family.name}_bucket"] = labels | {"le"}
             found[f"{family.name}_sum"] = found[f"{family.name}_count"] = labels
+            # As a native histogram.
+            found[family.name] = labels
         else:
             found[family.name] = labels
     return found

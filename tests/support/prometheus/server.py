@@ -22,6 +22,7 @@ from support.prometheus.tools import prometheus_tool
 __all__ = ["Answer", "Prometheus", "prometheus", "scraping"]
 
 _PATIENCE_S = 30.0
+_EXEMPLARS_S = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,13 @@ class Prometheus:
         values: list[str] = self._get(f"label/{label}/values", {"match[]": selector})["data"]
         return values
 
+    def exemplars(self, selector: str) -> list[dict[str, Any]]:
+        """Return the exemplars of the last minutes of the series that *selector* selects."""
+        now_s = time.time()
+        parameters = {"query": selector, "start": now_s - _EXEMPLARS_S, "end": now_s + 1}
+        found = self._get("query_exemplars", parameters)["data"]
+        return [exemplar for series in found for exemplar in series["exemplars"]]
+
     def rules(self) -> list[Mapping[str, Any]]:
         """Return the state of all rules."""
         groups = self._get("rules", {})["data"]["groups"]
@@ -106,11 +114,13 @@ def prometheus(
     rules: Sequence[Path] = (),
     alerts_to: str | None = None,
     blocks: Path | None = None,
+    features: Sequence[str] = (),
 ) -> Iterator[Prometheus]:
     """Scrape every second what *jobs* say.
 
     Files of *rules* are evaluated as often, and alerts are sent to the address *alerts_to*. What
-    is known from before may lie in the folder *blocks*, which promtool has made.
+    is known from before may lie in the folder *blocks*, which promtool has made. *features* are
+    those that have to be enabled by name.
     """
     managers = [] if alerts_to is None else [{"static_configs": [{"targets": [alerts_to]}]}]
     configuration = {
@@ -128,6 +138,7 @@ def prometheus(
             f"--config.file={file}",
             f"--storage.tsdb.path={blocks or Path(folder, 'data')}",
             f"--web.listen-address={address}",
+            *(f"--enable-feature={each}" for each in features),
         )
         with ready_server(command, address, Path(folder, "log")):
             yield Prometheus(f"http://{address}")

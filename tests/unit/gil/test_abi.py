@@ -6,7 +6,7 @@ import pytest
 
 from gilscope.bpf.c_header import CStruct
 from gilscope.gil import abi
-from gilscope.model.histogram import OCTAVE_BITS, SLOTS
+from gilscope.model.histogram import OCTAVE_BITS, SLOTS, STEP_BITS, STEPS
 from gilscope.model.kinds import Cause, Kind
 from gilscope.model.stack import StackState
 from gilscope.runtimes.cpython import layout
@@ -30,6 +30,8 @@ def test_the_numbers_of_c_are_those_of_python(tmp_path: Path) -> None:
     expected = {
         "HISTOGRAM_OCTAVE_BITS": OCTAVE_BITS,
         "HISTOGRAM_SLOTS": SLOTS,
+        "HISTOGRAM_STEP_BITS": STEP_BITS,
+        **{f"HISTOGRAM_STEP_{number}": step for number, step in enumerate(STEPS, 1)},
         "STACK_DEPTH": abi.STACK_DEPTH,
         "NEXT_PROGRAMS": len(abi.NextProgram),
         "QUOTAS": abi.QUOTAS,

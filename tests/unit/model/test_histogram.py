@@ -33,14 +33,16 @@ def test_every_slot_begins_where_the_one_before_it_ends() -> None:
     assert (_LAST_NS, SLOTS - 1) == (bounds_ns[-1], slot_of(1 << 63))
 
 
-def test_no_slot_is_wider_than_an_eighth_of_what_is_in_it() -> None:
+def test_each_slot_is_as_wide_by_what_is_in_it() -> None:
     """
-    Or it is one nanosecond wide. So its middle is within a sixteenth of all of it.
+    An eighth of an octave, to the nanosecond; or it is one nanosecond wide.
     """
     for slot in range(1, SLOTS - 1):
-        lower_ns, width_ns = bound_ns(slot - 1), bound_ns(slot) - bound_ns(slot - 1)
+        lower_ns, upper_ns = bound_ns(slot - 1), bound_ns(slot)
 
-        assert width_ns == 1 or 8 * width_ns <= lower_ns, slot
+        assert upper_ns == lower_ns + 1 or abs(upper_ns / lower_ns - 2 ** (1 / 8)) <= (
+            2 / lower_ns + 2**-30
+        ), slot
 
 
 def test_each_power_of_two_ends_a_slot() -> None:
@@ -99,9 +101,9 @@ def test_sums_of_slots_are_exact(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_quantiles_are_within_a_sixteenth(seed: int) -> None:
+def test_quantiles_are_within_a_twentieth(seed: int) -> None:
     """
-    Of the value that has so many up to it, whichever quantile is asked for.
+    Of the value that has so many up to it, whichever it is; or a sixteenth, of some nanoseconds.
     """
     values = sorted(min(ns, _LAST_NS) for ns in _some_values(seed) if ns > 0)
     made = histogram(*values)
@@ -109,7 +111,8 @@ def test_quantiles_are_within_a_sixteenth(seed: int) -> None:
     for index, exact_ns in enumerate(values):
         told_ns = made.quantile_ns((index + 0.5) / len(values))
         assert told_ns is not None
-        assert abs(Fraction(told_ns, exact_ns) - 1) <= Fraction(1, 16), exact_ns
+        most = Fraction(1, 20 if exact_ns > 64 else 16)
+        assert abs(Fraction(told_ns, exact_ns) - 1) <= most, exact_ns
 
 
 def test_quantiles_of_little() -> None:
@@ -123,11 +126,11 @@ def test_quantiles_of_little() -> None:
 
 def test_buckets_are_those_that_have_any_with_the_bounds_around_them() -> None:
     """
-    8 us lies between 7.68 and 8.192 us; in the first slot nothing is below.
+    8 us lies between 7.513 and 8.192 us; in the first slot nothing is below.
     """
     made = histogram(8000, 8192, 8193, 1, 1 << 40)
 
-    assert ((1, 1), (7680, 0), (8192, 2), (9216, 1), (bound_ns(SLOTS - 2), 0), (None, 1)) == (
+    assert ((1, 1), (7513, 0), (8192, 2), (8934, 1), (bound_ns(SLOTS - 2), 0), (None, 1)) == (
         made.buckets()
     )
     assert ((None, 0),) == EMPTY.buckets()

@@ -179,6 +179,6 @@ def test_changes_are_told_while_they_are_worth_it() -> None:
     line = changes(process, EVERYBODYS)
 
     assert line.startswith("crunch (app.py:4) in another process: at most ")
-    assert "; sys.setswitchinterval(0.0005) instead of 0.005: ≈ 586 us to 10.5 ms for each" in line
+    assert "; sys.setswitchinterval(0.0005) instead of 0.005: ≈ 589 us to 10.5 ms for each" in line
     assert "" == changes(replace(process, ended=True), EVERYBODYS)
     assert "" == changes(rates([], [IDLE])[0], EVERYBODYS)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gilscope.gil.abi import Loss
-from gilscope.model.histogram import OCTAVE_BITS, SLOTS
+from gilscope.model.histogram import OCTAVE_BITS, SLOTS, STEP_BITS, STEPS
 from gilscope.runtimes.stm.numberings import Numbering
 from gilscope.transactions import abi
 from support.c_header import compiled_numbers
@@ -26,6 +26,8 @@ def test_the_numbers_of_c_are_those_of_python(tmp_path: Path) -> None:
     expected = {
         "HISTOGRAM_OCTAVE_BITS": OCTAVE_BITS,
         "HISTOGRAM_SLOTS": SLOTS,
+        "HISTOGRAM_STEP_BITS": STEP_BITS,
+        **{f"HISTOGRAM_STEP_{number}": step for number, step in enumerate(STEPS, 1)},
         "EVENT_NUMBERS": 32,
         "WAITS": 8,
         "COLLECTIONS": len(abi.Collection),

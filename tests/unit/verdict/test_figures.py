@@ -37,8 +37,8 @@ def test_figures_are_rates() -> None:
         figures.slow_drops_per_s,
         figures.longest_drop_s,
     )
-    assert pytest.approx(0.004063232) == figures.wait_p50_s
-    assert pytest.approx(0.015204352) == figures.wait_p99_s
+    assert pytest.approx(0.004020249) == figures.wait_p50_s
+    assert pytest.approx(0.014746338) == figures.wait_p99_s
     assert 0.485 == figures.cores
 
 

@@ -16,7 +16,7 @@ queued 50 times a second for at least a switch interval (5 ms), 15 ms on average
 75 % of its time, in 100 of the 125 times that it had to wait after a blocking call.
 Behind crunch (app.py:4), for 73 % of that time.
 What helps: compute in another process, or in code that releases the GIL: at most 1.130s less;
-sys.setswitchinterval(0.0005): ≈ 586 us to 10.5 ms a wait, with ≈ 8.7 times as many switches.
+sys.setswitchinterval(0.0005): ≈ 589 us to 10.5 ms a wait, with ≈ 8.6 times as many switches.
 
 app.py, pid 4711, CPython 3.11.2: 2.000s in contention mode, 1.940s lost waiting in 235 waits.
 
@@ -38,7 +38,7 @@ What a change would bring (estimates):
   at most 1.130s less is lost (58 %), and 0.340s less with one for each of its threads,
   if a CPU is free for it, and little has to go back and forth.
 - sys.setswitchinterval(0.0005) instead of 0.005:
-  ≈ 586 us to 10.5 ms for each convoy wait, not 15 ms; ≈ 8.7 times the switches,
+  ≈ 589 us to 10.5 ms for each convoy wait, not 15 ms; ≈ 8.6 times the switches,
   if threads wait for as many turns of others as now, and holders drop the GIL as soon.
 
 - Not counted in full: 2 waits begun before the recording, counted without the first part.

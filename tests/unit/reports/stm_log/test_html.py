@@ -125,8 +125,8 @@ def test_run_times_are_charts() -> None:
     section = _page(_content()).one("section", class_="durations")
 
     assert [
-        "Committed 1, 200 ms on average, p50 ≈ 193 ms, p99 ≈ 193 ms",
-        "Aborted 1, 500 ms on average, p50 ≈ 487 ms, p99 ≈ 487 ms",
+        "Committed 1, 200 ms on average, p50 ≈ 198 ms, p99 ≈ 198 ms",
+        "Aborted 1, 500 ms on average, p50 ≈ 515 ms, p99 ≈ 515 ms",
     ] == [caption.text for caption in section.all("caption")]
 
 

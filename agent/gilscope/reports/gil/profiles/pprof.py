@@ -18,7 +18,7 @@ from gilscope.reports.gil.profiles.profile import (
     SampleKey,
     ValueType,
 )
-from gilscope.reports.gil.profiles.wire import element, message, number, numbers
+from gilscope.text.protobuf import element, message, number, numbers
 
 __all__ = ["encoded", "render"]
 

@@ -18,7 +18,7 @@ How long the waits lasted
 """
 _HISTOGRAMS = """
 How long the holds lasted
-  p50 ≈ 4.98 ms, p90 ≈ 4.98 ms, p99 ≈ 4.98 ms
+  p50 ≈ 5.21 ms, p90 ≈ 5.21 ms, p99 ≈ 5.21 ms
     262 us .. 524 us        125  ██████████████▍
     524 us .. 1.05 ms         0
    1.05 ms .. 2.1 ms          0
@@ -26,7 +26,7 @@ How long the holds lasted
    4.19 ms .. 8.39 ms       350  ████████████████████████████████████████
 
 How long the GIL took to change hands
-  p50 ≈ 11.8 us, p90 ≈ 11.8 us, p99 ≈ 11.8 us
+  p50 ≈ 12.1 us, p90 ≈ 12.1 us, p99 ≈ 12.1 us
    8.19 us .. 16.4 us       235  ████████████████████████████████████████
 
 Tracing cost the process about 2.4 ms of CPU time (1420 traps), 0.13 % of what it used itself.

@@ -17,18 +17,18 @@ app.py, pid 4711, CPython 3.11.2
 1.940s lost waiting for the GIL in 235 waits: at any moment 0.97 threads were waiting on average.
 How often the GIL was acquired without a wait is not known: that takes full mode.
 Waits in flight at the end, counted up to there: 1, the longest for 3 ms.
-Drop requests: 230, drop latency p50 ≈ 86 us, p99 ≈ 86 us.
+Drop requests: 230, drop latency p50 ≈ 88.8 us, p99 ≈ 88.8 us.
 
 Convoy: serve (app.py:8)
   queued 50 times a second for at least a switch interval (5 ms), 15 ms on average:
   75 % of its time, in 100 of the 125 times that it had to wait after a blocking call.
   Behind crunch (app.py:2).
   What helps: compute in another process, or in code that releases the GIL;
-  sys.setswitchinterval(0.0005): ≈ 586 us to 10.5 ms a wait, with ≈ 8.7 times as many switches.
+  sys.setswitchinterval(0.0005): ≈ 589 us to 10.5 ms a wait, with ≈ 8.6 times as many switches.
 
 What a change would bring (estimates)
   sys.setswitchinterval(0.0005) instead of 0.005:
-    ≈ 586 us to 10.5 ms for each convoy wait, not 15 ms; ≈ 8.7 times the switches,
+    ≈ 589 us to 10.5 ms for each convoy wait, not 15 ms; ≈ 8.6 times the switches,
     if threads wait for as many turns of others as now, and holders drop the GIL as soon.
 
 Time lost, by thread role and kind
@@ -43,7 +43,7 @@ Time lost, by thread role and kind
            came back from a blocking call and waited for less than that
 
 How long the waits lasted
-  p50 ≈ 4.06 ms, p90 ≈ 15.2 ms, p99 ≈ 15.2 ms
+  p50 ≈ 4.02 ms, p90 ≈ 14.7 ms, p99 ≈ 14.7 ms
     524 us .. 1.05 ms        25  █████████▏
    1.05 ms .. 2.1 ms          0
     2.1 ms .. 4.19 ms       110  ████████████████████████████████████████
@@ -51,7 +51,7 @@ How long the waits lasted
    8.39 ms .. 16.8 ms       100  ████████████████████████████████████▍
 
 How long holders took to drop the GIL when asked
-  p50 ≈ 86 us, p90 ≈ 86 us, p99 ≈ 86 us
+  p50 ≈ 88.8 us, p90 ≈ 88.8 us, p99 ≈ 88.8 us
    65.5 us .. 131 us        200  ████████████████████████████████████████
 
 Not counted in full

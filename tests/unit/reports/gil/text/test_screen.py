@@ -39,7 +39,7 @@ queued 50 times a second for at least a switch interval (5 ms), 15 ms on average
 75 % of its time, in 100 of the 125 times that it had to wait after a blocking call.
 Behind crunch (app.py:4), for 73 % of that time.
 What helps: compute in another process, or in code that releases the GIL: at most 1.130s less;
-sys.setswitchinterval(0.0005): ≈ 586 us to 10.5 ms a wait, with ≈ 8.7 times as many switches.
+sys.setswitchinterval(0.0005): ≈ 589 us to 10.5 ms a wait, with ≈ 8.6 times as many switches.
 
 Whose code kept the GIL, of 1.940s lost in 235 waits
    76 %    1.470s  crunch (app.py:4)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gilscope.reports.gil.profiles.wire import element, message, number, numbers
+from gilscope.text.protobuf import element, message, number, numbers
 from support.reports.pprof import fields, packed
 
 
