@@ -161,17 +161,21 @@ struct span {
 struct region_head {
     u64 namespace_device; // of the pid namespace that it knows them in;
     u64 namespace_inode;  // 0 and 0: the agent's own
-    u64 unplaced;         // waits of threads for which there was no place
-    u64 spare[5];
+    u64 unplaced;         // waits and holds of threads without a place
+    u64 held_since_ns;    // when who holds the GIL has acquired it
+    u32 holder;           // as its process knows it; 0: nobody, or not known
+    u32 tells_holds;      // all of them are seen, by the clock that it has too
+    u64 spare[3];
 };
 
-// What a thread has waited, as its own process reads it; the numbers tell a torn copy.
+// What a thread has waited and held, as its process reads it; the numbers tell a torn copy.
 struct region_place {
     u64 version_end;
     u32 tid;     // as its process knows it; 0: nobody's
     u32 owner;   // the same as the agent knows it
     u64 wait_ns; // finished waits
     u64 waits;
+    u64 held_ns; // finished holds, where the head tells of them
     u64 version_begin;
-    u64 spare[3];
+    u64 spare[2];
 };

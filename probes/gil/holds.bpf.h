@@ -95,6 +95,7 @@ static __always_inline void finish_hold(struct lock *lock, const struct window *
         if (began_ns)
             thread->holds++;
         END_CHANGE(thread);
+        end_hold_for_region(thread, tid, held_ns);
     }
     BEGIN_CHANGE(lock);
     lock->held_since_ns = 0;
@@ -155,6 +156,8 @@ static __always_inline void take_lock(struct lock *first, struct lock *lock, str
     lock->holder_tid = tid;
     lock->held_since_ns = now;
     END_CHANGE(lock);
+    if (lock == first)
+        begin_hold_for_region(first->tgid, tid, now);
     // Counting is a full barrier too. User space ends a window first, and then checks whether a
     // hold is left to be followed: either it sees this one, or the end is seen here and the hold,
     // which nobody would see the end of, is taken back.

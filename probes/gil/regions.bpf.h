@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 //
-// What each thread of a process has waited so far, where that process itself can read it: it has
+// What each thread of a process has waited so far, and held, where that process can read it: it has
 // mapped the places of its threads, and of nobody else's, and can write to none of them. Whoever
 // has not asked for that has no places.
 //
 //   place = the first free one of REGION_TRIES in a row, which begin where the thread's number says
 //
 // A thread writes its own place alone, and so reads there what is as old as its last wait. It takes
-// one at the end of its first wait: until then it has waited for nothing.
+// one at the end of its first wait, or of its first hold where these are seen: until then it has
+// neither waited nor given the GIL back. Who reads in Python has it; since when, the head says.
 
 #define REGION_FLAGS (1 << 10) // BPF_F_MMAPABLE
 
@@ -35,14 +36,25 @@ static __always_inline struct region_place *place_at(void *places, u32 index)
     return bpf_map_lookup_elem(places, &index);
 }
 
-static __always_inline struct region_place *take_place(void *places, struct thread *thread, u32 tid)
+static __always_inline struct region_head *head_of(void *places)
 {
     u32 zero = 0;
-    struct region_head *head = bpf_map_lookup_elem(places, &zero);
+
+    return bpf_map_lookup_elem(places, &zero);
+}
+
+static __always_inline u32 tid_in_process(const struct region_head *head, u32 tid)
+{
+    return tid_in_namespace(head->namespace_device, head->namespace_inode, tid);
+}
+
+static __always_inline struct region_place *take_place(void *places, struct thread *thread, u32 tid)
+{
+    struct region_head *head = head_of(places);
 
     if (!head)
         return 0;
-    u32 own_tid = tid_in_namespace(head->namespace_device, head->namespace_inode, tid);
+    u32 own_tid = tid_in_process(head, tid);
     struct region_owner_key key = {.tgid = thread->tgid, .index = 1 + own_tid % REGION_HOMES};
 
 #pragma unroll
@@ -54,7 +66,7 @@ static __always_inline struct region_place *take_place(void *places, struct thre
         if (!place)
             break; // never: there are so many
         thread->region_place = key.index;
-        place->wait_ns = place->waits = 0;
+        place->wait_ns = place->waits = place->held_ns = 0;
         place->owner = tid;
         place->tid = own_tid;
         return place;
@@ -63,13 +75,21 @@ static __always_inline struct region_place *take_place(void *places, struct thre
     return 0;
 }
 
-// The place of a thread that has one in these.
+// The place of a thread that has one in these; 0: it has none.
 static __always_inline struct region_place *own_place(void *places, const struct thread *thread,
                                                       u32 tid)
 {
     struct region_place *place = place_at(places, thread->region_place);
 
     return place && thread->region_place && place->owner == tid ? place : 0;
+}
+
+static __always_inline struct region_place *own_or_new_place(void *places, struct thread *thread,
+                                                             u32 tid)
+{
+    struct region_place *place = own_place(places, thread, tid);
+
+    return place ? place : take_place(places, thread, tid);
 }
 
 // The thread that runs this has waited *ns*.
@@ -79,16 +99,46 @@ static __always_inline void count_for_region(struct thread *thread, u32 tid, u64
 
     if (!places)
         return;
-    struct region_place *place = own_place(places, thread, tid);
+    struct region_place *place = own_or_new_place(places, thread, tid);
 
-    if (!place)
-        place = take_place(places, thread, tid);
     if (!place)
         return;
     BEGIN_CHANGE(place);
     place->wait_ns += ns;
     place->waits++;
     END_CHANGE(place);
+}
+
+// The thread that runs this has acquired the first lock of its process. That of another interpreter
+// is not told of.
+static __always_inline void begin_hold_for_region(u32 tgid, u32 tid, u64 now)
+{
+    void *places = places_of(tgid);
+    struct region_head *head = places ? head_of(places) : 0;
+
+    if (!head || !head->tells_holds)
+        return;
+    head->held_since_ns = now;
+    head->holder = tid_in_process(head, tid);
+}
+
+// The thread that runs this releases a lock that it has held for *ns*.
+static __always_inline void end_hold_for_region(struct thread *thread, u32 tid, u64 ns)
+{
+    void *places = places_of(thread->tgid);
+    struct region_head *head = places ? head_of(places) : 0;
+
+    if (!head || !head->tells_holds)
+        return;
+    struct region_place *place = own_or_new_place(places, thread, tid);
+
+    if (!place)
+        return;
+    BEGIN_CHANGE(place);
+    place->held_ns += ns;
+    END_CHANGE(place);
+    if (head->holder == place->tid)
+        head->holder = 0;
 }
 
 // The thread that runs this ends: its place is another's, who may have its number.

@@ -16,14 +16,16 @@ _AGENT_AT, _STATE_AT = 0, 64
 
 
 class FakeAgent:
-    """Writes what the probes write."""
+    """Writes what the probes write. Until it tells holds, the time is nothing to it."""
 
     def __init__(self) -> None:
         self._places, self._words = (os.memfd_create(name) for name in ("places", "words"))
         os.ftruncate(self._places, REGION_PLACES * REGION_PLACE.layout().size)
         os.ftruncate(self._words, mmap.PAGESIZE)
         self._lock = threading.Lock()
-        self._waits: dict[int, tuple[int, int, int]] = {}
+        self._waits: dict[int, tuple[int, int, int, int]] = {}
+        self._head: dict[str, int] = {}
+        self._now_ns = 0
         self.begin()
 
     def begin(self) -> None:
@@ -45,20 +47,58 @@ class FakeAgent:
         """Let the calling thread have waited *ns* more, at place *at* of those that it may have."""
         tid = threading.get_native_id()
         with self._lock:
-            place, wait_ns, waits = self._waits.get(tid, (at, 0, 0))
-            self._waits[tid] = place, wait_ns + ns, waits + 1
-        self.write(tid, place, wait_ns + ns, waits + 1)
+            place, wait_ns, waits, held_ns = self._waits.get(tid, (at, 0, 0, 0))
+            self._waits[tid] = place, wait_ns + ns, waits + 1, held_ns
+        self._now_ns += ns
+        self.write(tid, place, wait_ns + ns, waits + 1, held_ns)
 
-    def write(self, tid: int, place: int, wait_ns: int, waits: int) -> None:
+    def write(self, tid: int, place: int, wait_ns: int, waits: int, held_ns: int = 0) -> None:
         """Write one place, of those that thread *tid* may have."""
-        record = {"tid": tid, "owner": tid, "wait_ns": wait_ns, "waits": waits}
+        record = {
+            "tid": tid,
+            "owner": tid,
+            "wait_ns": wait_ns,
+            "waits": waits,
+            "held_ns": held_ns,
+        }
         layout = REGION_PLACE.layout()
         number = 1 + tid % (REGION_PLACES - REGION_TRIES) + place
         os.pwrite(self._places, layout.pack(record), number * layout.size)
 
+    def tell_holds(self) -> None:
+        """Be in full mode, by the clock `now_ns`, from now on."""
+        self._write_head(tells_holds=1)
+        self.begin()
+
+    def now_ns(self) -> int:
+        """Return the time."""
+        return self._now_ns
+
+    def run(self, ns: int) -> None:
+        """Let *ns* go by, in which whoever has the GIL keeps it."""
+        self._now_ns += ns
+
+    def acquire(self) -> None:
+        """Let the calling thread have the GIL from now on."""
+        self._write_head(held_since_ns=self._now_ns, holder=threading.get_native_id())
+
+    def release(self) -> None:
+        """Let it have given the GIL up."""
+        tid = threading.get_native_id()
+        ns = self._now_ns - self._head["held_since_ns"]
+        with self._lock:
+            place, wait_ns, waits, held_ns = self._waits.get(tid, (0, 0, 0, 0))
+            self._waits[tid] = place, wait_ns, waits, held_ns + ns
+        self.write(tid, place, wait_ns, waits, held_ns + ns)
+        self._write_head(holder=0)
+
     def leave_out(self) -> None:
         """Have no place for a wait."""
-        os.pwrite(self._places, REGION_HEAD.layout().pack({"unplaced": 1}), 0)
+        self._write_head(unplaced=1)
+
+    def _write_head(self, **fields: int) -> None:
+        self._head.update(fields)
+        os.pwrite(self._places, REGION_HEAD.layout().pack(self._head), 0)
 
     def close(self) -> None:
         """Give up the memory."""
@@ -73,6 +113,7 @@ def fake_agent(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeAgent]:
     monkeypatch.setenv("GILSCOPE_REGIONS", "/nowhere")
     _agent.forget()
     made = FakeAgent()
+    monkeypatch.setattr(_agent, "monotonic_ns", made.now_ns)
     yield made
     made.close()
     _agent.forget()

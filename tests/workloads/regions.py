@@ -1,7 +1,8 @@
 """A thread that waits for the GIL once a round, and reads with gilscope_client what it has waited.
 
 Known answer: the thread `worker` waits exactly ROUNDS times, and `rounds` has one wait in each of
-as many regions, `all` the sum of them, `none` nothing. It waits nowhere else.
+as many regions, `all` the sum of them, `none` nothing. It waits nowhere else but, perhaps, while it
+begins: it has done so when the first command is answered.
 
 The main thread writes to a pipe that the worker reads, without letting go of the GIL, and keeps it
 until the kernel says that the worker sleeps for the GIL's sake. Nobody is made to drop it: the
@@ -58,14 +59,20 @@ def hold_until_it_waits(go, syscall):
         LIBC.usleep(100)
 
 
-def play():
-    """Play all rounds and return the result."""
+def begin():
+    """Start the worker, and return where it is told to go on, its system call and its result."""
     result = {"done": 0, "tid": 0}
     theirs, ours = os.pipe()
     threading.Thread(target=worker, args=(theirs, result), daemon=True).start()
     while not result["tid"]:
         time.sleep(0.001)
     syscall = os.open("/proc/self/task/%d/syscall" % result["tid"], os.O_RDONLY)
+    await_read(syscall)
+    return ours, syscall, result
+
+
+def play(ours, syscall, result):
+    """Play all rounds and return the result."""
     for number in range(ROUNDS):
         await_read(syscall)
         hold_until_it_waits(ours, syscall)
@@ -84,16 +91,17 @@ def await_read(syscall):
 
 
 def main():
-    """Connect, and play at each command."""
+    """Connect, begin, and play at the next command."""
     sys.setswitchinterval(9)
     ready()
     await_begin()
-    say({"connected": connect(PATIENCE_S)})
-    while True:
-        command = next_command()
-        if command is None:
-            os._exit(0)
-        say(play())
+    is_connected = connect(PATIENCE_S)
+    begun = begin()
+    say({"connected": is_connected})
+    if next_command() is not None:
+        say(play(*begun))
+        next_command()
+    os._exit(0)
 
 
 if __name__ == "__main__":

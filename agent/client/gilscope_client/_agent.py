@@ -1,7 +1,10 @@
-"""Asks the agent for memory in which this process reads its own waits, and reads it.
+"""Asks the agent for memory in which this process reads its own waits and holds, and reads it.
 
 The agent's probes write there at the end of each wait of a thread, in the thread itself: what it
 reads of itself is never older than its last wait. Reading takes no system call.
+
+In full mode they write at each acquisition and release, too. Who reads holds the GIL, so what is
+in the head is the time since which this very thread has it, unless that was not seen.
 """
 
 import array
@@ -19,7 +22,7 @@ DEFAULT_PATH = "/run/gilscope/regions.sock"
 VARIABLE = "GILSCOPE_REGIONS"
 
 # The answer, as gilscope.regions.protocol has it.
-MAGIC = b"gilscop1"
+MAGIC = b"gilscop2"
 ANSWER = struct.Struct("=8sIIIIIIQ")
 GIVEN = 0
 
@@ -27,10 +30,17 @@ GIVEN = 0
 PLACES = 1024
 TRIES = 8
 PLACE_SIZE = 64
-PLACE = struct.Struct("=QI4xQQQ")
-NO_WAITS = (0, 0, 0, 0, 0)
+HEAD = "24xQI"
+HEAD_SIZE = 36
+PLACE = "QI4xQQQQ"
+NO_PLACE = (0, 0, 0, 0, 0, 0)
 TIDS = struct.Struct("=" + "8xI52x" * TRIES)
 UNPLACED = struct.Struct("=16xQ")
+TELLS_HOLDS = struct.Struct("=36xI")
+HOLDER = struct.Struct("=" + HEAD)
+
+# A Python without it has no figures. It is that by which the kernel's probes tell the time.
+monotonic_ns = getattr(time, "monotonic_ns", None)
 
 AGAIN_S = 1.0
 """Between two times of asking: it takes some system calls."""
@@ -39,11 +49,12 @@ AGAIN_S = 1.0
 class Reading(object):
     """The memory, once it is there. It is given up as a whole, never changed."""
 
-    __slots__ = ("expected", "places", "words")
+    __slots__ = ("expected", "places", "tells_holds", "words")
 
     def __init__(self, places, words, agent, state):
         """Map the two descriptors. *agent* and *state* are place and value of the two words."""
         self.places = mmap.mmap(places, PLACES * PLACE_SIZE, mmap.MAP_SHARED, mmap.PROT_READ)
+        self.tells_holds = bool(TELLS_HOLDS.unpack_from(self.places, 0)[0])
         memory = mmap.mmap(words, os.fstat(words).st_size, mmap.MAP_SHARED, mmap.PROT_READ)
         # One call reads both. It returns `expected` as long as nothing that this process waits is
         # missing in its places, and never again after that.
@@ -57,28 +68,38 @@ class Reading(object):
 
 
 class Place(object):
-    """Where one thread reads what it has waited."""
+    """Where one thread reads what it has waited and held."""
 
-    __slots__ = ("_home", "_tid", "reading", "record")
+    __slots__ = ("_home", "clock", "reading", "record", "tid")
 
     def __init__(self, reading, tid):
         """Begin to read as thread *tid*, the calling one."""
         self.reading = reading
         self.record = None
-        """Returns the members of PLACE; None: the agent has not seen the thread wait."""
-        self._tid = tid
+        """Returns the members of HEAD and PLACE; None: the agent has not seen the thread wait."""
+        self.tid = tid
+        self.clock = monotonic_ns if reading.tells_holds else no_clock
+        """To be read before the record: where the thread has acquired the GIL later than that, it
+        has given it up between the two."""
         self._home = (1 + tid % (PLACES - TRIES)) * PLACE_SIZE
 
     def first_record(self):
         """Return what *record* will, before there is one; None: unknown."""
         memory = self.reading.places
         tids = TIDS.unpack_from(memory, self._home)
-        if self._tid in tids:
-            at = self._home + tids.index(self._tid) * PLACE_SIZE
-            self.record = functools.partial(PLACE.unpack_from, memory, at)
+        if self.tid in tids:
+            at = self._home + tids.index(self.tid) * PLACE_SIZE
+            # One call reads both.
+            both = struct.Struct("=%s%dx%s" % (HEAD, at - HEAD_SIZE, PLACE))
+            self.record = functools.partial(both.unpack_from, memory)
             return self.record()
         # It may have waited without a place.
-        return None if self.reading.unplaced() else NO_WAITS
+        return None if self.reading.unplaced() else HOLDER.unpack_from(memory) + NO_PLACE
+
+
+def no_clock():
+    """Return what stands for the time where it makes no difference."""
+    return 0
 
 
 class Agent(object):

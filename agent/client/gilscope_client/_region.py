@@ -12,14 +12,16 @@ __all__ = ["region"]
 # inspect.CO_COROUTINE, CO_ITERABLE_COROUTINE and CO_ASYNC_GENERATOR.
 _MAY_AWAIT = 0x80 | 0x100 | 0x200
 _modules = sys.modules
+UNKNOWN = (None, None, None)
 
 
 class region(object):
     """What a block, a function or a coroutine waits for the GIL.
 
     ``wait_ns``: nanoseconds for which its thread has waited, ``waits``: how often, ``held_ns``:
-    nanoseconds for which it held the GIL. None: not known, before the end of the block and where no
-    agent tells. Regions may lie inside of each other, and each counts all of its own.
+    nanoseconds for which it held the GIL, of which only an agent in full mode tells. None: not
+    known, before the end of the block and where no agent tells. Regions may lie inside of each
+    other, and each counts all of its own.
 
     As a block: ``with region("render") as r:``. Around an ``await`` at which other tasks have run
     it has no figures, because the thread's waits were theirs too.
@@ -44,7 +46,7 @@ class region(object):
         return "region(%r, wait_ns=%r, waits=%r)" % (self.name, self.wait_ns, self.waits)
 
     def __enter__(self):
-        self.wait_ns = self.waits = None
+        self.wait_ns = self.waits = self.held_ns = None
         self._pause = None
         if "asyncio" in _modules or "trio" in _modules:
             self._pause = _pause()
@@ -87,10 +89,10 @@ class region(object):
         return Steps(coroutine, self._end_of_steps)
 
     def _end_of_steps(self, sums):
-        self._end((sums.wait_ns, sums.waits) if sums.is_known else None)
+        self._end((sums.wait_ns, sums.waits, sums.held_ns) if sums.is_known else None)
 
     def _end(self, figures):
-        self.wait_ns, self.waits = (None, None) if figures is None else figures
+        self.wait_ns, self.waits, self.held_ns = UNKNOWN if figures is None else figures
         if self.then is not None:
             self.then(self)
 

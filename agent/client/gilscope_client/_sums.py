@@ -1,4 +1,4 @@
-"""What a thread waits from one moment to another, and the sum of several such stretches."""
+"""What a thread waits and holds between two moments, and the sum of several such stretches."""
 
 from gilscope_client._agent import agent, place_of_this_thread, threads
 
@@ -13,22 +13,28 @@ def begin():
             place = place_of_this_thread()
             if place is None:
                 return None
+        now_ns = place.clock()
         if place.record is not None:
-            return place, place.record()
+            return place, now_ns, place.record()
         record = place.first_record()
     except Exception:  # nothing that goes wrong here is the program's
         return None
-    return None if record is None else (place, record)
+    return None if record is None else (place, now_ns, record)
 
 
 def waited(began):
-    """Return nanoseconds and number of the waits since *began*, or None where not known."""
+    """Return what is known since *began*, or None.
+
+    That is nanoseconds and number of the waits, and nanoseconds of holding the GIL, which are None
+    where they alone are not known.
+    """
     if began is None:
         return None
     try:
-        place, (begun, tid, wait_ns, waits, ended) = began
+        place, began_ns, before = began
         if place is not threads.place:
             return None  # another thread, or this one reads elsewhere by now
+        now_ns = place.clock()
         now = place.first_record() if place.record is None else place.record()
         reading = place.reading
         # After the figures: what is whole now was whole then.
@@ -36,23 +42,43 @@ def waited(began):
             agent.give_up(reading)
             return None
         # A thread writes its record and reads it; only without a GIL could that be torn.
-        is_torn = now is None or begun != ended or now[0] != now[4]
+        is_torn = now is None or before[2] != before[7] or now[2] != now[7]
         # A wait may have had no place, before there was one.
-        if is_torn or (not tid and reading.unplaced()):
+        if is_torn or (not before[3] and reading.unplaced()):
             return None
-        return now[2] - wait_ns, now[3] - waits
+        held_ns = held(place, (began_ns, before), (now_ns, now)) if reading.tells_holds else None
+        return now[4] - before[4], now[5] - before[5], held_ns
     except Exception:
         return None
+
+
+def held(place, began, ended):
+    """Return for how many nanoseconds the thread held the GIL between the two, None: not known.
+
+    Each is a time and what was read just after it.
+    """
+    (began_ns, before), (ended_ns, after) = began, ended
+    tid = place.tid
+    # It is not told of the lock of another interpreter, nor of a hold that began unseen.
+    if before[1] != tid or after[1] != tid:
+        return None
+    before_ns, after_ns = began_ns - before[0], ended_ns - after[0]
+    held_ns = after[6] + after_ns - before[6] - before_ns
+    # Below zero: the GIL was given up between reading the time and the rest. And a program whose
+    # clock is not the kernel's must not be told anything.
+    if before_ns < 0 or after_ns < 0 or not 0 <= held_ns <= ended_ns - began_ns:
+        return None
+    return held_ns
 
 
 class Sums(object):
     """Waits of several stretches, not known as a whole where one of them is not."""
 
-    __slots__ = ("_began", "is_known", "wait_ns", "waits")
+    __slots__ = ("_began", "held_ns", "is_known", "wait_ns", "waits")
 
     def __init__(self):
         self.is_known = True
-        self.wait_ns = self.waits = 0
+        self.wait_ns = self.waits = self.held_ns = 0
         self._began = None
 
     def add(self, figures):
@@ -62,6 +88,8 @@ class Sums(object):
         else:
             self.wait_ns += figures[0]
             self.waits += figures[1]
+            is_held_known = self.held_ns is not None and figures[2] is not None
+            self.held_ns = self.held_ns + figures[2] if is_held_known else None
 
     def call(self, function, *arguments):
         """Return what *function* does, with what it has waited added."""
@@ -76,6 +104,6 @@ class Sums(object):
         """Return them, with those of the call that goes on."""
         sums = Sums()
         sums.is_known = self.is_known
-        sums.add((self.wait_ns, self.waits))
+        sums.add((self.wait_ns, self.waits, self.held_ns))
         sums.add(waited(self._began))
         return sums

@@ -179,7 +179,12 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
             tracer, scanner, _TICK_S, ticked=ticked, scanned=scanning.beat
         ) as has_scanned,
         capturing.running(tracer.gils, past),
-        given_regions(arguments.regions, parts.probe, tracer.gils.attached),
+        given_regions(
+            arguments.regions,
+            parts.probe,
+            tracer.gils.attached,
+            tells_holds=Mode(arguments.mode) is Mode.FULL,
+        ),
     ):
         show_at_s = time.monotonic() + _FIRST_SEARCH_S
         while not (

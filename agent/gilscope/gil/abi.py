@@ -227,22 +227,26 @@ REGION_HEAD: Final = CStruct(
     (
         Member("u64", "namespace_device", comment="of the pid namespace that it knows them in;"),
         Member("u64", "namespace_inode", comment="0 and 0: the agent's own"),
-        Member("u64", "unplaced", comment="waits of threads for which there was no place"),
-        Member("u64", "spare", 5),
+        Member("u64", "unplaced", comment="waits and holds of threads without a place"),
+        Member("u64", "held_since_ns", comment="when who holds the GIL has acquired it"),
+        Member("u32", "holder", comment="as its process knows it; 0: nobody, or not known"),
+        Member("u32", "tells_holds", comment="all of them are seen, by the clock that it has too"),
+        Member("u64", "spare", 3),
     ),
 )
 
 REGION_PLACE: Final = CStruct(
     "region_place",
-    "What a thread has waited, as its own process reads it; the numbers tell a torn copy.",
+    "What a thread has waited and held, as its process reads it; the numbers tell a torn copy.",
     (
         Member("u64", "version_end"),
         Member("u32", "tid", comment="as its process knows it; 0: nobody's"),
         Member("u32", "owner", comment="the same as the agent knows it"),
         Member("u64", "wait_ns", comment="finished waits"),
         Member("u64", "waits"),
+        Member("u64", "held_ns", comment="finished holds, where the head tells of them"),
         Member("u64", "version_begin"),
-        Member("u64", "spare", 3),
+        Member("u64", "spare", 2),
     ),
 )
 

@@ -1,9 +1,11 @@
-"""The maps in which processes read what their own threads have waited."""
+"""The maps in which processes read what their own threads have waited and held."""
 
+import contextlib
 import os
 import struct
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from gilscope.bpf.info import map_definition
 from gilscope.bpf.map import Table
@@ -13,13 +15,18 @@ from gilscope.gil.abi import REGION_HEAD
 __all__ = ["Places"]
 
 _FIRST = struct.pack("=I", 0)
+_OWN_CLOCK = Path("/proc/self/ns/time")
 
 
 class Places:
     """One map a process."""
 
-    def __init__(self, tables: Mapping[str, Table]) -> None:
-        """Use *tables* of probes that were loaded with regions."""
+    def __init__(self, tables: Mapping[str, Table], *, tells_holds: bool) -> None:
+        """Use *tables* of probes that were loaded with regions.
+
+        *tells_holds*: each process is in full mode.
+        """
+        self._tells_holds = tells_holds
         self._maps = tables["region_maps"]
         self._owners = tables["region_owners"]
         self._definition = map_definition(tables["region_prototype"].fileno())
@@ -34,7 +41,11 @@ class Places:
         """
         self.take(pid)
         device, inode = namespace
-        head = {"namespace_device": device, "namespace_inode": inode}
+        head = {
+            "namespace_device": device,
+            "namespace_inode": inode,
+            "tells_holds": int(self._tells_holds and _has_own_clock(pid)),
+        }
         fd = create_map(replace(self._definition, name="region_places"))
         try:
             map_update(fd, _FIRST, REGION_HEAD.layout().pack(head))
@@ -49,3 +60,10 @@ class Places:
         """Let waits of *pid* count nowhere any more but in the account."""
         self._maps.delete({"value": pid})
         self._owners.delete_where("tgid", pid)
+
+
+def _has_own_clock(pid: int) -> bool:
+    """Return whether *pid* is in the agent's time namespace: it reads since when it has held."""
+    with contextlib.suppress(FileNotFoundError):  # a kernel without them, before Linux 5.6
+        return os.path.samestat(Path(f"/proc/{pid}/ns/time").stat(), _OWN_CLOCK.stat())
+    return True

@@ -11,7 +11,7 @@ from enum import IntEnum
 
 __all__ = ["ANSWER_SIZE", "Answer", "Word"]
 
-_MAGIC = b"gilscop1"
+_MAGIC = b"gilscop2"
 _ANSWER = struct.Struct("=8sIIIIIIQ")
 ANSWER_SIZE = _ANSWER.size
 

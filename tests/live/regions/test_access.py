@@ -58,7 +58,7 @@ class _Asked:
 
         It does *before* when it has not connected yet, and *between* when it has not been answered.
         """
-        places = Places(self._probe.tables)
+        places = Places(self._probe.tables, tells_holds=False)
         answers, said = os.pipe()
         with (
             Words(places.room) as words,
@@ -139,7 +139,7 @@ def test_places_can_be_read_and_not_written(region_probe: GilProbe) -> None:
     """
     Neither by a system call nor through a mapping, by nobody: root is refused here.
     """
-    places = Places(region_probe.tables)
+    places = Places(region_probe.tables, tells_holds=False)
     fd = places.give(os.getpid(), (0, 0))
     try:
         size = REGION_PLACES * _PLACE_SIZE

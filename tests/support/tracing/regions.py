@@ -39,7 +39,7 @@ def region_tracer(region_probe: GilProbe, site_cache: SiteCache) -> Iterator[Gil
 @contextmanager
 def regions_given(tracer: GilAccount, socket_path: Path) -> Iterator[RegionListener]:
     """Answer the processes that *tracer* traces, as `gilscope serve --regions` does."""
-    places = Places(tracer.probe.tables)
+    places = Places(tracer.probe.tables, tells_holds=False)
     with (
         Words(places.room) as words,
         closing(RegionListener(places, words, tracer.attached)) as listener,

@@ -6,17 +6,26 @@ from gilscope.gil import abi
 from gilscope.regions.protocol import Answer, Word
 from gilscope_client import _agent as client
 
-PLACE = {"version_end": 1, "tid": 2, "owner": 3, "wait_ns": 4, "waits": 5, "version_begin": 6}
+PLACE = {
+    "version_end": 1,
+    "tid": 2,
+    "owner": 3,
+    "wait_ns": 4,
+    "waits": 5,
+    "held_ns": 6,
+    "version_begin": 7,
+}
+HEAD = {"unplaced": 7, "held_since_ns": 8, "holder": 9, "tells_holds": 1}
 
 
 def test_the_client_reads_a_place_as_the_probes_write_it() -> None:
     """
-    Version, thread, sum, number, version again.
+    Version, thread, sums, version again.
     """
     place = abi.REGION_PLACE.layout().pack(PLACE)
 
     assert len(place) == client.PLACE_SIZE
-    assert (1, 2, 4, 5, 6) == client.PLACE.unpack_from(place)
+    assert (1, 2, 4, 5, 6, 7) == struct.unpack_from(f"={client.PLACE}", place)
 
 
 def test_the_client_knows_how_many_places_there_are() -> None:
@@ -31,12 +40,15 @@ def test_the_client_knows_how_many_places_there_are() -> None:
 
 def test_the_client_reads_the_head() -> None:
     """
-    Of it, whether waits had no place.
+    Whether any had no place, and since when who holds the GIL, if that is told at all.
     """
-    head = abi.REGION_HEAD.layout().pack({"unplaced": 7})
+    head = abi.REGION_HEAD.layout().pack(HEAD)
 
     assert len(head) == client.PLACE_SIZE
     assert (7,) == client.UNPLACED.unpack_from(head)
+    assert (8, 9) == client.HOLDER.unpack_from(head)
+    assert client.HEAD_SIZE == client.HOLDER.size
+    assert (1,) == client.TELLS_HOLDS.unpack_from(head)
 
 
 def test_the_client_understands_the_answer() -> None:
@@ -45,7 +57,7 @@ def test_the_client_understands_the_answer() -> None:
     """
     answer = Answer(Word.GIVEN, words_size=1, agent_at=2, agent=3, state_at=4, state=5)
 
-    assert (b"gilscop1", 0, 1, 2, 3, 4, 0, 5) == client.ANSWER.unpack(answer.pack())
+    assert (b"gilscop2", 0, 1, 2, 3, 4, 0, 5) == client.ANSWER.unpack(answer.pack())
     assert client.GIVEN == Word.GIVEN
 
 

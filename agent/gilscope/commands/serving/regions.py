@@ -24,17 +24,22 @@ def add_regions_option(parser: argparse.ArgumentParser) -> None:
 
 @contextlib.contextmanager
 def given_regions(
-    path: str | None, probe: GilProbe, attached: Callable[[int], object | None]
+    path: str | None,
+    probe: GilProbe,
+    attached: Callable[[int], object | None],
+    *,
+    tells_holds: bool,
 ) -> Iterator[None]:
     """Answer processes that ask at *path*, None: nobody, until the block has ended.
 
-    *probe* is loaded for it; *attached* returns what stands for a traced process. To be entered in
-    the main thread, which lives as long as the agent. Raises CannotListen.
+    *probe* is loaded for it; *attached* returns what stands for a traced process; *tells_holds*:
+    each is in full mode. To be entered in the main thread, which lives as long as the agent.
+    Raises CannotListen.
     """
     if path is None:
         yield
         return
-    places = Places(probe.tables)
+    places = Places(probe.tables, tells_holds=tells_holds)
     with (
         Words(places.room) as words,
         contextlib.closing(RegionListener(places, words, attached)) as listener,
