@@ -45,9 +45,13 @@ static __always_inline void count_stop(struct thread *thread, u64 is_new, u64 st
         return;
     }
     thread->stop_ns = (is_new ? 0 : thread->stop_ns) + stopping_ns + standing_ns;
-    __sync_fetch_and_add(&stop->stops, is_new);
-    __sync_fetch_and_add(&stop->stopping_ns, stopping_ns);
-    __sync_fetch_and_add(&stop->standing_ns, standing_ns);
+    // Of an addition of nothing the compiler makes an atomic "or", which is new in Linux 5.12.
+    if (is_new)
+        __sync_fetch_and_add(&stop->stops, 1);
+    if (stopping_ns)
+        __sync_fetch_and_add(&stop->stopping_ns, stopping_ns);
+    if (standing_ns)
+        __sync_fetch_and_add(&stop->standing_ns, standing_ns);
     if (thread->stop_ns > stop->longest_ns)
         stop->longest_ns = thread->stop_ns;
 }

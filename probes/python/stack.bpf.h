@@ -198,31 +198,35 @@ static __always_inline void keep_common(struct blame *blame)
 {
     struct stack *stack = &blame->stack;
     u64 outermost = blame->last_addresses[place_in_stack(blame->last_depth - 1)];
+    u64 own_outermost = blame->addresses[place_in_stack(stack->depth - 1)];
 
     blame->here = stack->depth;
     blame->there = blame->last_depth;
+    // Stored each time, so that the loop has no branches and ends with a jump to its beginning:
+    // kernels before 6.7 take no loop that is run on into. Bounds are read again, as below.
 #pragma clang loop unroll(disable)
     for (u32 at = 0; at < STACK_DEPTH; at++) {
         // Two that were cut off may not end at the same one.
-        if (at < stack->depth && blame->addresses[at] == outermost)
-            blame->here = at + 1;
-        if (at < blame->last_depth &&
-            blame->last_addresses[at] == blame->addresses[place_in_stack(stack->depth - 1)])
-            blame->there = at + 1;
+        u32 is_here = (at < READ_ONCE_U32(stack->depth)) & (blame->addresses[at] == outermost);
+        u32 is_there =
+            (at < READ_ONCE_U32(blame->last_depth)) & (blame->last_addresses[at] == own_outermost);
+
+        blame->here = is_here ? at + 1 : READ_ONCE_U32(blame->here);
+        blame->there = is_there ? at + 1 : READ_ONCE_U32(blame->there);
     }
     blame->common = 0;
 #pragma clang loop unroll(disable)
     for (u32 step = 0; step < STACK_DEPTH; step++) {
-        u32 here = place_in_stack(blame->here - 1 - step);
-        u32 there = place_in_stack(blame->there - 1 - step);
+        u32 here = place_in_stack(READ_ONCE_U32(blame->here) - 1 - step);
+        u32 there = place_in_stack(READ_ONCE_U32(blame->there) - 1 - step);
 
-        if (step >= blame->here || step >= blame->there ||
+        if (step >= READ_ONCE_U32(blame->here) || step >= READ_ONCE_U32(blame->there) ||
             blame->addresses[here] != blame->last_addresses[there] ||
             stack->codes[here] != blame->last_codes[there])
             break;
         // The innermost frame of both is the first to be left: its caller may have gone on before
         // it was read, both times.
-        if (step + 1 == blame->here && step + 1 == blame->there)
+        if (step + 1 == READ_ONCE_U32(blame->here) && step + 1 == READ_ONCE_U32(blame->there))
             break;
         blame->common = step + 1;
         // It has gone on since: whatever it has called is another call.
