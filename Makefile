@@ -3,6 +3,9 @@
 SECONDS ?=
 # Faults that `make test-faults` plays; empty: all of them.
 FAULTS ?=
+# The suite of Debian whose kernel `make test-kernels` boots; empty: all. RECORD: keep the results.
+SUITE ?=
+RECORD ?=
 # The experiment that `make experiments` runs; empty: all. QUICK, PLAN, AFRESH, PAGES: anything is yes.
 ONLY ?=
 QUICK ?=
@@ -22,7 +25,7 @@ tests := PYTHONPATH=agent:tests
 version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init__.py)
 c_files = $(shell find agent/native probes tests -name '*.[ch]')
 
-.PHONY: help setup setup-run interpreters demo stack test test-interpreters test-faults test-real soak unit check check-manifests check-receivers format \
+.PHONY: help setup setup-run interpreters demo stack test test-interpreters test-faults test-kernels test-real soak unit check check-manifests check-receivers format \
     abi programs wheel image image-without-bcc fuzz bench bench-runtimes bench-stm bench-captures experiments docs clean
 
 help: ## Show this list
@@ -55,6 +58,10 @@ test-interpreters: interpreters ## Trace every build of every Python, not only t
 
 test-faults: interpreters ## Play every fault of the matrix, or those in FAULTS (as root: an hour)
 	@nice $(python) tests/faults/run.py $(FAULTS)
+
+test-kernels: interpreters programs ## Boot Debian's kernels, or SUITE's, emulated, and trace on each (as root: an hour)
+	@deploy/setup/install.sh kernels
+	@nice $(python) tests/kernels/run.py $(if $(SUITE),--suite $(SUITE)) $(if $(RECORD),--record)
 
 test-real: interpreters ## Trace every real program of tests/real, not only three (as root)
 	@deploy/setup/install.sh real
@@ -128,6 +135,7 @@ docs: setup ## Make the pages again that are made from code
 	@$(python) -m gilscope.reports.metric_table >docs/metrics.md
 	@$(python) -m dashboards.generator
 	@$(python) docs/man/make.py
+	@$(python) tests/kernels/run.py --page
 	@$(python) deploy/completions/make.py
 
 clean: ## Remove everything that the other targets made in this checkout

@@ -7,7 +7,7 @@
 # tree of headers in .cache/headers, and tools for the tests in .cache/tools. A run that finds
 # everything changes nothing. Packages that are named as arguments are installed as well, and for
 # the word `containers` what builds and runs the image of the Dockerfile, for `real` what programs of
-# `make test-real` are that pip does not bring.
+# `make test-real` are that pip does not bring, for `kernels` what `make test-kernels` boots them by.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -171,6 +171,10 @@ run)
 containers)
     shift
     install_without_services buildah mmdebstrap podman runc
+    ;;
+kernels)
+    shift
+    set -- "$@" busybox-static cpio libitm1 qemu-system-x86
     ;;
 real)
     shift

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from support.interpreters.interpreter import Unavailable, run
 
-__all__ = ["machine_archive", "unpack"]
+__all__ = ["dependencies", "machine_archive", "unpack"]
 
 _SYSTEM_KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
@@ -25,6 +25,13 @@ def unpack(
     for package in sorted(downloads.iterdir()):
         run(["dpkg-deb", "--extract", str(package), str(folder)])
     shutil.rmtree(downloads)
+
+
+def dependencies(cache: Path, suite: str, name: str) -> list[str]:
+    """Return the packages that the newest *name* of *suite* depends on; raises Unavailable."""
+    listing = run(["apt-cache", *_private_apt(cache, suite), "depends", name])
+    words = (line.partition("Depends: ") for line in listing.splitlines())
+    return [found for before, _, found in words if found and not before.strip(" ")]
 
 
 def _private_apt(cache: Path, suite: str, architecture: str = "") -> list[str]:
