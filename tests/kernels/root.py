@@ -6,6 +6,7 @@ this checkout, and interpreters. Nothing is compiled for it, and no module of th
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -126,6 +127,7 @@ def pack(archive: Path, init: str) -> None:
     with archive.open("wb") as file:
         _append(file.fileno(), Path("/"), _paths())
         _append(file.fileno(), extra, [Path("/init")])
+    shutil.rmtree(extra)
 
 
 def _append(fd: int, folder: Path, paths: Iterable[Path]) -> None:
