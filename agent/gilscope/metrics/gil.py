@@ -149,9 +149,9 @@ GIL_HOLDER = of_process(
     "application stood (application is true), or its innermost frame where none is of the "
     "application. The costliest holders have series of their own, which begin at 0 when one gets "
     "them; what else was lost is under other. state says what the holder did meanwhile: python, "
-    "gc, native (in a call into C that lasts), syscall (asleep in one), no_cpu (runnable, and "
-    "not running), page_fault or unknown. What was lost is measured, and shared out among the "
-    "states by samples of the holder.",
+    "gc, jit (PyPy compiles it), native (in a call into C that lasts), syscall (asleep in one), "
+    "no_cpu (runnable, and not running), page_fault or unknown. What was lost is measured, and "
+    "shared out among the states by samples of the holder.",
     "Names the code to change: what is lost in a framework or a library is told by the line of "
     "the application that called it. All series of a process add up to what its threads have lost.",
     "holder",

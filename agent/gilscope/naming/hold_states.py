@@ -20,6 +20,7 @@ __all__ = [
 STATE_WORDS = {
     State.PYTHON: "Python code",
     State.GC: "garbage collection",
+    State.JIT: "JIT compilation",
     State.NATIVE: "C code",
     State.SYSCALL: "a system call",
     State.NO_CPU: "no CPU",
@@ -36,6 +37,10 @@ _ADVICE = {
     State.GC: (
         "gc.freeze() once all is loaded, higher gc.set_threshold(), fewer objects that",
         "live long; gc.collect() where nobody waits.",
+    ),
+    State.JIT: (
+        "warm it up before it gets requests; less code that is made as it runs (eval, exec);",
+        "a higher threshold (pypy --jit threshold=5000), which compiles less and later.",
     ),
     State.NATIVE: (
         "release the GIL in that code (Py_BEGIN_ALLOW_THREADS, Cython's nogil), smaller",
@@ -59,6 +64,10 @@ _PYPY_ADVICE = (
     "away after some thousand bytecodes, and never in C code that it has called.",
 )
 """The same against Python code, and C code, of PyPy."""
+_PYPY_GC_ADVICE = (
+    "fewer objects at a time; a larger nursery (PYPY_GC_NURSERY=16M) for fewer collections",
+    "of the young; gc.disable(), and gc.collect_step() where nobody waits.",
+)
 
 _LEAST_SHARE = 0.05
 _MUCH = 0.2
@@ -92,8 +101,9 @@ def advice(
     """
     known = [state for state, _, ns in states if ns and state is not State.UNKNOWN]
     state = known[0] if known else State.PYTHON
-    is_pypys = runtime == _PYPY and state in {State.PYTHON, State.NATIVE, State.GC}
-    first, *others = _PYPY_ADVICE if is_pypys else _ADVICE[state]
+    is_pypys = runtime == _PYPY and state in {State.PYTHON, State.NATIVE}
+    of_state = _PYPY_GC_ADVICE if runtime == _PYPY and state is State.GC else _ADVICE[state]
+    first, *others = _PYPY_ADVICE if is_pypys else of_state
     lines = (f"What helps: {first}", *others)
     if asks_holder or is_pypys:
         return lines

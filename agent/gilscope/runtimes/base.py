@@ -73,6 +73,8 @@ class HolderSample:
     """Whether it collects garbage."""
     generation: int | None = None
     """Of what it collects; None: that cannot be told."""
+    is_compiling: bool = False
+    """Whether the runtime compiles what it runs."""
     tells_native: bool = True
     """Whether its instructions tell Python code from C code; not so where that is compiled as it
     runs."""

@@ -7,7 +7,7 @@ from gilscope.runtimes.sites import CallerRule, PausePoint, Site, Sites
 
 __all__ = ["from_json", "to_json"]
 
-_VERSION: Final = 5
+_VERSION: Final = 6
 """To be raised with every change of the format or of what the resolver finds."""
 
 _LARGEST_ADDRESS: Final = (1 << 64) - 1

@@ -14,6 +14,7 @@ from gilscope.model.gil import GilObservation
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import StackState
 from gilscope.runtimes.pypy.sites.resolve import resolve_sites
+from gilscope.runtimes.pypy.sites.work_facts import SECTIONS_AT_REST
 from support.interpreters.known import PYPYS, TIMED_PYPYS, Interpreter, find_interpreter
 from support.paths import WORKLOADS
 from support.tracing.hold_windows import tracing
@@ -233,3 +234,16 @@ def test_a_lock_that_nobody_waits_for_is_never_seen(tracer: GilAccount) -> None:
     assert 0 == sum(thread.waits for thread in observation.totals.threads)
     assert observation.totals.cost is not None
     assert 0 == observation.totals.cost.traps
+
+
+@pytest.mark.parametrize("interpreter", PYPYS)
+def test_every_build_tells_where_it_notes_its_own_work(interpreter: Interpreter) -> None:
+    """
+    Garbage collection and compilation; sections are noted in a word that is -1 in the file.
+    """
+    image = ElfImage(interpreter.elf.read_bytes())
+    sites = resolve_sites(image)
+
+    assert {"sections", "jit.current", "jit.mark", "frame.token"} <= sites.facts.keys()
+    assert image.read(sites.facts["sections"], 8) == SECTIONS_AT_REST
+    assert sites.checks[-1] == "it notes where it collects garbage and compiles, and tells where"

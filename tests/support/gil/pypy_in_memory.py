@@ -18,6 +18,7 @@ from gilscope.runtimes.pypy.layout import (
     Place,
 )
 from gilscope.runtimes.pypy.nodes import NodeKind
+from gilscope.runtimes.pypy.sites.work_facts import SECTIONS_AT_REST
 from support.gil.filled_memory import FilledMemory
 
 __all__ = ["PyPyInMemory"]
@@ -28,6 +29,7 @@ _FIELDS = {
     "frame.caller": 16,
     "frame.code": 24,
     "frame.instruction": 32,
+    "frame.token": 40,
     "context.frame": 40,
     "code.name": 16,
     "code.file": 48,
@@ -51,6 +53,8 @@ class PyPyInMemory:
         self._stack_offset = stack_offset
         self.lock, self.head = memory.new(8), memory.new(64)
         self.data, self.bss = memory.new(_DATA), memory.new(_BSS)
+        self.sections, self._jit_current, self.mark = (memory.new(8) for _ in range(3))
+        memory.put(self.sections, SECTIONS_AT_REST)
         self._codes = memory.new(16 + 8 * _LIST_OF_CODE)
         self._count = 0
         memory.put_int(self._codes + 8, _LIST_OF_CODE)
@@ -68,6 +72,9 @@ class PyPyInMemory:
                 "bss": self.bss - bias,
                 "bss.size": _BSS,
                 "type.other_frame": _OTHER_FRAME,
+                "sections": self.sections - bias,
+                "jit.current": self._jit_current - bias,
+                "jit.mark": self.mark - bias,
                 **{f"type.{name}": number for name, number in _TYPES.items()},
                 **_FIELDS,
             }
@@ -157,6 +164,18 @@ class PyPyInMemory:
         self.memory.put_int(ident + DESCRIPTOR_TID, tid, 4)
         self._last = address
         return ident
+
+    def works(self, sections: int, *about: int) -> None:
+        """Have it be in so many sections, and the JIT about these, each within the one before."""
+        self.memory.put(self.sections, struct.pack("<q", -1 << sections))
+        current, items = self.memory.new(24), self.memory.new(16 + 8 * len(about))
+        self.memory.put(items + 16, struct.pack(f"<{len(about)}q", *about))
+        self.memory.put(current + 8, struct.pack("<2Q", len(about), items))
+        self.memory.put_int(self._jit_current, current)
+
+    def traced(self, frame: int) -> None:
+        """Mark *frame* as one that is being traced, and has made a call."""
+        self.memory.put_int(frame + _FIELDS["frame.token"], self.mark)
 
     def jit_piece(self, begin: int, size: int, numbers: Sequence[int]) -> None:
         """Have one piece of code made by the JIT, with this table of what is inlined where."""

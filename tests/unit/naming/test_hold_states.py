@@ -79,6 +79,20 @@ def test_each_state_has_advice_of_its_own(state: State) -> None:
     assert set(STATE_WORDS) == set(State)
 
 
+def test_pypys_collector_and_jit_have_advice_of_their_own() -> None:
+    """
+    Its collector has no freeze() and no thresholds; its JIT is nobody else's.
+    """
+    collector, jit, python = (
+        advice(((state, "", 1),), "pypy") for state in (State.GC, State.JIT, State.PYTHON)
+    )
+
+    assert len({collector, jit, python}) == 3
+    assert "PYPY_GC_NURSERY" in " ".join(collector)
+    assert "gc.freeze" not in " ".join(collector)
+    assert jit == advice(((State.JIT, "", 1),))
+
+
 def test_the_costliest_known_state_decides_on_the_advice() -> None:
     """
     Nothing is known of nothing.

@@ -13,6 +13,8 @@ class State(Enum):
     """It runs Python code, or C code that it is not long in."""
     GC = "gc"
     """It collects garbage."""
+    JIT = "jit"
+    """Its runtime compiles the Python code that it runs."""
     NATIVE = "native"
     """It is in a call into C that has not come back between two samples."""
     SYSCALL = "syscall"

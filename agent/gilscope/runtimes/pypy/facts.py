@@ -12,7 +12,9 @@ class Facts:
 
     ``lock``, ``waiting``, ``threads`` and ``data``, ``bss`` with their sizes are addresses in the
     file; ``python`` and ``pypy`` are versions; ``type.NAME`` is what objects of a type begin with,
-    and ``NAME.field`` is where a field is in it, bytes. Only the first two are always there.
+    and ``NAME.field`` is where a field is in it, bytes; ``sections``, ``jit.current`` and
+    ``jit.mark`` are addresses too, see `gilscope.runtimes.pypy.own_work`. Only the first two are
+    always there.
     """
 
     numbers: Mapping[str, int]
@@ -27,6 +29,11 @@ class Facts:
     def knows_frames(self) -> bool:
         """Whether the file has told where threads and their frames are."""
         return "threads" in self.numbers
+
+    @property
+    def knows_own_work(self) -> bool:
+        """Whether the file has told where PyPy notes that it collects garbage, and compiles."""
+        return self.knows_frames and "sections" in self.numbers
 
     @property
     def version(self) -> str:

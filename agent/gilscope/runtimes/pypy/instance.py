@@ -53,7 +53,9 @@ class PyPyInstance:
         self._threads = PyPyThreads(pid, memory, self._place)
         stacks = partial(StackReader, memory, self._place, self._threads)
         self.locks = LockMemory(memory, self._threads, reads)
-        self.holders = HolderReader(memory, self._threads, stacks(_DEEPEST_HELD), reads)
+        self.holders = HolderReader(
+            memory, self._place, self._threads, stacks(_DEEPEST_HELD), reads
+        )
         self.threads = PyPyRoles(pid, self._threads, stacks(_DEEPEST_STANDING))
         self.standing = StandingReader(
             memory, self._place.lock, self._threads, stacks(_DEEPEST_STANDING), reads

@@ -10,6 +10,8 @@ from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
 from gilscope.process.remote_read import Memory, TornRead, read_bytes
 from gilscope.runtimes.base import HeldWord, HolderSample
+from gilscope.runtimes.pypy.layout import Place
+from gilscope.runtimes.pypy.own_work import OwnWork, read_own_work
 from gilscope.runtimes.pypy.stacks import StackReader
 from gilscope.runtimes.pypy.threads import PyPyThread, PyPyThreads
 from gilscope.runtimes.torn_stacks import settled
@@ -60,9 +62,15 @@ class HolderReader:
     """The holder of one process' lock. One thread may use it."""
 
     def __init__(
-        self, memory: ProcessMemory, threads: PyPyThreads, stacks: StackReader, reads: Reads
+        self,
+        memory: ProcessMemory,
+        place: Place,
+        threads: PyPyThreads,
+        stacks: StackReader,
+        reads: Reads,
     ) -> None:
         self._memory = memory
+        self._place = place
         self._threads = threads
         self._stacks = stacks
         self._reads = reads
@@ -103,9 +111,18 @@ class HolderReader:
         if found is None:
             return HolderSample(UNKNOWN_STACK, None, holder, 0, 0, is_collecting=False)
         tid, thread = found
-        stack, position, is_collecting = self._stacks.stack(thread)
+        # First what it does: a stack takes longer to read.
+        work = read_own_work(self._memory, self._place, threads.values())
+        stack, position = self._stacks.stack(thread)
         return HolderSample(
-            stack, tid, holder, 0, position, is_collecting=is_collecting, tells_native=False
+            stack,
+            tid,
+            holder,
+            0,
+            position,
+            is_collecting=work is OwnWork.COLLECTION,
+            is_compiling=work is OwnWork.COMPILATION,
+            tells_native=False,
         )
 
 

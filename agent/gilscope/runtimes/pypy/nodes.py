@@ -31,7 +31,7 @@ class NodeKind(IntEnum):
     JITTED = 3
     """Code that the JIT has made: the address that it continues at."""
     TRACING = 4
-    """Code that the JIT follows, to compile it."""
+    """Code that the JIT follows, to compile it. No PyPy has such a node, nor one of these:"""
     GC = 5
 
 

@@ -18,7 +18,7 @@ class PyPyRoles(Roles[PyPyThread]):
 
     def _frames(self, thread: PyPyThread, count: int) -> list[Frame]:
         try:
-            stack, _, _ = self._stacks.stack(thread)
+            stack, _ = self._stacks.stack(thread)
         except (TornRead, OSError):
             return []
         return list(stack.frames[::-1][:count])

@@ -1,7 +1,7 @@
 """Reads the whole Python stack of a thread of PyPy, from outside and without stopping it."""
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Final
 
@@ -14,7 +14,7 @@ from gilscope.runtimes.pypy.nodes import NO_INSTRUCTION, NodeKind, walk
 from gilscope.runtimes.pypy.nodes import Place as NodePlace
 from gilscope.runtimes.pypy.threads import PyPyThread, PyPyThreads
 
-__all__ = ["UNREAD_FRAME", "StackNames", "StackReader", "find_stack_offset"]
+__all__ = ["UNREAD_FRAME", "StackNames", "StackReader", "find_stack_offset", "frame_addresses"]
 
 UNREAD_FRAME: Final = Frame("PyPy frame", "", 0)
 """In place of one whose code cannot be told."""
@@ -87,24 +87,22 @@ class StackReader:
         self._names = StackNames(memory, place)
         self._offset: int | None = None
 
-    def stack(self, thread: PyPyThread) -> tuple[Stack, int, bool]:
-        """Return the stack of *thread*.
+    def stack(self, thread: PyPyThread) -> tuple[Stack, int]:
+        """Return the stack of *thread*, and a number that is the same for the same nodes.
 
-        And a number that is the same for the same nodes, and whether it collects garbage. Raises
-        TornRead or OSError.
+        Raises TornRead or OSError.
         """
         if self._offset is None:
             self._offset = find_stack_offset(self._memory, self._place, self._threads.all())
         if self._offset is None:
-            return UNKNOWN_STACK, 0, False
+            return UNKNOWN_STACK, 0
         nodes = list(walk(self._memory, thread.address + self._offset, self._most + 1))
-        is_collecting = bool(nodes) and nodes[0].kind is NodeKind.GC
         noted = self._with_instructions(thread, nodes[: self._most])
         frames = self._names.frames(noted)
         if not frames:
-            return _NO_PYTHON, 0, is_collecting
+            return _NO_PYTHON, 0
         state = StackState.CUT if len(nodes) > self._most else StackState.WHOLE
-        return Stack(frames, state), hash(tuple(noted)), is_collecting
+        return Stack(frames, state), hash(tuple(noted))
 
     def _with_instructions(self, thread: PyPyThread, nodes: list[NodePlace]) -> list[_Noted]:
         frames = _Frames(self._memory, self._place)
@@ -150,6 +148,15 @@ class _Frames:
             return NO_INSTRUCTION
         return int.from_bytes(instruction, "little")
 
+    def addresses(self, most: int) -> Iterator[int]:
+        """Yield *most* frames from here on at the most, innermost first; raises as `read_bytes`."""
+        caller = self._facts["frame.caller"]
+        for _ in range(most):
+            if not self._frame:
+                return
+            yield self._frame
+            self._frame = self._frame_at(read_pointer(self._memory, self._frame + caller))
+
     def _frame_at(self, address: int) -> int:
         facts, memory = self._facts, self._memory
         if address and self._type(address) == facts["type.virtual"]:
@@ -159,6 +166,17 @@ class _Frames:
 
     def _type(self, address: int) -> int:
         return int.from_bytes(read_bytes(self._memory, address, _TYPE_SIZE), "little")
+
+
+def frame_addresses(memory: Memory, place: Place, thread: PyPyThread, most: int) -> Iterator[int]:
+    """Yield the interpreted frames of *thread*, innermost first, *most* at the most.
+
+    They end where one cannot be read, or is none: a thread may run meanwhile.
+    """
+    frames = _Frames(memory, place)
+    with contextlib.suppress(TornRead, OSError):
+        frames.begin(thread)
+        yield from frames.addresses(most)
 
 
 def find_stack_offset(memory: Memory, place: Place, threads: Iterable[PyPyThread]) -> int | None:

@@ -26,8 +26,8 @@ class _Process:
         frame = pypy.frame(crunch, pypy.frame(run))
         code = ((NodeKind.CODE, _CRUNCH), (NodeKind.CODE, _RUN))
         self.ended = pypy.thread(_NO_THREAD, frame, pypy.nodes(*code))
-        nodes = ((NodeKind.GC, 0), *code) if is_collecting else code
-        self.holder = pypy.thread(os.getpid(), frame, pypy.nodes(*nodes))
+        self.holder = pypy.thread(os.getpid(), frame, pypy.nodes(*code))
+        pypy.works(int(is_collecting))
         self.lock = pypy.lock
         self.instance = pypy.instance
         self.held_by(self.holder)

@@ -36,13 +36,13 @@ class _Process:
     def threads(self) -> PyPyThreads:
         return PyPyThreads(os.getpid(), self.pypy.memory, self.pypy.place)
 
-    def last(self, most: int = 100) -> tuple[Stack, int, bool]:
+    def last(self, most: int = 100) -> tuple[Stack, int]:
         """Return what is read of the newest thread."""
         reader = StackReader(self.pypy.memory, self.pypy.place, self.threads, most)
         return reader.stack(self.threads.all()[-1])
 
     def names(self) -> list[str]:
-        stack, _, _ = self.last()
+        stack, _ = self.last()
         return [frame.function for frame in stack.frames]
 
 
@@ -50,18 +50,15 @@ def test_interpreted_code_has_its_lines() -> None:
     """
     Innermost first, by the frames' own instructions.
     """
-    stack, position, is_collecting = _Process().last()
+    stack, position = _Process().last()
 
-    assert (
-        Stack(
-            (
-                Frame("crunch", "/srv/app.py", 10, line=11),
-                Frame("run", "/srv/app.py", 3, line=3),
-            ),
-            StackState.WHOLE,
+    assert stack == Stack(
+        (
+            Frame("crunch", "/srv/app.py", 10, line=11),
+            Frame("run", "/srv/app.py", 3, line=3),
         ),
-        False,
-    ) == (stack, is_collecting)
+        StackState.WHOLE,
+    )
     assert position
 
 
@@ -85,7 +82,7 @@ def test_a_stack_that_frames_do_not_confirm_is_not_read() -> None:
     threads = process.threads.all()
 
     assert find_stack_offset(process.pypy.memory, process.pypy.place, threads) is None
-    assert (UNKNOWN_STACK, 0, False) == process.last()
+    assert (UNKNOWN_STACK, 0) == process.last()
 
 
 def test_a_thread_of_the_other_kind_of_frames() -> None:
@@ -97,7 +94,7 @@ def test_a_thread_of_the_other_kind_of_frames() -> None:
     frame = process.pypy.virtual(process.pypy.frame(process.crunch, outer, 6))
     process.thread(frame, (NodeKind.CODE, _CRUNCH), (NodeKind.CODE, _RUN))
 
-    stack, _, _ = process.last()
+    stack, _ = process.last()
 
     assert [11, 3] == [each.line for each in stack.frames]
 
@@ -109,7 +106,7 @@ def test_a_frame_in_registers_has_no_line() -> None:
     process = _Process()
     process.thread(process.pypy.virtual(), (NodeKind.CODE, _CRUNCH), (NodeKind.CODE, _RUN))
 
-    stack, _, _ = process.last()
+    stack, _ = process.last()
 
     assert [("crunch", None), ("run", None)] == [(one.function, one.line) for one in stack.frames]
 
@@ -149,16 +146,14 @@ def test_what_the_jit_has_called_last_may_be_elsewhere() -> None:
     assert ["loop"] == process.names()
 
 
-def test_a_thread_that_collects_garbage_says_so() -> None:
+def test_a_node_of_the_collector_is_no_function() -> None:
     """
-    By its innermost node, which is no function.
+    It is left out.
     """
     process = _Process()
     process.thread(0, (NodeKind.GC, 0), (NodeKind.CODE, _RUN))
 
-    stack, _, is_collecting = process.last()
-
-    assert (["run"], True) == ([frame.function for frame in stack.frames], is_collecting)
+    assert ["run"] == process.names()
 
 
 def test_code_that_has_gone_is_a_frame_without_a_name() -> None:
@@ -175,7 +170,7 @@ def test_a_deep_stack_is_cut() -> None:
     """
     What is not read is not made up.
     """
-    stack, _, _ = _Process().last(most=1)
+    stack, _ = _Process().last(most=1)
 
     assert (["crunch"], StackState.CUT) == (
         [frame.function for frame in stack.frames],
@@ -190,7 +185,7 @@ def test_a_thread_without_nodes_runs_no_python() -> None:
     process = _Process()
     process.thread(0)
 
-    assert (Stack((), StackState.NO_PYTHON), 0, False) == process.last()
+    assert (Stack((), StackState.NO_PYTHON), 0) == process.last()
 
 
 def test_nodes_that_make_no_sense_are_torn() -> None:
@@ -209,9 +204,9 @@ def test_the_same_nodes_have_the_same_position() -> None:
     Another instruction of the same function is another one.
     """
     process = _Process()
-    _, first, _ = process.last()
-    _, again, _ = process.last()
+    _, first = process.last()
+    _, again = process.last()
     process.pypy.memory.put_int(process.frame + process.pypy.facts["frame.instruction"], 8)
-    _, moved, _ = process.last()
+    _, moved = process.last()
 
     assert first == again != moved

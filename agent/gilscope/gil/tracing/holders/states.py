@@ -115,12 +115,12 @@ class StateReader:
         found = self._seen(cond, sample)
         before = self._before.pop(cond, None)
         if found is None:
-            states = {_collection(sample) or UNKNOWN_HOLD: gap_ns}
+            states = {_runtimes_work(sample) or UNKNOWN_HOLD: gap_ns}
             return [*_settled(pending), *_parts(sample, states, waiting)]
         seen, asleep_in = found
         self._before[cond] = _Before(sample, seen, waiting)
         if before is None or not _is_same_hold(before.sample, sample):
-            state = asleep_in or _collection(sample)
+            state = asleep_in or _runtimes_work(sample)
             if state is None and self._is_off_cpu(cond, sample):
                 state = _NO_CPU
             at_first = state or self._native_at.get(sample.position, _PYTHON)
@@ -131,7 +131,7 @@ class StateReader:
         is_open = (seen.cpu_ns - before.seen.cpu_ns) * _LEAST_PART < gap_ns and not asleep_in
         is_off_cpu = is_open and self._is_off_cpu(cond, sample)
         gap = gap_between(before.seen, seen, gap_ns, is_off_cpu=is_off_cpu)
-        running = _collection(sample)
+        running = _runtimes_work(sample)
         if running is None and gap.running_ns and before.sample.position == sample.position:
             running = self._still_running(sample, min(waiting, before.waiting))
             if pending is not None:
@@ -249,7 +249,10 @@ def _is_same_hold(before: HolderSample, now: HolderSample) -> bool:
     return (before.thread, before.switch_number) == (now.thread, now.switch_number)
 
 
-def _collection(sample: HolderSample) -> HoldState | None:
+def _runtimes_work(sample: HolderSample) -> HoldState | None:
+    """Return what the runtime does for the code that it runs; None: it runs it."""
+    if sample.is_compiling:
+        return HoldState(State.JIT)
     if not sample.is_collecting:
         return None
     generation = "" if sample.generation is None else f"generation {sample.generation}"

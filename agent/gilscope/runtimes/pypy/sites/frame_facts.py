@@ -9,6 +9,7 @@ from gilscope.elf.image import ElfImage, Section
 from gilscope.errors import GilCodeNotFound
 from gilscope.runtimes.pypy.facts import packed_version
 from gilscope.runtimes.pypy.sites.type_table import TypeTable, read_type_table
+from gilscope.runtimes.pypy.sites.work_facts import work_facts
 
 __all__ = ["frame_facts", "version_facts"]
 
@@ -47,22 +48,29 @@ def version_facts(image: ElfImage) -> dict[str, int]:
     return {"python": python, "pypy": pypy}
 
 
-def frame_facts(image: ElfImage) -> dict[str, int]:
-    """Return the facts of threads, frames and code; raises GilCodeNotFound for none, or ElfError.
+def frame_facts(image: ElfImage) -> tuple[dict[str, int], str]:
+    """Return the facts of threads, frames, code and of PyPy's own work, and what lacks in words.
 
-    Names are those of `gilscope.runtimes.pypy.facts`.
+    Raises GilCodeNotFound where there is none, or ElfError. Names are those of
+    `gilscope.runtimes.pypy.facts`.
     """
     data, bss = _section(image, ".data"), _section(image, ".bss")
     image.budget.search(2 * data.size)
     types = read_type_table(bytes(image.section_bytes(data)))
-    return {
+    try:
+        work, lacks = work_facts(image, types, data), ""
+    except GilCodeNotFound as reason:
+        work, lacks = {}, f"garbage collection and compilation are not told: {reason}"
+    facts = {
         "threads": _list_of_threads(image),
         "data": data.vaddr,
         "data.size": data.size,
         "bss": bss.vaddr,
         "bss.size": bss.size,
         **_fields(types),
+        **work,
     }
+    return facts, lacks
 
 
 def _section(image: ElfImage, name: str) -> Section:

@@ -32,7 +32,7 @@ def resolve_sites(image: ElfImage) -> Sites:
     functions = find_lock_functions(image)
     starts = InstructionStarts(image, functions.table)
     wait, return_offset = _entry(image, functions)
-    frames, told = _frames(image)
+    frames, *told = _frames(image)
     return Sites(
         build_id=image.build_id,
         waits=(
@@ -53,7 +53,7 @@ def resolve_sites(image: ElfImage) -> Sites:
         checks=(
             *_structure(functions),
             "every probe is placed at the start of an instruction, on the contended path alone",
-            told,
+            *told,
         ),
         facts={
             "lock": functions.lock,
@@ -72,12 +72,15 @@ def _structure(functions: LockFunctions) -> tuple[str, str]:
     )
 
 
-def _frames(image: ElfImage) -> tuple[dict[str, int], str]:
-    """Return what is known of threads and frames, and that in words."""
+def _frames(image: ElfImage) -> tuple[dict[str, int], str, str]:
+    """Return what is known of threads, frames and PyPy's own work, and that in words."""
     try:
-        return frame_facts(image), "its own table of types tells where frames and code are"
+        facts, lacks = frame_facts(image)
     except GilCodeNotFound as reason:
-        return {}, f"stacks are not read: {reason}"
+        words = f"stacks are not read: {reason}"
+        return {}, words, "garbage collection and compilation are not told without them"
+    work = lacks or "it notes where it collects garbage and compiles, and tells where"
+    return facts, "its own table of types tells where frames and code are", work
 
 
 def _entry(image: ElfImage, functions: LockFunctions) -> tuple[int, int]:

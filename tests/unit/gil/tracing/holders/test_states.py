@@ -117,6 +117,15 @@ def test_a_thread_that_collects_garbage(reader: StateReader) -> None:
     )
 
 
+def test_a_thread_whose_code_is_compiled(reader: StateReader) -> None:
+    """
+    Garbage that is collected meanwhile is a part of that.
+    """
+    sample = replace(_sample(threading.get_native_id(), is_collecting=True), is_compiling=True)
+
+    assert [(HoldState(State.JIT), 10)] == _told(reader.parts(_COND, sample, 10, 1))
+
+
 def test_a_thread_that_cannot_be_told(reader: StateReader) -> None:
     """
     Neither one without a number nor one that has ended.
