@@ -27,7 +27,7 @@ class Outcome:
     missing: Mapping[str, str] = field(default_factory=dict)
     """What ``gilscope doctor`` misses there, by the name of its check."""
     tests: Mapping[str, str] = field(default_factory=dict)
-    """``passed``, ``failed`` or ``skipped`` by the id of the test."""
+    """``passed``, ``passed again``, ``failed`` or ``skipped`` by the id of the test."""
     is_whole: bool = False
     """The machine has said its last word, and switched itself off."""
 
@@ -38,10 +38,8 @@ def outcome_of(suite: str, text: str, *, ended: bool) -> Outcome:
     kernel = next((line for line in lines if line["what"] == "kernel"), {})
     tests: dict[str, str] = {}
     for line in lines:
-        # A test that is made again counts as it ends; one that fails after its call has failed.
-        if line["what"] == "test" and line["outcome"] != "rerun":
-            is_over = tests.get(line["test"]) == "failed"
-            tests[line["test"]] = "failed" if is_over else line["outcome"]
+        if line["what"] == "test":
+            tests[line["test"]] = _after(tests.get(line["test"]), line["outcome"])
     loads = [line for line in lines if line["what"] == "loaded"]
     return Outcome(
         suite=suite,
@@ -91,6 +89,14 @@ def replaced(
     """Return the outcomes *before* with those of *now* in place of the same suites', in *order*."""
     found = {outcome.suite: outcome for outcome in (*before, *now)}
     return [found[suite] for suite in order if suite in found]
+
+
+def _after(before: str | None, outcome: str) -> str:
+    """Return how a test has ended, by what was known of it and what is told now."""
+    if before == "failed":
+        return before  # and not passed, but taken down
+    is_again = before in {"rerun", "passed again"}
+    return "passed again" if is_again and outcome == "passed" else outcome
 
 
 def _lines(text: str) -> Iterable[dict[str, Any]]:

@@ -54,13 +54,15 @@ def test_lines_become_an_outcome() -> None:
 
 def test_a_test_counts_as_it_ends() -> None:
     """
-    One that is made again may pass then; one whose end fails has failed.
+    One that passes only when it is made again is no exact count; one whose end fails has failed.
     """
     again = outcome_of("sid", _text(_test("rerun"), _test("passed")), ended=True)
     torn = outcome_of("sid", _text(_test("passed"), _test("failed", "teardown")), ended=True)
     never = outcome_of("sid", _text(_test("failed"), _test("passed", "teardown")), ended=True)
 
-    assert ["passed", "failed", "failed"] == [each.tests["a"] for each in (again, torn, never)]
+    assert ["passed again", "failed", "failed"] == [
+        each.tests["a"] for each in (again, torn, never)
+    ]
 
 
 def test_what_has_not_ended_is_not_whole() -> None:
@@ -80,9 +82,9 @@ def test_failures_are_told() -> None:
     first = CHECKS[0].test
 
     assert [] == failures(_GOOD)
-    assert [f"{first}: skipped"] == failures(
-        replace(_GOOD, tests={**_GOOD.tests, first: "skipped"})
-    )
+    for how in ("skipped", "passed again"):
+        tests = {**_GOOD.tests, first: how}
+        assert [f"{first}: {how}"] == failures(replace(_GOOD, tests=tests))
     assert [
         "on_wait was refused: too large",
         "nothing was loaded for GIL",
@@ -118,7 +120,7 @@ def test_tables() -> None:
     bad = replace(
         _GOOD,
         refused={"on_wait": "too large"},
-        tests={first.test: "passed", second.test: "failed"},
+        tests={first.test: "passed again", second.test: "failed"},
     )
     lines = rendered("before\n{results}\nafter\n", [_GOOD, bad]).splitlines()
 
@@ -129,7 +131,7 @@ def test_tables() -> None:
         f"{kernel} | refused: `on_wait` | perf events | in full from the start | no |" == lines[4]
     )
     assert "| what was counted | 5.10 | 5.10 |" == lines[6]
-    assert f"| {first.feature}: {first.what} | exact | exact |" == lines[8]
+    assert f"| {first.feature}: {first.what} | exact | exact when made again |" == lines[8]
     assert f"| {second.feature}: {second.what} | exact | **wrong** |" == lines[9]
     assert lines[10].endswith("| exact | not run |")
 
