@@ -26,7 +26,7 @@ version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init_
 c_files = $(shell find agent/native probes tests -name '*.[ch]')
 
 .PHONY: help setup setup-run interpreters demo stack test test-interpreters test-faults test-kernels test-real soak unit check check-manifests check-receivers format \
-    abi programs wheel image image-without-bcc fuzz bench bench-runtimes bench-stm bench-captures experiments docs clean
+    abi programs wheel deb image image-without-bcc fuzz bench bench-runtimes bench-stm bench-captures experiments docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -94,6 +94,11 @@ format: setup ## Let the formatters have their way
 
 wheel: programs ## Build a wheel that brings the probes compiled, into dist (as root)
 	@$(python) -m build --no-isolation --wheel
+
+deb: wheel ## Build a Debian package of that wheel, into dist (as root)
+	@deploy/setup/install.sh packages
+	@deploy/debian/build.sh dist/gilscope-$(version)-*.whl
+	@lintian --allow-root --fail-on error,warning dist/gilscope_$(version)-*.deb
 
 image: ## Build the container image gilscope:VERSION with BUILDER (default: docker)
 	@$(BUILDER) build --tag gilscope:$(version) .

@@ -6,8 +6,9 @@
 # the system), a virtual environment in .venv, and, where the kernel's own headers are missing, a
 # tree of headers in .cache/headers, and tools for the tests in .cache/tools. A run that finds
 # everything changes nothing. Packages that are named as arguments are installed as well, and for
-# the word `containers` what builds and runs the image of the Dockerfile, for `real` what programs of
-# `make test-real` are that pip does not bring, for `kernels` what `make test-kernels` boots them by.
+# the word `containers` what builds and runs the image of the Dockerfile, for `packages` what makes
+# the Debian package, for `real` what programs of `make test-real` are that pip does not bring, for
+# `kernels` what `make test-kernels` boots them by.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -175,6 +176,10 @@ containers)
 kernels)
     shift
     set -- "$@" busybox-static cpio libitm1 qemu-system-x86
+    ;;
+packages)
+    shift
+    install_packages debhelper lintian unzip
     ;;
 real)
     shift

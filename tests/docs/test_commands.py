@@ -25,6 +25,8 @@ _ALONE = DOCS / "guide.md"
 
 _NOT_RUN = {
     "make wheel": "the packaging test makes a wheel that brings the probes",
+    "apt-get install ./gilscope_0.2.0-1_amd64.deb": "it would be installed on this machine; "
+    "`make deb` builds it",
     "make stack": "tests/live/serve/test_stack.py runs it",
     "make test": "this test is part of it",
     "flamegraph.pl --countname ns waits.txt > waits.svg": "no package has that program",

@@ -23,16 +23,18 @@ __all__ = [
 DOCS = ROOT / "docs"
 MAN_PAGES = sorted((DOCS / "man").glob("*.md"))
 
+_BUILT = {"build", "dist"}
 _CODE = re.compile(r"`([^`]+)`")
 
 
 def markdown_pages() -> list[Path]:
-    """Return every Markdown file of the checkout."""
-    return sorted(
+    """Return every Markdown file of the checkout, and none of what is built in it."""
+    folders = [
         path
-        for path in ROOT.rglob("*.md")
-        if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)
-    )
+        for path in ROOT.iterdir()
+        if path.is_dir() and not path.name.startswith(".") and path.name not in _BUILT
+    ]
+    return sorted([*ROOT.glob("*.md"), *(page for each in folders for page in each.rglob("*.md"))])
 
 
 def section(text: str, heading: str) -> str:
