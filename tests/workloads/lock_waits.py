@@ -27,8 +27,10 @@ waited: "dict[int, dict[str, int]]" = {}
 
 
 def until_end() -> "int":
-    """Return when it is over."""
-    began.wait()
+    """Return when it is over, once it has begun."""
+    # To wait for the event is to take its lock again at the end, and at times to wait for that.
+    while not began.is_set():
+        time.sleep(0.001)
     return clock() + int(seconds * 1e9)
 
 
