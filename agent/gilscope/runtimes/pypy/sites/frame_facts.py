@@ -5,7 +5,7 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
-from gilscope.elf.image import ElfImage, Section
+from gilscope.elf.image import ElfError, ElfImage, Section
 from gilscope.errors import GilCodeNotFound
 from gilscope.runtimes.pypy.facts import packed_version
 from gilscope.runtimes.pypy.sites.type_table import TypeTable, read_type_table
@@ -57,10 +57,6 @@ def frame_facts(image: ElfImage) -> tuple[dict[str, int], str]:
     data, bss = _section(image, ".data"), _section(image, ".bss")
     image.budget.search(2 * data.size)
     types = read_type_table(bytes(image.section_bytes(data)))
-    try:
-        work, lacks = work_facts(image, types, data), ""
-    except GilCodeNotFound as reason:
-        work, lacks = {}, f"garbage collection and compilation are not told: {reason}"
     facts = {
         "threads": _list_of_threads(image),
         "data": data.vaddr,
@@ -68,9 +64,12 @@ def frame_facts(image: ElfImage) -> tuple[dict[str, int], str]:
         "bss": bss.vaddr,
         "bss.size": bss.size,
         **_fields(types),
-        **work,
     }
-    return facts, lacks
+    # Last, because a file may be too large to look for these as well.
+    try:
+        return {**facts, **work_facts(image, types, data)}, ""
+    except (GilCodeNotFound, ElfError) as reason:
+        return facts, f"garbage collection and compilation are not told: {reason}"
 
 
 def _section(image: ElfImage, name: str) -> Section:
