@@ -162,8 +162,7 @@ def _files() -> Iterator[str]:
         yield from run(["dpkg-query", "--listfiles", package]).splitlines()
     yield from wanted_distributions(_DISTRIBUTIONS)
     yield from (str(ROOT / ".venv" / name) for name in ("bin/python", "bin/gilscope", "pyvenv.cfg"))
-    packages = ROOT / ".venv" / "lib" / "python3.11" / "site-packages"
-    yield from map(str, packages.glob("*gilscope*"))
+    yield from map(str, (ROOT / ".venv" / "lib").glob("python3*/site-packages/*gilscope*"))
     yield from _of_checkout()
     for name in INTERPRETERS:
         yield from map(str, (ROOT / ".cache" / "interpreters" / name).rglob("*"))
