@@ -32,8 +32,12 @@ TRIES = 8
 PLACE_SIZE = 64
 HEAD = "24xQI"
 HEAD_SIZE = 36
-PLACE = "QI4xQQQQ"
-NO_PLACE = (0, 0, 0, 0, 0, 0)
+# Who reads a place pays for each number: these are version, wait_ns, waits and version again.
+PLACE = "Q8xQQ8xQ"
+PLACE_WITH_HELD = "Q8xQQQQ"
+# A place has been written at least once.
+NO_PLACE = (0, 0, 0, 0)
+NO_PLACE_WITH_HELD = (0, 0, 0, 0, 0)
 TIDS = struct.Struct("=" + "8xI52x" * TRIES)
 UNPLACED = struct.Struct("=16xQ")
 TELLS_HOLDS = struct.Struct("=36xI")
@@ -70,17 +74,20 @@ class Reading(object):
 class Place(object):
     """Where one thread reads what it has waited and held."""
 
-    __slots__ = ("_home", "clock", "reading", "record", "tid")
+    __slots__ = ("_home", "clock", "expected", "reading", "record", "tid", "words")
 
     def __init__(self, reading, tid):
         """Begin to read as thread *tid*, the calling one."""
         self.reading = reading
+        self.words = reading.words
+        self.expected = reading.expected
         self.record = None
-        """Returns the members of HEAD and PLACE; None: the agent has not seen the thread wait."""
+        """Returns the members of PLACE, or where there is a clock those of HEAD and of
+        PLACE_WITH_HELD; None: the agent has not seen the thread wait."""
         self.tid = tid
-        self.clock = monotonic_ns if reading.tells_holds else no_clock
+        self.clock = monotonic_ns if reading.tells_holds else None
         """To be read before the record: where the thread has acquired the GIL later than that, it
-        has given it up between the two."""
+        has given it up between the two. None: the agent does not tell holds."""
         self._home = (1 + tid % (PLACES - TRIES)) * PLACE_SIZE
 
     def first_record(self):
@@ -89,17 +96,17 @@ class Place(object):
         tids = TIDS.unpack_from(memory, self._home)
         if self.tid in tids:
             at = self._home + tids.index(self.tid) * PLACE_SIZE
-            # One call reads both.
-            both = struct.Struct("=%s%dx%s" % (HEAD, at - HEAD_SIZE, PLACE))
-            self.record = functools.partial(both.unpack_from, memory)
+            form = "=%dx%s" % (at, PLACE)
+            if self.clock is not None:
+                # One call reads both.
+                form = "=%s%dx%s" % (HEAD, at - HEAD_SIZE, PLACE_WITH_HELD)
+            self.record = functools.partial(struct.Struct(form).unpack_from, memory)
             return self.record()
-        # It may have waited without a place.
-        return None if self.reading.unplaced() else HOLDER.unpack_from(memory) + NO_PLACE
-
-
-def no_clock():
-    """Return what stands for the time where it makes no difference."""
-    return 0
+        if self.reading.unplaced():
+            return None  # it may have waited without a place
+        if self.clock is None:
+            return NO_PLACE
+        return HOLDER.unpack_from(memory) + NO_PLACE_WITH_HELD
 
 
 class Agent(object):

@@ -47,18 +47,21 @@ class region(object):
 
     def __enter__(self):
         self.wait_ns = self.waits = self.held_ns = None
-        self._pause = None
         if "asyncio" in _modules or "trio" in _modules:
             self._pause = _pause()
         self._began = begin()
         return self
 
     def __exit__(self, kind, error, traceback):
-        figures = waited(self._began)
-        pause, self._began, self._pause = self._pause, None, None
-        if pause is not None and pause.is_over():
-            figures = None
-        self._end(figures)
+        figures, self._began = waited(self._began), None
+        if self._pause is not None:
+            pause, self._pause = self._pause, None
+            if pause.is_over():
+                figures = None
+        if figures is not None:
+            self.wait_ns, self.waits, self.held_ns = figures
+        if self.then is not None:
+            self.then(self)
         return False
 
     def __call__(self, function):

@@ -13,13 +13,12 @@ def begin():
             place = place_of_this_thread()
             if place is None:
                 return None
-        now_ns = place.clock()
-        if place.record is not None:
-            return place, now_ns, place.record()
-        record = place.first_record()
+        clock, record = place.clock, place.record
+        now_ns = None if clock is None else clock()
+        now = place.first_record() if record is None else record()
     except Exception:  # nothing that goes wrong here is the program's
         return None
-    return None if record is None else (place, now_ns, record)
+    return None if now is None else (place, now_ns, now)
 
 
 def waited(began):
@@ -34,36 +33,40 @@ def waited(began):
         place, began_ns, before = began
         if place is not threads.place:
             return None  # another thread, or this one reads elsewhere by now
-        now_ns = place.clock()
-        now = place.first_record() if place.record is None else place.record()
-        reading = place.reading
+        clock, record = place.clock, place.record
+        now_ns = None if clock is None else clock()
+        now = place.first_record() if record is None else record()
         # After the figures: what is whole now was whole then.
-        if reading.words() != reading.expected:
-            agent.give_up(reading)
+        if place.words() != place.expected:
+            agent.give_up(place.reading)
+            now = None
+        if now is None:
             return None
-        # A thread writes its record and reads it; only without a GIL could that be torn.
-        is_torn = now is None or before[2] != before[7] or now[2] != now[7]
-        # A wait may have had no place, before there was one.
-        if is_torn or (not before[3] and reading.unplaced()):
+        held_ns = None
+        if clock is not None:
+            held_ns = held(place.tid, (began_ns, before), (now_ns, now))
+            before, now = (each[2:5] + each[6:] for each in (before, now))
+        begun, wait_ns, waits, ended = before
+        # A thread writes its record and reads it; only without a GIL could that be torn. And a wait
+        # may have had no place, before there was one.
+        if begun != ended or now[0] != now[3] or (not begun and place.reading.unplaced()):
             return None
-        held_ns = held(place, (began_ns, before), (now_ns, now)) if reading.tells_holds else None
-        return now[4] - before[4], now[5] - before[5], held_ns
+        return now[1] - wait_ns, now[2] - waits, held_ns
     except Exception:
         return None
 
 
-def held(place, began, ended):
-    """Return for how many nanoseconds the thread held the GIL between the two, None: not known.
+def held(tid, began, ended):
+    """Return for how many nanoseconds thread *tid* held the GIL between the two, None: not known.
 
     Each is a time and what was read just after it.
     """
     (began_ns, before), (ended_ns, after) = began, ended
-    tid = place.tid
     # It is not told of the lock of another interpreter, nor of a hold that began unseen.
     if before[1] != tid or after[1] != tid:
         return None
     before_ns, after_ns = began_ns - before[0], ended_ns - after[0]
-    held_ns = after[6] + after_ns - before[6] - before_ns
+    held_ns = after[5] + after_ns - before[5] - before_ns
     # Below zero: the GIL was given up between reading the time and the rest. And a program whose
     # clock is not the kernel's must not be told anything.
     if before_ns < 0 or after_ns < 0 or not 0 <= held_ns <= ended_ns - began_ns:

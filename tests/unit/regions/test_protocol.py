@@ -20,12 +20,13 @@ HEAD = {"unplaced": 7, "held_since_ns": 8, "holder": 9, "tells_holds": 1}
 
 def test_the_client_reads_a_place_as_the_probes_write_it() -> None:
     """
-    Version, thread, sums, version again.
+    Version, sums, version again, with what was held or without.
     """
     place = abi.REGION_PLACE.layout().pack(PLACE)
 
     assert len(place) == client.PLACE_SIZE
-    assert (1, 2, 4, 5, 6, 7) == struct.unpack_from(f"={client.PLACE}", place)
+    assert (1, 4, 5, 7) == struct.unpack_from(f"={client.PLACE}", place)
+    assert (1, 4, 5, 6, 7) == struct.unpack_from(f"={client.PLACE_WITH_HELD}", place)
 
 
 def test_the_client_knows_how_many_places_there_are() -> None:
