@@ -26,7 +26,7 @@ version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init_
 c_files = $(shell find agent/native probes tests -name '*.[ch]')
 
 .PHONY: help setup setup-run interpreters demo stack test test-interpreters test-faults test-kernels test-real soak unit check check-manifests check-receivers format \
-    abi programs wheel deb image image-without-bcc fuzz bench bench-runtimes bench-stm bench-captures experiments docs clean
+    abi programs wheel deb image image-without-bcc fuzz bench bench-runtimes bench-stm bench-captures bench-requests experiments docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -125,6 +125,10 @@ bench-stm: setup ## Measure how fast STM logs are read, and followed
 
 bench-captures: setup ## Measure how soon a long hold is captured, and what looking out costs
 	@PYTHONPATH=agent $(python) bench/captures.py
+
+bench-requests: interpreters ## Measure what it costs to tell a request its waits (as root)
+	@PYTHONPATH=agent $(python) bench/traces.py
+	@PYTHONPATH=agent $(python) bench/region.py
 
 experiments: setup ## Run the experiments of the sources again, or ONLY one; QUICK=1, PLAN=1, AFRESH=1, WITHIN=minutes
 	@$(tests):. $(python) -m bench.experiments --within $(WITHIN) $(if $(ONLY),--only $(ONLY)) \

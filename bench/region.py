@@ -1,8 +1,8 @@
 """Measures what a region of gilscope-client costs the program that has it.
 
-On some interpreters: without an agent, with one, and with one in a coroutine's block.
-Prints nanoseconds a region, the least of some rounds, and fails where one with an agent takes more
-than a microsecond.
+On each version: without an agent, with one, with one in a coroutine's block, and with one in full
+mode, which tells holds too. Prints nanoseconds a region, the least of some rounds, as a table of
+Markdown, and fails where one with an agent takes more than a microsecond.
 """
 
 import argparse
@@ -23,7 +23,20 @@ from support.paths import AGENT
 
 __all__ = ["main"]
 
+Took = dict[str, float]
+"""Nanoseconds that a region takes, by where it stands."""
+
 _BAR_NS = 1000
+_VERSIONS = (
+    "pyenv-3.8-stripped",
+    "debian-3.9",
+    "pyenv-3.10",
+    "debian-3.11",
+    "pyenv-3.12",
+    "debian-3.13",
+    "debian-3.14",
+    "debian-3.15",
+)
 _LINES = """
 import asyncio, json, os, sys, time
 from gilscope_client import connect, region
@@ -64,39 +77,47 @@ def main() -> int:
     options.add_argument("names", nargs="*", metavar="INTERPRETER", help="of the tests")
     names: Sequence[str] = options.parse_args().names
     is_dear = False
-    print("Nanoseconds a region (bar: a block with an agent, 1000)")
-    print(f"  {'':24} {'alone':>8} {'block':>8} {'in a coroutine':>15}")
+    print("| CPython | no agent | an agent | in a coroutine | full mode |")
+    print("| --- | --- | --- | --- | --- |")
     for interpreter in _chosen(names):
         with tempfile.TemporaryDirectory() as folder:
-            alone, block, coroutine = _measured(interpreter, Path(folder) / "regions.sock")
-        is_dear |= block > _BAR_NS
-        print(f"  {interpreter.name:24} {alone:8.0f} {block:8.0f} {coroutine:15.0f}")
+            alone, traced, full = _measured(interpreter, Path(folder) / "regions.sock")
+        is_dear |= traced["block"] > _BAR_NS
+        version = ".".join(map(str, interpreter.version[:2]))
+        took_ns = (alone["block"], traced["block"], traced["coroutine"], full["block"])
+        print(f"| {version} | {' | '.join(f'{ns:.0f} ns' for ns in took_ns)} |")
     return int(is_dear)
 
 
 def _chosen(names: Sequence[str]) -> list[Interpreter]:
-    return [find_interpreter(name) for name in names or ("debian-3.11", "pyenv-3.8", "debian-3.14")]
+    return [find_interpreter(name) for name in names or _VERSIONS]
 
 
-def _measured(interpreter: Interpreter, path: Path) -> tuple[float, float, float]:
+def _measured(interpreter: Interpreter, path: Path) -> tuple[Took, Took, Took]:
+    """Return what a region takes without an agent, with one, and with one in full mode."""
     settings = {**interpreter.env, "PYTHONPATH": f"{AGENT}/client", "GILSCOPE_REGIONS": str(path)}
     words = [f"{name}={value}" for name, value in settings.items()]
-    with spoken_to(["env", *words, *interpreter.argv, "-c", _LINES]) as program:
+    command = ["env", *words, *interpreter.argv, "-c", _LINES]
+    with spoken_to(command) as program:
         alone = _told(program, "alone")
-        with serving("--regions", str(path), "-p", str(program.pid)):
-            traced = _told(program, "traced")
-    if not traced["connected"]:
-        raise subprocess.SubprocessError(f"{interpreter.name} was told nothing by the agent")
-    return (
-        alone["block"] - alone["loop"],
-        traced["block"] - traced["loop"],
-        traced["coroutine"] - traced["loop"],
-    )
+    traced, full = (_traced(command, path, mode) for mode in ("contention", "full"))
+    return alone, traced, full
 
 
-def _told(program: Workload, command: str) -> dict[str, float]:
+def _traced(command: Sequence[str], path: Path, mode: str) -> Took:
+    with (
+        spoken_to(command) as program,
+        serving("--mode", mode, "--regions", str(path), "-p", str(program.pid)),
+    ):
+        return _told(program, "traced")
+
+
+def _told(program: Workload, command: str) -> Took:
     program.command(command)
-    return dict(program.answer())
+    answer = program.answer()
+    if answer["connected"] != (command == "traced"):
+        raise subprocess.SubprocessError(f"an agent tells the program: {answer['connected']}")
+    return {name: answer[name] - answer["loop"] for name in ("block", "coroutine")}
 
 
 if __name__ == "__main__":
