@@ -7,6 +7,7 @@ least to the most of some rounds, which come by turns. Needs root, gcc and Linux
 """
 
 import argparse
+import signal
 import statistics
 import sys
 import tempfile
@@ -87,6 +88,8 @@ def main() -> int:
 def _kernel_counts() -> Iterator[None]:
     """Let the kernel count how long BPF programs run, and leave the setting as it was."""
     before = _STATISTICS.read_text()
+    # Else it would end at once, and leave the kernel counting.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     _STATISTICS.write_text("1")
     try:
         yield
