@@ -58,6 +58,7 @@ class region(object):
             pause, self._pause = self._pause, None
             if pause.is_over():
                 figures = None
+        # As `_end` does, without what a call costs.
         if figures is not None:
             self.wait_ns, self.waits, self.held_ns = figures
         if self.then is not None:

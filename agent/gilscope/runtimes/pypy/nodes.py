@@ -31,7 +31,8 @@ class NodeKind(IntEnum):
     JITTED = 3
     """Code that the JIT has made: the address that it continues at."""
     TRACING = 4
-    """Code that the JIT follows, to compile it. No PyPy has such a node, nor one of these:"""
+    """Code that the JIT follows, to compile it. In none of the builds that were sampled was a node
+    of this kind seen, nor of the next: `own_work` tells both."""
     GC = 5
 
 
