@@ -39,11 +39,15 @@
 
 #include "gil/traces.bpf.h"
 
+#include "gil/held_traces.bpf.h"
+
 #include "gil/drop_requests.bpf.h"
 
 #include "gil/waits.bpf.h"
 
 #include "gil/yields.bpf.h"
+
+#include "gil/holder_trace.bpf.h"
 
 #include "gil/semaphore.bpf.h"
 

@@ -13,7 +13,7 @@
 #define HISTOGRAM_STEP_6 3611622602
 #define HISTOGRAM_STEP_7 3938502375
 #define STACK_DEPTH 32 // frames that are noted; a power of two
-#define NEXT_PROGRAMS 10
+#define NEXT_PROGRAMS 11
 #define QUOTAS 8             // room for them
 #define SPAN_IS_HOLD 4       // in place of a wait's kind
 #define SPAN_SECOND_SHIFT 30 // 2^30 ns are what spans call a second
@@ -104,6 +104,13 @@ enum next_program_number {
     WALK_TURN = 7,
     WALK_TURN_HOLDER = 8,
     SHARE_OUT = 9,
+    NOTE_HOLDERS_TRACE = 10,
+};
+
+// What a request has kept the lock by.
+enum held_trace_kind {
+    LONG_HOLD = 0, // that lasted as long as a slow drop, where all holds are seen
+    SLOW_DROP = 1,
 };
 
 // What one process may have a bounded number of, so that there is room for all others.

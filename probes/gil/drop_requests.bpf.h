@@ -14,14 +14,18 @@ static __always_inline u64 answer_drop_request(struct gil_key *key, u64 switch_n
     if (!pending || (!dropped && pending->switch_number == switch_number))
         return 0;
     // The request may have come from another CPU after this program had read the clock.
-    u64 holder = pending->holder, asked_ns = pending->asked_ns;
+    u64 holder = pending->holder, span = pending->span, asked_ns = pending->asked_ns;
     u64 ns = now > asked_ns ? now - asked_ns : 0;
+    // Made when the request's trace was read, and taken away by nobody while that is unanswered.
+    struct held_trace *trace = held_traces.lookup(&pending->trace);
 
     if (drop_requests.delete(key))
         return 0;
     observe(key, DROP_LATENCY, ns);
     if (!common || ns < common->slow_drop_ns)
         return 0;
+    if (trace)
+        count_in_held_trace(trace, ns, now, span, key->cond);
     if (holder == STACK_UNSAMPLED)
         return ns;
     note_slow_drop(key->tgid, holder, ns);
@@ -50,4 +54,16 @@ static __always_inline void note_own_slow_drop(struct blame *blame, u32 tgid, u6
     }
     blame->slow_drop_ns = ns;
     blame->waiter = STACK_NONE;
+}
+
+// Whether a drop will be slow by the time that the thread wakes again which has waited until *now*,
+// and nobody has read yet in which request.
+static __always_inline int may_be_slow(const struct drop_request *pending, u64 switch_number,
+                                       u64 interval_ns, u64 now)
+{
+    struct settings *common = current_settings();
+
+    return common && pending && !pending->has_read_trace &&
+           pending->switch_number == switch_number &&
+           now + interval_ns >= pending->asked_ns + common->slow_drop_ns;
 }

@@ -73,8 +73,18 @@ static __always_inline u64 needed_since(u32 tid, u64 released_ns)
     return thread->last_wait_ended_ns >= released_ns ? thread->last_wait_started_ns : 0;
 }
 
-static __always_inline void finish_hold(struct lock *lock, const struct window *window, u32 tid,
-                                        u64 now)
+// Whether a hold is so long that the request is noted in which it was.
+static __always_inline int is_long(const struct lock *lock, u64 ns)
+{
+    struct settings *common = current_settings();
+    u32 tgid = lock->tgid;
+
+    return common && ns >= common->slow_drop_ns && contexts.lookup(&tgid);
+}
+
+// Returns whether the request is to be noted in which the hold was.
+static __always_inline int finish_hold(struct lock *lock, const struct window *window, u32 tid,
+                                       u64 now)
 {
     u64 began_ns = lock->held_since_ns;
     u64 ns = less_traps(window, now - began_ns);
@@ -84,6 +94,7 @@ static __always_inline void finish_hold(struct lock *lock, const struct window *
     if (began_ns)
         held_ns = less_traps(window, held_ns);
     struct thread *thread = current_thread(lock->tgid, tid);
+    int is_noted = thread && began_ns && is_long(lock, ns);
 
     // The thread first: who reads the lock before the threads and finds no hold in flight there
     // finds it counted here.
@@ -95,6 +106,8 @@ static __always_inline void finish_hold(struct lock *lock, const struct window *
         if (began_ns)
             thread->holds++;
         END_CHANGE(thread);
+        thread->long_hold_ns = is_noted ? ns : 0;
+        thread->noting_cond = lock->cond;
         end_hold_for_region(thread, tid, held_ns);
     }
     BEGIN_CHANGE(lock);
@@ -108,6 +121,7 @@ static __always_inline void finish_hold(struct lock *lock, const struct window *
     }
     END_CHANGE(lock);
     send_hold(lock, tid, from_ns, held_ns);
+    return is_noted;
 }
 
 // Until when the window counts that is open *now*; 0: none is. One whose traps are used up ends
@@ -166,8 +180,9 @@ static __always_inline void take_lock(struct lock *first, struct lock *lock, str
         lock->held_since_ns = 0;
 }
 
-// The thread that runs this is about to release *lock*, or has just done so.
-static __always_inline void release_lock(struct lock *lock, const struct window *window, u64 now)
+// The thread that runs this is about to release *lock*, or has just done so. Returns whether the
+// request is to be noted in which it held it.
+static __always_inline int release_lock(struct lock *lock, const struct window *window, u64 now)
 {
     u32 tid = current_ids();
 
@@ -176,11 +191,13 @@ static __always_inline void release_lock(struct lock *lock, const struct window 
             lose(lock->tgid, INVALID_HOLDER);
     } else if (!window->counts_begun || now < window->from_ns ||
                lock->released_ns >= window->from_ns) {
-        return; // its acquisition was not seen, nor does it reach back to the window's beginning
+        return 0; // its acquisition was not seen, nor does it reach back to the window's beginning
     }
-    finish_hold(lock, window, tid, now);
+    int is_noted = finish_hold(lock, window, tid, now);
+
     if (now >= window->until_ns)
         give_notice(NOTICE_WINDOW, lock->tgid, tid);
+    return is_noted;
 }
 
 // call pthread_cond_signal(switch_cond) in take_gil: `locked` is 1, this thread is the holder
@@ -224,7 +241,9 @@ int on_release(struct pt_regs *ctx)
     __sync_fetch_and_add(&first->traps, 1);
     struct lock *lock = lock_at(first, window, PT_REGS_PARM1(ctx));
 
-    if (lock) // some of these sites serve other condition variables too
-        release_lock(lock, window, now);
+    if (!lock)
+        return 0; // some of these sites serve other condition variables too
+    if (release_lock(lock, window, now))
+        next_program.call(ctx, NOTE_HOLDERS_TRACE);
     return 0;
 }

@@ -43,6 +43,8 @@ BPF_F_TABLE("hash", u32, struct blame, blames, ENTRIES(blames), TABLE_FLAGS);
 BPF_ARRAY(empty_blame, struct blame, 1);
 BPF_ARRAY(empty_turns, struct turns, 1);
 BPF_ARRAY(empty_histogram, struct histogram, 1);
+BPF_ARRAY(empty_trace, struct trace, 1);
+BPF_ARRAY(empty_held_trace, struct held_trace, 1);
 // The stacks that user space has been sent; one that falls out is sent again.
 BPF_TABLE("lru_hash", struct stack_key, u8, sent_stacks, ENTRIES(sent_stacks));
 BPF_F_TABLE("hash", struct edge_key, struct edge, edges, ENTRIES(edges), TABLE_FLAGS);
@@ -51,6 +53,8 @@ BPF_F_TABLE("hash", struct slow_drop_key, struct slow_drop, slow_drops, ENTRIES(
 // Filled by user space, one entry a process that publishes which requests its threads serve.
 BPF_F_TABLE("hash", u32, struct context_place, contexts, ENTRIES(contexts), TABLE_FLAGS);
 BPF_F_TABLE("hash", struct trace_key, struct trace, traces, ENTRIES(traces), TABLE_FLAGS);
+BPF_F_TABLE("hash", struct held_trace_key, struct held_trace, held_traces, ENTRIES(held_traces),
+            TABLE_FLAGS);
 BPF_ARRAY(settings, struct settings, 1);
 BPF_PROG_ARRAY(next_program, NEXT_PROGRAMS);
 // struct stack

@@ -59,11 +59,11 @@ static __always_inline u64 own_descriptor(struct thread *thread, u32 tid)
     return descriptor;
 }
 
-// The address of the record that the thread publishes, read into *context*; 0: it is in no trace.
-static __always_inline u64 published(struct thread *thread, u32 tid,
-                                     const struct context_place *place, struct context *context)
+// The address of the record that the thread with *descriptor* publishes, read into *context*; 0: it
+// is in no trace.
+static __always_inline u64 published(u64 descriptor, const struct context_place *place,
+                                     struct context *context)
 {
-    u64 descriptor = own_descriptor(thread, tid);
     u64 variable = descriptor ? context_variable(place, descriptor) : 0;
     u64 record = 0;
 
@@ -75,7 +75,7 @@ static __always_inline u64 published(struct thread *thread, u32 tid,
 }
 
 // Notes the route of the request, if the *record* has it: where it is there twice, the last counts.
-static __always_inline void note_route(struct trace *trace, u64 record, u32 size, u32 route_key)
+static __always_inline void note_route(u8 *route, u64 record, u32 size, u32 route_key)
 {
     u32 at = 0, found_at = 0, found_size = 0;
     struct {
@@ -104,8 +104,8 @@ static __always_inline void note_route(struct trace *trace, u64 record, u32 size
     // What is compared may be a copy of what is used, for all that the verifier knows.
     asm volatile("" : "+r"(found_size));
     found_size &= LONGEST_ROUTE - 1;
-    if (!read_user(trace->route, found_size, (void *)(record + ATTRIBUTES_AT + found_at)))
-        trace->route[found_size] = 0;
+    if (!read_user(route, found_size, (void *)(record + ATTRIBUTES_AT + found_at)))
+        route[found_size] = 0;
 }
 
 // The thread that runs this has waited *ns*.
@@ -119,7 +119,7 @@ static __always_inline void count_for_trace(struct thread *thread, u32 tid, u64 
     u64 record = 0;
 
     if (place && common)
-        record = published(thread, tid, place, &context);
+        record = published(own_descriptor(thread, tid), place, &context);
     if (!record)
         return;
     struct trace_key key = {
@@ -131,13 +131,14 @@ static __always_inline void count_for_trace(struct thread *thread, u32 tid, u64 
     struct trace *trace = traces.lookup(&key);
 
     if (!trace) {
-        struct trace zero = {};
+        u32 zero = 0;
+        struct trace *empty = empty_trace.lookup(&zero);
 
-        if (!is_within_quota(tgid, QUOTA_TRACES, PARAMETER(MAX_TRACES_OF_PROCESS))) {
+        if (!empty || !is_within_quota(tgid, QUOTA_TRACES, PARAMETER(MAX_TRACES_OF_PROCESS))) {
             lose(tgid, LOST_TRACE);
             return;
         }
-        if (!traces.insert(&key, &zero))
+        if (!traces.insert(&key, empty))
             use_quota(tgid, QUOTA_TRACES, 1);
         trace = traces.lookup(&key);
         if (!trace) {
@@ -148,7 +149,7 @@ static __always_inline void count_for_trace(struct thread *thread, u32 tid, u64 
     __sync_fetch_and_add(&trace->wait_ns, ns);
     __sync_fetch_and_add(&trace->waits, 1);
     if (place->route_key)
-        note_route(trace, record, context.attributes_size, place->route_key);
+        note_route(trace->route, record, context.attributes_size, place->route_key);
     if (ns <= trace->longest_ns)
         return;
     // Waits for one lock end one after the other.

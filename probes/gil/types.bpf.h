@@ -76,11 +76,24 @@ struct semaphore {
     u64 holder_pointer; // address of the pointer to the thread state that holds it
 };
 
+// In which request a lock was kept.
+struct held_trace_key {
+    u64 trace_begin;
+    u64 trace_end;
+    u32 tgid;
+    u16 kind; // enum held_trace_kind
+    u16 generation;
+};
+
 // A drop request that has not been answered yet. Whoever deletes it has answered it.
 struct drop_request {
     u64 asked_ns;
     u64 switch_number;
     u64 holder; // the stack of who was asked
+    // What the holder served, as another thread has read it shortly before the drop got slow.
+    struct held_trace_key trace; // of no trace: none, or not read
+    u64 span;
+    u64 has_read_trace;
 };
 
 // Where a process' PyPy keeps its lock, its threads and their frames.
@@ -230,11 +243,23 @@ struct trace {
     u8 route[LONGEST_ROUTE]; // as it was published last, with a zero behind it; empty: not known
 };
 
+// For how long the threads of a process have kept the lock in one trace: long holds, or slow drops.
+struct held_trace {
+    u64 ns;
+    u64 times;      // 0: the drop was not slow after all, or is not over
+    u64 longest_ns; // of these, when it ended, and in which span
+    u64 longest_ended_ns;
+    u64 longest_span;
+    u64 longest_cond;
+    u8 route[LONGEST_ROUTE]; // as in struct trace
+};
+
 // What user space tells all programs.
 struct settings {
     u64 slow_drop_ns; // a holder that takes longer to drop it when asked is noted
     u64 long_wait_ns; // user space is told of a wait that lasts so long; 0: of none
-    u32 generation;   // of edges, slow_drops and traces; what an older one holds can be taken away
+    u32 generation;   // of edges, slow_drops and both tables of traces; what an older one holds can
+                      // be taken away
     u32 stopped;      // nothing counts any more
 };
 
@@ -259,10 +284,12 @@ struct thread {
     u64 hold_ns;               // finished holds, as far as they lie in windows
     u64 holds;                 // those that began in one
     u64 last_hold_began_ns;
-    u64 descriptor;      // of the thread, which pthread_self() returns; 0: not asked for yet
-    u64 released_ns;     // its last release, if that was seen and no wait has come since
-    u64 stack;           // in which it has waited for the first time
-    u64 exited_ns;       // 0: alive
+    u64 descriptor;   // of the thread, which pthread_self() returns; 0: not asked for yet
+    u64 released_ns;  // its last release, if that was seen and no wait has come since
+    u64 stack;        // in which it has waited for the first time
+    u64 exited_ns;    // 0: alive
+    u64 long_hold_ns; // for the program that notes its trace, and the lock that it is about
+    u64 noting_cond;
     u64 ending_since_ns; // for the program that ends a wait: when that began, when it is over,
     u64 ending_ns;       // and what it comes after
     u32 ending_cause;

@@ -368,6 +368,14 @@ int on_wait_return(struct pt_regs *ctx)
     if (blame && blame->unread == STACK_UNSAMPLED)
         want_slow_holder(thread, blame, &state, drop_requests.lookup(&key), now);
     tell_of_long_wait(thread, tid, now);
+    struct drop_request *pending = drop_requests.lookup(&key);
+
+    if (may_be_slow(pending, state.switch_number, thread->interval_ns, now) &&
+        contexts.lookup(&tgid)) {
+        pending->has_read_trace = 1;
+        thread->noting_cond = key.cond;
+        next_program.call(ctx, NOTE_HOLDERS_TRACE);
+    }
     if (blame && wants_stack(blame))
         next_program.call(ctx, WALK_STACK);
     return 0;

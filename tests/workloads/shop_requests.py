@@ -9,9 +9,7 @@ answer has what the middleware counted, by route.
 """
 
 import asyncio
-import ctypes
 import os
-import subprocess
 import sys
 import tempfile
 import threading
@@ -21,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 import prometheus_client
 from handshake import next_command, ready, say
 from process_context import publish_process_context
+from publisher import built
 
 from gilscope_client import asgi, connect, wsgi
 
@@ -28,14 +27,6 @@ ROUTES = {"/quick": 1, "/slow": 4, "/list": 2}
 """Each with how often a request comes back from a blocking call."""
 PATIENCE_S = 30.0
 WORKERS = 2
-
-
-def built(folder):
-    """Return the library that publishes, compiled in *folder*."""
-    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "context_publisher.c")
-    path = os.path.join(folder, "publisher.so")
-    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", path, source], check=True)
-    return ctypes.PyDLL(path)
 
 
 def shop(environ, start_response):

@@ -11,35 +11,22 @@ runs; then each round waits for a command. The first one may be the switch inter
 is far longer than a run, so that nobody is asked to drop the GIL.
 """
 
-import ctypes
 import os
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 
 from handshake import finish, next_command, ready, say
+from one_waiter import LIBC, await_read, hold_until_it_waits, opened_syscall
 from process_context import publish_process_context
+from publisher import built
 
 REQUESTS = ((0xA1, 1), (0xB2, 2), (0xA1, 3), None, (0xC3, 4), (-0xD4, 5))
 ROUTES = {0xA1: b"/checkout", 0xB2: b"/" + 100 * b"x"}
 SERVICE = "shop"
 KEYS = ("thread.name", "http.route")
 HOLDS_S = (0.30, 0.25, 0.20, 0.10, 0.35, 0.05)
-FUTEX = b"202 "
-
-# It keeps the GIL.
-LIBC = ctypes.PyDLL(None)
-
-
-def built(folder):
-    """Return the library that publishes, compiled in *folder*."""
-    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "context_publisher.c")
-    path = os.path.join(folder, "publisher.so")
-    command = ["gcc", "-O1", "-shared", "-fPIC", *sys.argv[1:], "-o", path, source]
-    subprocess.run(command, check=True)
-    return ctypes.PyDLL(path)
 
 
 def worker(library, go, result):
@@ -60,24 +47,6 @@ def worker(library, go, result):
     os.read(go, 1)
 
 
-def hold_until_it_waits(go, syscall, held_s):
-    """Let the worker come back from its read, and keep the GIL for *held_s* once it wants it."""
-    text = ctypes.create_string_buffer(64)
-    LIBC.write(go, b"x", 1)
-    while True:
-        LIBC.pread(syscall, text, 64, ctypes.c_long(0))
-        if text.raw.startswith(FUTEX):
-            break
-        LIBC.usleep(100)
-    LIBC.usleep(int(held_s * 1e6))
-
-
-def await_read(syscall):
-    """Wait until the worker reads from its pipe."""
-    while not os.pread(syscall, 64, 0).startswith(b"0 "):
-        time.sleep(0.001)
-
-
 def main():
     """Play the rounds."""
     ready()
@@ -86,7 +55,7 @@ def main():
         os._exit(1)
     sys.setswitchinterval(float(command or 10))
     with tempfile.TemporaryDirectory() as folder:
-        library = built(folder)
+        library = built(folder, *sys.argv[1:])
     # It stays for as long as this is kept.
     context = publish_process_context(SERVICE, KEYS)
     result = {"done": 0, "tid": 0}
@@ -95,7 +64,7 @@ def main():
     thread.start()
     while not result["tid"]:
         time.sleep(0.001)
-    syscall = os.open("/proc/self/task/%d/syscall" % result["tid"], os.O_RDONLY)
+    syscall = opened_syscall(result["tid"])
     say({"loaded": True})
     for number, held_s in enumerate(HOLDS_S):
         next_command()

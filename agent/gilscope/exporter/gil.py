@@ -5,7 +5,7 @@ point, and the first long wait, which may be the only one, is an increase. What 
 left out, as is what says nothing: waits of unknown cause where causes are known.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from gilscope.exporter.requests import add_routes
 from gilscope.exporter.samples import Exemplar, Labels, Series, process_labels
@@ -21,7 +21,7 @@ from gilscope.model.gil import (
 )
 from gilscope.model.histogram import EMPTY, Histogram
 from gilscope.model.kinds import Cause
-from gilscope.model.traces import Traces
+from gilscope.model.traces import TraceHolds, Traces
 from gilscope.series.blocking import BlockingSeries
 from gilscope.series.blocking_account import BlameSeries
 from gilscope.series.roles import RoleFigures
@@ -95,7 +95,7 @@ def _add_process(families: _Families, labels: Labels, observation: GilObservatio
     for interpreter, gils in _by_label(totals.gils).items():
         of_gil = (*labels, interpreter)
         _add_waits(families, of_gil, gils, process, totals.traces)
-        _add_holds(families, of_gil, gils)
+        _add_holds(families, of_gil, gils, totals.traces)
     holding = [gil.holds.holding_ns for gil in totals.gils if gil.holds is not None]
     if holding:
         families[metrics.GIL_LONGEST_HOLD].add_ns(labels, max(holding))
@@ -147,7 +147,9 @@ def _add_waits(
             families[metrics.GIL_WAIT].add_histogram((*of_gil, cause.value), waits, exemplars)
     if process.asks_holder:
         families[metrics.GIL_DROP_LATENCY].add_histogram(
-            of_gil, _total([gil.drop_latency for gil in gils])
+            of_gil,
+            _total([gil.drop_latency for gil in gils]),
+            _exemplars(conds, None if traces is None else traces.slow_drops),
         )
         families[metrics.GIL_DROP_REQUESTS].add(of_gil, sum(gil.drop_requests for gil in gils))
     if process.knows_causes:
@@ -156,11 +158,18 @@ def _add_waits(
         families[metrics.GIL_FORCED_SWITCHES].add(of_gil, sum(gil.forced_switches for gil in gils))
 
 
-def _add_holds(families: _Families, of_gil: Labels, gils: list[GilTotals]) -> None:
+def _add_holds(
+    families: _Families, of_gil: Labels, gils: list[GilTotals], traces: Traces | None
+) -> None:
     held = families[metrics.GIL_HELD]
+    conds = {gil.gil.cond for gil in gils}
     holds = [gil.holds for gil in gils if gil.holds is not None]
     if holds:
-        families[metrics.GIL_HOLD].add_histogram(of_gil, _total([one.finished for one in holds]))
+        families[metrics.GIL_HOLD].add_histogram(
+            of_gil,
+            _total([one.finished for one in holds]),
+            _exemplars(conds, None if traces is None else traces.long_holds),
+        )
         families[metrics.GIL_SWITCH_LATENCY].add_histogram(
             of_gil, _total([one.switch_latency for one in holds])
         )
@@ -169,6 +178,14 @@ def _add_holds(families: _Families, of_gil: Labels, gils: list[GilTotals]) -> No
     # The sum of those that are known would look like that of all.
     if len(held_ns) == len(gils):
         held.add_ns((*of_gil, _ALL), sum(held_ns))
+
+
+def _exemplars(conds: Collection[int], holds: TraceHolds | None) -> list[Exemplar]:
+    return [
+        Exemplar(each.longest_ns, each.ended_unix_ns, each.trace_id, each.span_id)
+        for each in (() if holds is None else holds.recent)
+        if each.cond in conds
+    ]
 
 
 def _add_cost(families: _Families, labels: Labels, cost: TracingCost) -> None:

@@ -31,6 +31,7 @@ __all__ = [
     "SPAN_SECOND_SHIFT",
     "STACK",
     "STACK_DEPTH",
+    "HeldTraceKind",
     "Loss",
     "NextProgram",
     "NoticeKind",
@@ -160,6 +161,14 @@ class NextProgram(SharedEnum):
     WALK_TURN = 7
     WALK_TURN_HOLDER = 8
     SHARE_OUT = 9
+    NOTE_HOLDERS_TRACE = 10
+
+
+class HeldTraceKind(SharedEnum):
+    """What a request has kept the lock by."""
+
+    LONG_HOLD = 0, "that lasted as long as a slow drop, where all holds are seen"
+    SLOW_DROP = 1
 
 
 class Quota(SharedEnum):
@@ -307,6 +316,7 @@ def c_header() -> str:
         CEnum.of(RawStackState, "stack_state", "STACK_").declaration(),
         CEnum.of(StackId, "stack_id", "STACK_").declaration(),
         CEnum.of(NextProgram, "next_program_number").declaration(),
+        CEnum.of(HeldTraceKind, "held_trace_kind").declaration(),
         CEnum.of(Quota, "quota", "QUOTA_").declaration(),
         CEnum.of(TargetFlag, "target_flag", "TARGET_").declaration(),
         NOTICE.declaration(),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from gilscope.model.kinds import Cause
 from gilscope.model.stack import Stack
 
-__all__ = ["RouteWait", "TraceWait", "Traces"]
+__all__ = ["NO_HOLDS", "RouteWait", "TraceHold", "TraceHolds", "TraceWait", "Traces"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,42 @@ class RouteWait:
 
 
 @dataclass(frozen=True, slots=True)
+class TraceHold:
+    """How a thread kept the GIL while it served one trace: by long holds, or by slow drops."""
+
+    trace_id: str
+    route: str | None
+    """None: not published."""
+    ns: int
+    times: int
+    longest_ns: int
+    """The longest of them; what follows is about that one."""
+    ended_unix_ns: int
+    span_id: str
+    cond: int
+
+
+@dataclass(frozen=True, slots=True)
+class TraceHolds:
+    """All of one of the two kinds, since the attachment."""
+
+    ns: int
+    times: int
+    worst: tuple[TraceHold, ...] = ()
+    """Those that kept it most, the worst first."""
+    recent: tuple[TraceHold, ...] = ()
+    """For each power of two that one may last, the last trace whose longest did."""
+
+
+NO_HOLDS = TraceHolds(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
 class Traces:
-    """All traces in which a thread has waited since the attachment."""
+    """All traces in which a thread has waited, or kept the GIL, since the attachment."""
 
     number: int
-    """A trace that has not waited for long may be counted again when it does."""
+    """That have waited. A trace that has not waited for long may be counted again when it does."""
     wait_ns: int
     waits: int
     worst: tuple[TraceWait, ...] = ()
@@ -62,3 +93,7 @@ class Traces:
     """All of them, those that have waited most first; empty where no route is published."""
     recent: tuple[TraceWait, ...] = ()
     """For each power of two that a wait may last, the last trace whose longest did."""
+    slow_drops: TraceHolds = NO_HOLDS
+    """Requests that were slow to release it when asked."""
+    long_holds: TraceHolds = NO_HOLDS
+    """Those that held it for as long, asked or not; where holds are seen."""

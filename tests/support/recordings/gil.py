@@ -27,7 +27,7 @@ from gilscope.model.moment.hold_state import HoldState, State
 from gilscope.model.session import Session
 from gilscope.model.stack import Frame, Stack, StackState
 from gilscope.model.timeline import Moment, Span, Timeline
-from gilscope.model.traces import RouteWait, Traces, TraceWait
+from gilscope.model.traces import RouteWait, TraceHold, TraceHolds, Traces, TraceWait
 from support.recordings.durations import histogram
 
 __all__ = [
@@ -256,7 +256,28 @@ def with_traces() -> Recording:
         RouteWait("POST /checkout", 2, 62 * MS, 8, 20 * MS, CRUNCHING),
         RouteWait(None, 5, 8 * MS, 3, 4 * MS, SERVING),
     )
-    traces = Traces(7, 70 * MS, 11, worst=worst, routes=routes, recent=worst)
+    cond = recording.observation.totals.gils[0].gil.cond
+    slow = TraceHold(
+        worst[1].trace_id,
+        "/report",
+        400 * MS,
+        2,
+        300 * MS,
+        1_790_000_002_000 * MS,
+        "0102" * 4,
+        cond,
+    )
+    long = replace(slow, trace_id=worst[0].trace_id, route=None, ns=90 * MS, times=1)
+    traces = Traces(
+        7,
+        70 * MS,
+        11,
+        worst=worst,
+        routes=routes,
+        recent=worst,
+        slow_drops=TraceHolds(400 * MS, 2, (slow,), (slow,)),
+        long_holds=TraceHolds(90 * MS, 1, (long,), (long,)),
+    )
     totals = replace(recording.observation.totals, traces=traces)
     return replace(recording, observation=replace(recording.observation, totals=totals))
 

@@ -176,19 +176,38 @@ def test_clients_get_the_form_that_the_library_would_choose(accept: str, expecte
     assert choose_encoder(accept)[1].startswith(expected)
 
 
+def _collector() -> AgentCollector:
+    return AgentCollector(Fixed([with_traces().observation]).source)
+
+
+def _exemplars(series: str) -> dict[str, Any]:
+    text = encode(_collector().collect(), OPEN_METRICS).decode()
+    return {
+        sample.labels["le"]: sample.exemplar
+        for family in parser.text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
+        for sample in family.samples
+        if sample.name == series and sample.exemplar is not None
+    }
+
+
+def test_a_slow_drop_is_an_exemplar_too() -> None:
+    """
+    It leads to the request that did not release the GIL.
+    """
+    ((bucket, exemplar),) = _exemplars("gilscope_gil_drop_latency_seconds_bucket").items()
+
+    assert "0.536870912" == bucket
+    assert {"trace_id": "0af7651916cd43dd8448eb211c80319c", "span_id": "0102010201020102"} == (
+        exemplar.labels
+    )
+    assert 0.3 == exemplar.value
+
+
 def test_exemplars_are_in_the_bucket_of_their_wait() -> None:
     """
     In OpenMetrics alone; each leads to the trace and the span in which the wait was.
     """
-    observed = with_traces().observation
-    collector = AgentCollector(Fixed([observed]).source)
-    text = encode(collector.collect(), OPEN_METRICS).decode()
-    found = {
-        sample.labels["le"]: sample.exemplar
-        for family in parser.text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
-        for sample in family.samples
-        if sample.exemplar is not None
-    }
+    found = _exemplars("gilscope_gil_wait_seconds_bucket")
 
     assert {"0.033554432", "0.016777216"} == found.keys()
     longest = found["0.033554432"]
@@ -197,4 +216,4 @@ def test_exemplars_are_in_the_bucket_of_their_wait() -> None:
         "span_id": "00f067aa0ba902b7",
     } == longest.labels
     assert (0.02, 1_790_000_000.0) == (longest.value, float(longest.timestamp))
-    assert b"trace_id" not in encode(collector.collect(), PLAIN)
+    assert b"trace_id" not in encode(_collector().collect(), PLAIN)

@@ -56,6 +56,7 @@ def test_the_numbers_of_c_are_those_of_python(tmp_path: Path) -> None:
         **{f"STACK_{each.name}": each.value for each in abi.RawStackState},
         **{f"STACK_{each.name}": each.value for each in abi.StackId},
         **{each.name: each.value for each in abi.NextProgram},
+        **{each.name: each.value for each in abi.HeldTraceKind},
         **{f"QUOTA_{each.name}": each.value for each in abi.Quota},
         **{f"TARGET_{each.name}": each.value for each in abi.TargetFlag},
     }

@@ -291,6 +291,29 @@ def test_requests_since() -> None:
     ]
 
 
+def test_requests_that_kept_the_gil_since() -> None:
+    """
+    What each has kept it since; one that has not is gone.
+    """
+    then = with_traces().observation
+    traces = then.totals.traces
+    assert traces is not None
+    (slow,) = traces.slow_drops.worst
+    longer = replace(slow, ns=slow.ns + 30 * MS, times=3)
+    new = replace(slow, trace_id="ff" * 16, ns=50 * MS, times=1)
+    drops = replace(traces.slow_drops, ns=480 * MS, times=4, worst=(longer, new))
+    later = replace(traces, slow_drops=drops)
+    found = observation_since(_at(_NOW_NS, then, traces=later), _at(_THEN_NS, then)).totals.traces
+
+    assert found is not None
+    assert (80 * MS, 2) == (found.slow_drops.ns, found.slow_drops.times)
+    assert [(new.trace_id, 50 * MS, 1), (slow.trace_id, 30 * MS, 1)] == [
+        (each.trace_id, each.ns, each.times) for each in found.slow_drops.worst
+    ]
+    assert 30 * MS == found.slow_drops.worst[1].longest_ns
+    assert (0, 0, ()) == (found.long_holds.ns, found.long_holds.times, found.long_holds.worst)
+
+
 def test_a_request_that_waited_before_and_waits_on() -> None:
     """
     It is one of those since, and no wait of it is longer than what it has waited since.

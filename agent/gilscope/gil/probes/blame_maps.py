@@ -9,9 +9,9 @@ from gilscope.bpf.map import Table
 from gilscope.bpf.ringbuf import Ring
 from gilscope.gil.abi import Quota
 from gilscope.gil.probes.quotas import Quotas
+from gilscope.gil.probes.trace_tables import TraceTables
 from gilscope.gil.totals.process_totals import waiting_since_ns
 from gilscope.gil.totals.raw import RawEdge, RawProcess, RawStack, Unanswered, Waiting
-from gilscope.gil.totals.traces import RawTrace, trace_id
 from gilscope.model.gil import Record
 
 __all__ = ["BlameTables"]
@@ -22,7 +22,7 @@ _AT_REST_NS = 1_000_000_000
 """How long after a change of generation a program may still write to the old one."""
 _GENERATIONS = 1 << 16
 
-_TAKEN = ("edges", "slow_drops", "traces")
+_TAKEN = ("edges", "slow_drops", "traces", "held_traces")
 
 _Key = TypeVar("_Key")
 
@@ -46,7 +46,7 @@ class BlameTables:
         """
         self._edges = tables["edges"]
         self._slow_drops = tables["slow_drops"]
-        self._traces = tables["traces"]
+        self._traces = TraceTables(tables, quotas)
         self._drop_requests = tables["drop_requests"]
         self._blames = tables["blames"]
         self._settings = tables["settings"]
@@ -99,7 +99,7 @@ class BlameTables:
         before = self.waiting(processes)
         self._read_edges(processes, counted)
         self._read_slow_drops(processes, counted)
-        self._read_traces(processes, counted)
+        self._traces.read(processes, counted, self._is_at_rest)
         # After those: what is answered meanwhile is in neither this time, and never in both.
         self._read_unanswered(processes, now_ns)
         after = self.waiting(processes)
@@ -140,22 +140,6 @@ class BlameTables:
             if is_at_rest:
                 taken[key["tgid"]] += self._slow_drops.delete(key)
         self._give_back(Quota.CULPRITS, taken)
-
-    def _read_traces(self, processes: dict[int, RawProcess], counted: Counter[str]) -> None:
-        taken: Counter[int] = Counter()
-        for key, record in self._items(self._traces, counted):
-            process = processes[key["tgid"]]
-            is_at_rest = self._is_at_rest(key["generation"])
-            traces = process.taken.traces if is_at_rest else process.traces
-            route = record["route"].split(b"\0", 1)[0].decode(errors="replace")
-            fields = {name: record[name] for name in RawTrace._fields}
-            trace = RawTrace(**{**fields, "route": route})
-            number = trace_id(key["trace_begin"], key["trace_end"])
-            known = traces.get(number)
-            traces[number] = trace if known is None else known.plus(trace)
-            if is_at_rest:
-                taken[key["tgid"]] += self._traces.delete(key)
-        self._give_back(Quota.TRACES, taken)
 
     def _read_unanswered(self, processes: dict[int, RawProcess], now_ns: int) -> None:
         for key, record in self._drop_requests.items():

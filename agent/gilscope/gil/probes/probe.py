@@ -52,6 +52,7 @@ _TABLES = ProcessTables(
         "edges",
         "slow_drops",
         "traces",
+        "held_traces",
         "sent_stacks",
         "turns",
     ),

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gilscope.gil.abi import Loss
+from gilscope.gil.totals.held_traces import HeldKey, RawHeldTrace
 from gilscope.gil.totals.traces import RawTrace
 from gilscope.model.gil import Record
 
@@ -109,6 +110,7 @@ class Taken:
     """By holder."""
     traces: dict[str, RawTrace] = field(default_factory=dict)
     """By the id of the trace."""
+    held_traces: dict[HeldKey, RawHeldTrace] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -129,6 +131,8 @@ class RawProcess:
     """By holder: the drop requests that it was slow to answer, but those in `taken`."""
     traces: dict[str, RawTrace] = field(default_factory=dict)
     """By the id of the trace: finished waits in it, but those in `taken`."""
+    held_traces: dict[HeldKey, RawHeldTrace] = field(default_factory=dict)
+    """By kind and trace: what was kept from others in it, but that in `taken`."""
     unanswered: list[Unanswered] = field(default_factory=list)
     taken: Taken = field(default_factory=Taken)
     waiting: dict[int, Waiting] = field(default_factory=dict)

@@ -84,7 +84,7 @@ class Readings:
             traced = self._traced.get(pid)
             if traced is not None and traced.blame is not None:
                 traced.blame.keep(process.taken)
-                traced.requests.book.keep(process.taken.traces, traced.blame.stack)
+                traced.requests.keep(process.taken, traced.blame.stack)
                 surplus = traced.blame.surplus(process)
                 if surplus:
                     self._probe.blame.send_again(pid, surplus)

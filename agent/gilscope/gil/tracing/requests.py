@@ -2,9 +2,11 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from gilscope.gil.totals.raw import RawProcess
+from gilscope.gil.abi import HeldTraceKind
+from gilscope.gil.totals.held_traces import HeldTraceBook
+from gilscope.gil.totals.raw import RawProcess, Taken
 from gilscope.gil.totals.traces import TraceBook
 from gilscope.model.stack import Stack
 from gilscope.model.traces import Traces
@@ -16,9 +18,10 @@ __all__ = ["PublishedRequests"]
 
 @dataclass(slots=True)
 class PublishedRequests:
-    """Where they are published, and what they have waited."""
+    """Where they are published, what they have waited, and how they kept others waiting."""
 
     book: TraceBook = field(default_factory=TraceBook)
+    held: HeldTraceBook = field(default_factory=HeldTraceBook)
     place: VariablePlace | None = None
     """Where threads say which requests they serve; None: they do not, as far as is known."""
     context: ProcessContext | None = None
@@ -47,4 +50,14 @@ class PublishedRequests:
         if self.place is None:
             return None
         offset_ns = time.time_ns() - time.monotonic_ns()
-        return self.book.traces(process.traces, stack, offset_ns)
+        held = process.held_traces
+        return replace(
+            self.book.traces(process.traces, stack, offset_ns),
+            slow_drops=self.held.holds(held, HeldTraceKind.SLOW_DROP, offset_ns),
+            long_holds=self.held.holds(held, HeldTraceKind.LONG_HOLD, offset_ns),
+        )
+
+    def keep(self, taken: Taken, stack: Callable[[int], Stack]) -> None:
+        """Add what has left the tables; *stack* tells a stack by its id."""
+        self.book.keep(taken.traces, stack)
+        self.held.keep(taken.held_traces)

@@ -83,7 +83,9 @@ def report(recording: Recording) -> dict[str, Any]:
         "held_by": held_by,
         "held_up": held_up,
         "brief_releases": _brief_releases(recording, stacks) if has_stacks else None,
-        "traces": traces_value(totals.traces, stacks) if has_stacks else None,
+        "traces": traces_value(totals.traces, stacks, sees_holds=totals.observed_ns is not None)
+        if has_stacks
+        else None,
         "changes": list(_changes(recording, stacks)) if is_valid else [],
         "stacks": stacks.stacks(),
         "frames": stacks.frames(),

@@ -1,16 +1,21 @@
-"""What the machine-readable report says of the requests that have waited, by trace."""
+"""What the machine-readable report says of the requests that waited or kept the GIL, by trace."""
 
 from typing import Any
 
-from gilscope.model.traces import RouteWait, Traces, TraceWait
+from gilscope.model.traces import RouteWait, TraceHolds, Traces, TraceWait
 from gilscope.reports.gil.stack_table import StackTable
 from gilscope.text.units import NS_PER_S
 
 __all__ = ["traces_value"]
 
 
-def traces_value(traces: Traces | None, stacks: StackTable) -> dict[str, Any] | None:
-    """Return it as plain values, with the stacks by their numbers in *stacks*."""
+def traces_value(
+    traces: Traces | None, stacks: StackTable, *, sees_holds: bool
+) -> dict[str, Any] | None:
+    """Return it as plain values, with the stacks by their numbers in *stacks*.
+
+    *sees_holds*: the probes see all holds, or those in windows.
+    """
     if traces is None:
         return None
     return {
@@ -19,6 +24,27 @@ def traces_value(traces: Traces | None, stacks: StackTable) -> dict[str, Any] | 
         "waits": traces.waits,
         "worst": [_trace(each, stacks) for each in traces.worst],
         "routes": [_route(each, stacks) for each in traces.routes],
+        "slow_drops": _holds(traces.slow_drops),
+        "long_holds": _holds(traces.long_holds) if sees_holds else None,
+    }
+
+
+def _holds(holds: TraceHolds) -> dict[str, Any]:
+    return {
+        "sum_s": holds.ns / NS_PER_S,
+        "times": holds.times,
+        "worst": [
+            {
+                "trace_id": each.trace_id,
+                "route": each.route,
+                "sum_s": each.ns / NS_PER_S,
+                "times": each.times,
+                "longest_s": each.longest_ns / NS_PER_S,
+                "ended_unix_s": each.ended_unix_ns / NS_PER_S,
+                "span_id": each.span_id,
+            }
+            for each in holds.worst
+        ],
     }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from gilscope.model.traces import RouteWait, Traces, TraceWait
+from gilscope.model.traces import RouteWait, TraceHold, TraceHolds, Traces, TraceWait
 
 __all__ = ["routes_since", "traces_since"]
 
@@ -21,6 +21,8 @@ def traces_since(now: Traces, earlier: Traces) -> Traces:
         waits=max(0, now.waits - earlier.waits),
         worst=tuple(worst),
         routes=routes_since(now.routes, earlier.routes),
+        slow_drops=_holds(now.slow_drops, earlier.slow_drops),
+        long_holds=_holds(now.long_holds, earlier.long_holds),
     )
 
 
@@ -55,4 +57,26 @@ def _trace(now: TraceWait, earlier: TraceWait | None) -> TraceWait:
         wait_ns=wait_ns,
         waits=max(0, now.waits - earlier.waits),
         longest_ns=min(now.longest_ns, wait_ns),
+    )
+
+
+def _holds(now: TraceHolds, earlier: TraceHolds) -> TraceHolds:
+    before = {each.trace_id: each for each in earlier.worst}
+    since = (_hold(each, before.get(each.trace_id)) for each in now.worst)
+    worst = sorted((each for each in since if each.times), key=lambda each: -each.ns)
+    return replace(
+        now,
+        ns=max(0, now.ns - earlier.ns),
+        times=max(0, now.times - earlier.times),
+        worst=tuple(worst),
+    )
+
+
+def _hold(now: TraceHold, earlier: TraceHold | None) -> TraceHold:
+    # One that was forgotten in between is counted anew.
+    if earlier is None or earlier.ns > now.ns:
+        return now
+    ns = now.ns - earlier.ns
+    return replace(
+        now, ns=ns, times=max(0, now.times - earlier.times), longest_ns=min(now.longest_ns, ns)
     )

@@ -1,7 +1,7 @@
 """What is read of the probes' tables while they change, and how these are kept from filling up."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ from gilscope.gil.probes.blame_maps import BlameTables
 from gilscope.gil.probes.quotas import Quotas
 from gilscope.gil.totals.raw import RawEdge, RawProcess, RawStack, Unanswered, Waiting
 from gilscope.model.gil import Record
+from support.tracing.memory_table import MemoryTable
 
 _SLOT = 3
 _PID, _TID = 4711, 4712
@@ -23,32 +24,6 @@ _SINCE_NS = 1_000_000
 _S = 1_000_000_000
 _MANY = 100
 """More entries than a table of 256 may have before they are taken over."""
-
-
-class _Table:
-    """A hash table whose entries are found in the order in which they came."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.entries = 256
-        self.records: dict[tuple[tuple[str, int], ...], dict[str, Any]] = {}
-        self.when_read: Callable[[], None] = lambda: None
-        """What a thread of the process does while the table is read."""
-
-    def put(self, key: Record, value: Record) -> None:
-        self.records[tuple(key.items())] = dict(value)
-
-    def get(self, key: Record) -> dict[str, Any] | None:
-        record = self.records.get(tuple(key.items()))
-        return None if record is None else dict(record)
-
-    def delete(self, key: Record) -> bool:
-        return self.records.pop(tuple(key.items()), None) is not None
-
-    def items(self) -> Iterator[tuple[dict[str, int], dict[str, Any]]]:
-        found = [(dict(key), dict(record)) for key, record in self.records.items()]
-        self.when_read()
-        yield from found
 
 
 class _Ring:
@@ -68,10 +43,10 @@ class _Probes:
         clock = SimpleNamespace(monotonic_ns=lambda: self.now_ns)
         monkeypatch.setattr(blame_tables_module, "time", clock)
         names = ["edges", "slow_drops", "traces", "drop_requests", "blames", "settings"]
-        names.append("sent_stacks")
-        self.tables = {name: _Table(name) for name in names}
+        names += ["sent_stacks", "held_traces"]
+        self.tables = {name: MemoryTable(name) for name in names}
         self.ring = _Ring()
-        self.returned = _Table("returned")
+        self.returned = MemoryTable("returned")
         quotas = Quotas(cast("Table", self.returned))
         quotas.begin(_PID, _SLOT)
         self.blame = BlameTables(
@@ -393,7 +368,7 @@ def test_requests_that_are_slow_to_be_answered_are_read(probes: _Probes) -> None
     for cond, age_ns in ((1, 9_999_999), (2, 10_000_000)):
         probes.tables["drop_requests"].put(
             {"cond": cond, "tgid": _PID},
-            {"asked_ns": probes.now_ns - age_ns, "switch_number": 1, "holder": _CRUNCHING},
+            {"asked_ns": probes.now_ns - age_ns, "holder": _CRUNCHING, "trace": bytes(24)},
         )
 
     assert [Unanswered(_CRUNCHING, probes.now_ns - 10_000_000)] == probes.read().unanswered

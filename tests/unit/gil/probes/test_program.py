@@ -138,7 +138,7 @@ def test_every_program_is_in_the_probes(asked: list[Request]) -> None:
     sources = "".join(
         asset(f"probes/gil/{part}.bpf.h").read_text()
         for part in (
-            *("waits", "yields", "semaphore", "turns", "walk"),
+            *("waits", "yields", "holder_trace", "semaphore", "turns", "walk"),
             *("holds", "semaphore_holds", "lifetime"),
         )
     )

@@ -22,7 +22,7 @@ from gilscope.reports.gil.html.threads import (
     slow_drops_section,
     threads_section,
 )
-from gilscope.reports.gil.html.traces import routes_section, traces_section
+from gilscope.reports.gil.html.traces import held_traces_section, routes_section, traces_section
 from gilscope.reports.gil.html.whose_code import whose_code_section
 from gilscope.reports.gil.words import kind_words
 from gilscope.reports.html.document import END, head
@@ -101,6 +101,7 @@ def _part(recording: Recording) -> Iterator[Markup]:
     yield from held_by_section(recording, names)
     yield from routes_section(recording, names)
     yield from traces_section(recording, names)
+    yield from held_traces_section(recording)
     if pairs:
         yield from matrix_section(totals.edges, names)
         yield from pairs_section(pairs, lost_ns(totals), mark, kind_words(observation))

@@ -21,6 +21,7 @@ from gilscope.reports.gil.releases import (
 from gilscope.reports.gil.text.blocking import edge_lines
 from gilscope.reports.gil.text.convoy import convoy_lines
 from gilscope.reports.gil.text.held_by import held_by_lines
+from gilscope.reports.gil.text.held_traces import held_trace_lines
 from gilscope.reports.gil.text.hog import hog_lines
 from gilscope.reports.gil.text.holds import (
     cost_line,
@@ -82,6 +83,7 @@ def _lines(recording: Recording, paint: Paint) -> Iterator[str]:
         yield from _after_blank(edge_lines(recording, paint))
         yield from _after_blank(route_lines(recording, paint))
         yield from _after_blank(trace_lines(recording, paint))
+        yield from _after_blank(held_trace_lines(recording, paint))
         yield from _after_blank(slow_drop_lines(recording, paint))
         yield ""
         yield from _loss_lines(losses, kind_words(observation), paint)

@@ -36,6 +36,26 @@ def test_each_route_has_a_row() -> None:
     ] == [[cell.text for cell in row.all("td")] for row in rows]
 
 
+def test_each_request_that_kept_the_gil_has_a_row() -> None:
+    """
+    Slow drops first, then holds.
+    """
+    section = parse(str(render(with_traces()))).one("section", id="held-traces")
+    slow, long = section.one("tbody").all("tr")
+
+    assert [
+        "0af7651916cd43dd8448eb211c80319cspan 0102010201020102",
+        "/report",
+        "slow drops",
+        "400 ms",
+        "2",
+        "300 ms",
+    ] == [cell.text for cell in slow.all("td")]
+    assert ["no route", "holds", "90 ms", "1", "300 ms"] == [
+        cell.text for cell in long.all("td")[1:]
+    ]
+
+
 def test_a_program_that_publishes_nothing_has_no_table() -> None:
     """
     Nor a heading.
@@ -44,3 +64,4 @@ def test_a_program_that_publishes_nothing_has_no_table() -> None:
 
     assert "Requests that waited" not in page
     assert "Routes that waited" not in page
+    assert "Requests that kept the GIL" not in page

@@ -5,6 +5,7 @@ from dataclasses import replace
 from gilscope.model.gil import Recording
 from gilscope.model.traces import Traces
 from gilscope.reports.gil.text import screen
+from gilscope.reports.gil.text.held_traces import held_trace_lines
 from gilscope.reports.gil.text.report import render
 from gilscope.reports.gil.text.routes import route_lines, route_words
 from gilscope.reports.gil.text.traces import trace_lines
@@ -71,6 +72,26 @@ def test_without_routes_nothing_is_said_of_them() -> None:
     assert [] == list(route_lines(none, Paint(on=False)))
     assert route_words(none) is None
     assert [] == list(route_lines(with_edges(), Paint(on=False)))
+
+
+def test_requests_that_kept_the_gil() -> None:
+    """
+    Those that were slow to release it, and those that held it for long, with the longest's span.
+    """
+    assert [
+        "Requests that were slow to release the GIL when asked",
+        "2 slow drops, 0.400s altogether; the worst:",
+        "   400 ms  trace 0af7651916cd43dd8448eb211c80319c",
+        "           2 slow drops, the longest 300 ms in span",
+        "           0102010201020102",
+        "           of /report",
+        "Requests that held the GIL for 10 ms or more at a time",
+        "1 hold, 0.090s altogether; the worst:",
+        "    90 ms  trace 4bf92f3577b34da6a3ce929d0e0e4736",
+        "           one hold, in span 0102010201020102",
+    ] == list(held_trace_lines(with_traces(), Paint(on=False)))
+    assert "slow to release the GIL when asked" in render(with_traces())
+    assert [] == list(held_trace_lines(with_edges(), Paint(on=False)))
 
 
 def test_where_nothing_is_published_or_nothing_waited() -> None:
