@@ -9,22 +9,18 @@ until the kernel says that the worker sleeps for the GIL's sake. Nobody is made 
 switch interval is far longer than a run.
 """
 
-import ctypes
 import os
 import sys
 import threading
 import time
 
 from handshake import await_begin, next_command, ready, say
+from one_waiter import await_read, hold_until_it_waits, opened_syscall
 
 from gilscope_client import connect, region
 
 ROUNDS = 7
-FUTEX = b"202 "
 PATIENCE_S = 30.0
-
-# It keeps the GIL.
-LIBC = ctypes.PyDLL(None)
 
 
 def figures(one):
@@ -48,17 +44,6 @@ def worker(go, result):
     os.read(go, 1)
 
 
-def hold_until_it_waits(go, syscall):
-    """Let the worker come back from its read, and keep the GIL until it sleeps for it."""
-    text = ctypes.create_string_buffer(64)
-    LIBC.write(go, b"x", 1)
-    while True:
-        LIBC.pread(syscall, text, 64, ctypes.c_long(0))
-        if text.raw.startswith(FUTEX):
-            return
-        LIBC.usleep(100)
-
-
 def begin():
     """Start the worker, and return where it is told to go on, its system call and its result."""
     result = {"done": 0, "tid": 0}
@@ -66,7 +51,7 @@ def begin():
     threading.Thread(target=worker, args=(theirs, result), daemon=True).start()
     while not result["tid"]:
         time.sleep(0.001)
-    syscall = os.open("/proc/self/task/%d/syscall" % result["tid"], os.O_RDONLY)
+    syscall = opened_syscall(result["tid"])
     await_read(syscall)
     return ours, syscall, result
 
@@ -75,19 +60,13 @@ def play(ours, syscall, result):
     """Play all rounds and return the result."""
     for number in range(ROUNDS):
         await_read(syscall)
-        hold_until_it_waits(ours, syscall)
+        hold_until_it_waits(ours, syscall, 0)
         while result["done"] <= number:
             time.sleep(0.001)
     while "none" not in result:
         time.sleep(0.001)
     os.close(syscall)
     return result
-
-
-def await_read(syscall):
-    """Return when the worker sleeps in its read."""
-    while not os.pread(syscall, 64, 0).startswith(b"0 "):
-        time.sleep(0.001)
 
 
 def main():
