@@ -20,6 +20,7 @@ from gilscope.process.memory import ProcessMemory
 from gilscope.process.remote_read import TornRead
 from gilscope.runtimes.cpython.code.code_objects import CodeReader, is_code
 from gilscope.runtimes.cpython.code.frames import outermost_frames, read_code
+from gilscope.runtimes.cpython.code.modules import modules_that_need_gil
 from gilscope.runtimes.cpython.debug_offsets import read_members
 from gilscope.runtimes.cpython.detect import Interpreter
 from gilscope.runtimes.cpython.layout import layout_for
@@ -122,6 +123,9 @@ def _process(version: str, dice: random.Random) -> tuple[PythonInMemory, list[in
     interpreter = 0
     for number in range(dice.randrange(1, 4)):
         interpreter = python.interpreter(number, interpreter, gil)
+        if python.layout.modules is not None:
+            some = [(dice.choice(names), True, dice.random() < 0.5) for _ in range(9)]
+            python.modules(interpreter, some)
         thread = 0
         for _ in range(dice.randrange(0, 5)):
             frame = python.stack(*dice.choices(codes, k=dice.randrange(1, 20)))
@@ -145,6 +149,7 @@ def _readings(
 ) -> Iterator[Callable[[], object]]:
     runtime = python.runtime
     yield lambda: read_gils(runtime)
+    yield lambda: modules_that_need_gil(runtime)
     yield lambda: [kernel_thread_id(runtime, thread) for thread in read_threads(runtime)]
     walk = StackWalk(cast("ProcessMemory", python), runtime, 64)
     for tstate in tstates[:3]:

@@ -1,5 +1,6 @@
 """Judges what was found in a process: the interpreter's file, its GIL code, its locks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,6 +15,7 @@ from gilscope.process import procfs
 from gilscope.process.files.mapped_file import check_name
 from gilscope.runtimes.base import Build
 from gilscope.runtimes.sites import LockForm, Sites
+from gilscope.text.printable import printable
 
 __all__ = [
     "Found",
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 _SHORT_BUILD_ID: Final = 12
+_MOST_NAMED: Final = 5
 _UNSEEN_HOLDS: Final = {
     LockForm.SEMAPHORE: "which this libc takes and gives back in another way than is known",
     LockForm.TURNS: "which single instructions in hundreds of places acquire and release",
@@ -147,8 +150,12 @@ def judge_gils(
     threads: int | None,
     kernel_threads: int,
     form: LockForm = LockForm.CONDITION,
+    needing: Sequence[str] = (),
 ) -> Check:
-    """Return which GILs there are; a text instead of *gils* says why they could not be read."""
+    """Return which GILs there are; a text instead of *gils* says why they could not be read.
+
+    *needing*: the extension modules that have made a free-threaded build switch it on.
+    """
     if isinstance(gils, str):
         found = f"the interpreters could not be read from memory ({gils})"
         return Check(
@@ -164,8 +171,22 @@ def judge_gils(
     which = f"interpreter{'s' * (len(gils) > 1)} {ids}"
     count = f"{len(gils)} GIL{'s' * (len(gils) > 1)}"
     return Check(
-        "gils", Status.OK, f"{count} ({which}), {threads} Python threads of {kernel_threads}"
+        "gils",
+        Status.OK,
+        f"{count} ({which}), {threads} Python threads of {kernel_threads}{_because_of(needing)}",
     )
+
+
+def _because_of(needing: Sequence[str]) -> str:
+    if not needing:
+        return ""
+    first, *others = map(printable, needing)
+    because = f"; module {first} does not say that it can do without one"
+    if not others:
+        return because
+    names = ", ".join(others[:_MOST_NAMED])
+    more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
+    return f"{because}, nor do {names}{more}" if len(others) > 1 else f"{because}, nor does {names}"
 
 
 def sites_count(found: Found) -> dict[str, int] | None:

@@ -98,9 +98,9 @@ def _diagnose_build(
         code = (judge_gil_code(found), judge_holds(found))
     is_replaced = not leads_to(pid, build.file)
     # First, because some builds are known better then.
-    threads, gils = _read_runtime(build)
+    threads, gils, needing = _read_runtime(build)
     interpreter = judge_interpreter(build, is_replaced=is_replaced)
-    locks = judge_gils(gils, threads, standing.threads, build.lock_form)
+    locks = judge_gils(gils, threads, standing.threads, build.lock_form, needing)
     return replace(
         outside,
         checks=(*outside.checks, interpreter, *code, locks),
@@ -157,10 +157,14 @@ def _attempted(name: str, action: Callable[[], _Result]) -> _Result | Check:
         return Check(name, Status.MISSING, found, NotPython.remedy, NotPython.exit_code)
 
 
-def _read_runtime(build: Build) -> tuple[int | None, list[Gil] | str]:
+def _read_runtime(build: Build) -> tuple[int | None, list[Gil] | str, tuple[str, ...]]:
+    """Return its threads, its locks or why they cannot be read, and the modules that need them."""
     try:
         with GuardedMemory(build.pid, [build.file.mapping]) as memory:
             instance = build.instance(memory, DirectReads())
-            return instance.count_threads(), instance.gils()
+            threads, gils = instance.count_threads(), instance.gils()
+            with contextlib.suppress(TornRead):
+                return threads, gils, instance.modules_that_need_gil()
+            return threads, gils, ()
     except (OSError, TornRead, GilscopeError) as error:
-        return None, str(error)
+        return None, str(error), ()

@@ -311,6 +311,9 @@ class Process:
     pod_uid: str | None = None
     service: str | None = None
     """What it calls its service, for readers outside of it; None: it does not say."""
+    gil_needed_by: str | None = None
+    """Of a free-threaded build the first extension module that needs its GIL; None: none does, as
+    far as is known."""
 
 
 @dataclass(frozen=True, slots=True)

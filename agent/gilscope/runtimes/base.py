@@ -206,6 +206,12 @@ class Instance(Protocol):
         None: it has not been initialised. Raises as `gils` does.
         """
 
+    def modules_that_need_gil(self) -> tuple[str, ...]:
+        """Return the names of those that need the GIL of a Python that could do without one.
+
+        Empty where it always has one. Raises as `gils` does.
+        """
+
     def count_threads(self) -> int:
         """Return how many threads it knows, once for each interpreter; raises as `gils` does."""
 

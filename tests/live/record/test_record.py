@@ -34,7 +34,8 @@ _KEYS = {
         *("left_out", "changes", "brief_releases", "traces"),
     },
     "process": {
-        *("pid", "name", "service", "runtime", "python", "build_id", "gil", "method", "valid"),
+        *("pid", "name", "service", "runtime", "python", "build_id", "gil"),
+        *("gil_needed_by", "method", "valid"),
         *("invalid_reason", "unknown"),
     },
     "totals": {

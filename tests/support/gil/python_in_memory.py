@@ -1,6 +1,7 @@
 """A Python process made of bytes: what the readers would find, laid out as one version does it."""
 
 import struct
+from collections.abc import Sequence
 from typing import cast
 
 from gilscope.process.memory import ProcessMemory
@@ -147,6 +148,34 @@ class PythonStructures(FilledMemory):
             self.put_int(address + self.layout.gil_pointer, gil and gil - self._before_interval)
         self.put_int(self.runtime.address + self.layout.interpreters_head, address)
         return address
+
+    def modules(
+        self, interpreter: int, made: Sequence[tuple[str, bool, bool]], *, has_hashes: bool = False
+    ) -> None:
+        """Let *interpreter* have imported modules: name, is it C code, does it need the GIL.
+
+        Only a free-threaded build keeps that. The dict has room for twice as many, *has_hashes* of
+        keys that are not all texts, and an entry in front that was taken out.
+        """
+        form = self.layout.modules
+        assert form is not None
+        entry = 24 if has_hashes else 16
+        keys, index_bits = self.new(32 + (1 << 6) + entry * (2 * len(made) + 1)), 6
+        self.put(keys + 9, bytes((index_bits, 0 if has_hashes else 1)))
+        self.put_int(keys + 16, len(made))
+        self.put_int(keys + 24, len(made) + 1)
+        for number, (name, is_c, needs_gil) in enumerate(made, 1):
+            module = self.new(128)
+            other = 1 - form.value_if_needed
+            value = form.value_if_needed if needs_gil else other
+            self.put_int(module + form.definition, int(is_c), form.width)
+            self.put_int(module + form.gil, value, form.width)
+            at = keys + 32 + (1 << index_bits) + entry * number + entry - 16
+            self.put_int(at, self.text(name))
+            self.put_int(at + 8, module)
+        modules = self.new(64)
+        self.put_int(modules + form.dict_keys, keys)
+        self.put_int(interpreter + form.in_interpreter, modules)
 
     def gil(self, *, locked: int = 1, interval_us: int = 5000, enabled: int = 1) -> int:
         """Return a GIL from its interval on: the runtime's one where there is only that.

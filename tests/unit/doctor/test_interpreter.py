@@ -27,7 +27,7 @@ from gilscope.runtimes.cpython.detect import Interpreter
 from gilscope.runtimes.cpython27.build import CPython27Build
 from gilscope.runtimes.cpython27.detect import Interpreter27
 from gilscope.runtimes.pypy.build import PyPyBuild
-from gilscope.runtimes.sites import PausePoint, Site, Sites
+from gilscope.runtimes.sites import LockForm, PausePoint, Site, Sites
 
 _SITE = Site(0x1000, 0x1000)
 _PAUSE = PausePoint(_SITE, _SITE)
@@ -211,6 +211,24 @@ def test_several_gils() -> None:
     check = judge_gils(gils, 5, 9)
 
     assert "2 GILs (interpreters 0, 3), 5 Python threads of 9" == check.found
+
+
+@pytest.mark.parametrize(
+    ("others", "words"),
+    [
+        ((), ""),
+        (("two",), ", nor does two"),
+        (("two", "three"), ", nor do two, three"),
+        (tuple("abcdefg"), ", nor do a, b, c, d, e and 2 more"),
+    ],
+)
+def test_a_gil_that_modules_need_is_said_to_be_theirs(others: tuple[str, ...], words: str) -> None:
+    """
+    In the order of their import.
+    """
+    check = judge_gils([Gil(0x10, 0)], 5, 9, LockForm.CONDITION, ("one", *others))
+
+    assert check.found.endswith(f"; module one does not say that it can do without one{words}")
 
 
 def test_no_gil_yet() -> None:

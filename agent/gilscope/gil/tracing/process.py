@@ -1,5 +1,6 @@
 """One traced process: what is known of it, and whether its figures can be trusted."""
 
+import contextlib
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -87,6 +88,8 @@ class AttachedProcess(Attachment):
 
     is_gil_settled: bool = False
     """Whether it is known to have a GIL: a free-threaded build says so when it is initialised."""
+    gil_needed_by: str | None = None
+    """The module for which a free-threaded build has it, as far as is known."""
     over_limit: str = ""
     """What there was too much of to be read, in words."""
     unlisted_since_s: float = 0.0
@@ -162,7 +165,14 @@ class AttachedProcess(Attachment):
         except (TornRead, OSError):
             return False  # it has gone, or is asked again
         self.is_gil_settled = is_off is False
+        if self.is_gil_settled:
+            self._learn_why_gil_is_on()
         return bool(is_off)
+
+    def _learn_why_gil_is_on(self) -> None:
+        with contextlib.suppress(TornRead, LimitExceeded, OSError):
+            needing = self.reads(self.runtime.modules_that_need_gil)
+            self.gil_needed_by = needing[0] if needing else None
 
     def learn_role(self, tid: int, record: Record) -> None:
         """Take the role of a thread from a stack that it has waited in, if there is one."""
@@ -262,7 +272,9 @@ class AttachedProcess(Attachment):
 
     def _process(self) -> Process:
         process, service = self.target.process, self.requests.service
-        return process if service is None else replace(process, service=service)
+        if service is None and self.gil_needed_by is None:
+            return process
+        return replace(process, service=service, gil_needed_by=self.gil_needed_by)
 
     def _totals(self, process: RawProcess, now_ns: int, cost: TracingCost | None) -> ProcessTotals:
         alive = replace(

@@ -62,6 +62,7 @@ def report(recording: Recording) -> dict[str, Any]:
             "python": process.python,
             "build_id": process.build_id,
             "gil": True,
+            "gil_needed_by": process.gil_needed_by,
             "method": process.method,
             "valid": is_valid,
             "invalid_reason": observation.invalid or None,

@@ -7,7 +7,7 @@ from itertools import chain
 from gilscope.model.gil import Recording
 from gilscope.model.session import Session
 from gilscope.naming.places import SiteNames
-from gilscope.naming.python import python_words
+from gilscope.naming.python import python_of
 from gilscope.reports.gil.releases import brief_words, keeping_words
 from gilscope.reports.gil.text.holds import cost_line
 from gilscope.reports.gil.text.screen import badness, verdict_lines
@@ -60,11 +60,11 @@ def _subject(session: Session, lost_ns: int, valid: Sequence[Recording]) -> str:
     waits = sum(thread.waits for each in valid for thread in each.observation.totals.threads)
     lost = f"{seconds(lost_ns)} lost waiting in {counted(waits, 'wait')}"
     if len(session.recordings) == 1:
-        python = session.recordings[0].observation.process.python
+        python = python_of(session.recordings[0].observation.process)
         base = base_rate(valid[0].observation.totals, valid[0].duration_ns) if valid else None
         of = "" if base is None or not waits else f", {base_words(base)}"
         whose = process_words(session.recordings[0])
-        return f"{whose}, {python_words(python)}: {mode}, {lost}{of}."
+        return f"{whose}, {python}: {mode}, {lost}{of}."
     number = len(session.recordings) + session.left_out
     return f"{counted(number, 'process', 'processes')} with a GIL: {mode}, {lost}."
 

@@ -37,6 +37,7 @@ _MEMBERS = (
     ("threads_head", "interpreter", 8, (9, 9, 9)),
     ("gil_pointer", "interpreter", 8, (14, 15, 15)),
     ("gc", "interpreter", 8, (10, 11, 11)),
+    ("imported_modules", "interpreter", 8, (11, 12, 12)),
     ("own_gil", "interpreter", 8, (15, 16, 16)),
     ("own_gil_locked", "interpreter", 4, (17, 18, 18)),
     ("own_gil_holder", "interpreter", 8, (18, 19, 19)),

@@ -7,6 +7,7 @@ from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
 from gilscope.runtimes.base import HeldWord
 from gilscope.runtimes.cpython.code.code_objects import CodeReader
+from gilscope.runtimes.cpython.code.modules import modules_that_need_gil
 from gilscope.runtimes.cpython.code.unwind_info import frame_walk
 from gilscope.runtimes.cpython.gil_state import LockMemory
 from gilscope.runtimes.cpython.held_stack import HolderReader
@@ -49,6 +50,10 @@ class CPythonInstance:
     def is_gil_off(self) -> bool | None:
         """Return whether it is a free-threaded build whose GIL is off; None: not known yet."""
         return is_gil_off(self._runtime)
+
+    def modules_that_need_gil(self) -> tuple[str, ...]:
+        """Return the extension modules that have switched it on, in the order of their import."""
+        return modules_that_need_gil(self._runtime)
 
     def count_threads(self) -> int:
         """Return how many thread states there are."""

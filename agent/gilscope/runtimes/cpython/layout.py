@@ -23,6 +23,7 @@ __all__ = [
     "OWNER_GENERATOR",
     "REFERENCE_FLAGS",
     "Layout",
+    "ModuleLayout",
     "layout_for",
 ]
 
@@ -36,6 +37,35 @@ FIRST_OWNER_WITHOUT_CODE: Final = 3
 (FRAME_OWNED_BY_CSTACK, 3.12+). Below are threads, generators, and frame objects."""
 REFERENCE_FLAGS: Final = 7
 """The low bits of a ``_PyStackRef``, which are no part of the address (3.14+)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleLayout:
+    """Of module objects, in a free-threaded build: whether one needs a GIL."""
+
+    in_interpreter: int
+    """Pointer to the dict of all modules that have been imported."""
+    dict_keys: int
+    """In a dict: pointer to its keys (``PyDictObject``)."""
+    definition: int
+    """Not 0 if the module is made of C code and has a definition."""
+    gil: int
+    """What it says of the GIL."""
+    width: int
+    """Of both, in bytes."""
+    value_if_needed: int
+    """Of `gil`."""
+
+    def needs_gil(self, head: bytes) -> bool:
+        """Return whether a module needs it that begins with *head*, of `size` bytes."""
+        definition = int.from_bytes(head[self.definition :][: self.width], "little")
+        gil = int.from_bytes(head[self.gil :][: self.width], "little")
+        return definition != 0 and gil == self.value_if_needed
+
+    @property
+    def size(self) -> int:
+        """How much of a module has to be read."""
+        return self.gil + self.width
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +149,8 @@ class Layout:
     """A str is a bytes object, and has neither state nor kinds (CPython 2)."""
     has_tstate_previous: bool = True
     """Whether the thread state begins with a pointer to the newer one."""
+    modules: ModuleLayout | None = None
+    """None: of a build that always has its GIL."""
     gil_struct: GilStruct = GLIBC_X86_64
     """Around `cond` of a GIL."""
     pthread: PthreadLayout = X86_64.pthread
@@ -283,9 +315,10 @@ def layout_for(interpreter: Interpreter) -> Layout:
     of 3.13 or later describes itself in a way that cannot be true.
     """
     if interpreter.debug_offsets is not None:
-        layout = _self_described(read_members(interpreter.minor, interpreter.debug_offsets))
+        members = read_members(interpreter.minor, interpreter.debug_offsets)
+        layout = _self_described(members)
         if interpreter.is_free_threaded:
-            layout = _free_threaded(layout, interpreter.minor)
+            layout = _free_threaded(layout, interpreter.minor, members["imported_modules"])
     elif interpreter.minor in _BY_MINOR:
         layout = _BY_MINOR[interpreter.minor]
     else:
@@ -320,8 +353,10 @@ def _with_variables(layout: Layout, lock: StaticLock) -> Layout:
     )
 
 
-def _free_threaded(layout: Layout, minor: tuple[int, int]) -> Layout:
+def _free_threaded(layout: Layout, minor: tuple[int, int], imported_modules: int) -> Layout:
     """Return *layout* of a build that says whether it uses its lock.
+
+    *imported_modules* is where an interpreter has them.
 
     In v3.13: GH-116338 ("gh-116322: Enable the GIL while loading C extension modules"). How it
     counts what its generations hold was not looked at. Since v3.14 a str's state begins with a
@@ -329,7 +364,20 @@ def _free_threaded(layout: Layout, minor: tuple[int, int]) -> Layout:
     """
     gil_struct = replace(layout.gil_struct, enabled=FREE_THREADED_ENABLED)
     str_kind = 8 if minor >= (3, 14) else layout.str_kind
-    return replace(layout, gil_struct=gil_struct, gc_counts=(), str_kind=str_kind)
+    definition, gil, width, value = _MODULE_MARKS[minor]
+    modules = ModuleLayout(imported_modules, _DICT_KEYS, definition, gil, width, value)
+    return replace(layout, gil_struct=gil_struct, gc_counts=(), str_kind=str_kind, modules=modules)
+
+
+_DICT_KEYS = 48
+# PyModuleObject (pycore_moduleobject.h) of a free-threaded build, of 3.13.12, 3.14.9 and 3.15.1:
+# where `md_def` and `md_gil` are, how wide, and Py_MOD_GIL_USED; since v3.15 `md_token_is_def` and
+# `md_requires_gil`. tests/live/attach/test_gil_needed.py reads them in live processes of each.
+_MODULE_MARKS: Mapping[tuple[int, int], tuple[int, int, int, int]] = {
+    (3, 13): (40, 72, 8, 0),
+    (3, 14): (40, 72, 8, 0),
+    (3, 15): (64, 65, 1, 1),
+}
 
 
 # In v3.13: GH-106598 ("gh-106597: Add debugging struct with offsets for out-of-process tools"),

@@ -21,6 +21,7 @@ __all__ = [
     "is_gil_off",
     "kernel_thread_id",
     "read_gils",
+    "read_interpreters",
     "read_threads",
     "runtime_of",
 ]
@@ -128,7 +129,7 @@ def is_gil_off(runtime: Runtime) -> bool | None:
 
 def _gils(runtime: Runtime) -> list[Gil]:
     owners: dict[int, int] = {}
-    for address, interpreter_id in _interpreters(runtime):
+    for address, interpreter_id in read_interpreters(runtime):
         cond = _cond(runtime, address)
         if cond is not None:
             owners[cond] = min(interpreter_id, owners.get(cond, interpreter_id))
@@ -156,7 +157,8 @@ def _cond(runtime: Runtime, interpreter: int) -> int | None:
     return cond
 
 
-def _interpreters(runtime: Runtime) -> Iterator[tuple[int, int]]:
+def read_interpreters(runtime: Runtime) -> Iterator[tuple[int, int]]:
+    """Yield the address and the id of each interpreter, the newest first; raises TornRead."""
     layout = runtime.layout
     head = runtime.address + layout.interpreters_head
     limit = f"more than {_MOST_INTERPRETERS} interpreters"
@@ -177,7 +179,7 @@ def _threads(runtime: Runtime) -> Iterator[PythonThread]:
     memory, layout = runtime.memory, runtime.layout
     left = _MOST_THREADS
     limit = f"more than {_MOST_THREADS} threads"
-    for interpreter, interpreter_id in _interpreters(runtime):
+    for interpreter, interpreter_id in read_interpreters(runtime):
         head = interpreter + layout.threads_head
         for tstate in _chain(runtime, head, layout.tstate_next, left, limit):
             left -= 1

@@ -71,6 +71,10 @@ class CPython27Instance:
         """Return False: it always has one."""
         return False
 
+    def modules_that_need_gil(self) -> tuple[str, ...]:
+        """Return none: it always has its GIL."""
+        return ()
+
     def count_threads(self) -> int:
         """Return how many thread states there are."""
         return len(read_threads(self._runtime))

@@ -69,6 +69,10 @@ class PyPyInstance:
         """Return False: it always has one."""
         return False
 
+    def modules_that_need_gil(self) -> tuple[str, ...]:
+        """Return none: it always has its GIL."""
+        return ()
+
     def count_threads(self) -> int:
         """Return how many threads have run Python code."""
         return len(self._threads.all())

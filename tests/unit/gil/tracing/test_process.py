@@ -56,6 +56,7 @@ class _Runtime:
         self.threads = _Roles()
         self.gils = python.instance.gils
         self.is_gil_off = python.instance.is_gil_off
+        self.modules_that_need_gil = python.instance.modules_that_need_gil
         self.has_own_gils = python.instance.has_own_gils
         self.lock_parts = python.instance.lock_parts
         self.probe_records = python.instance.probe_records

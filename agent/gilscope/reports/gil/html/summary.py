@@ -9,7 +9,7 @@ import gilscope
 from gilscope.model.gil import HoldTotals, ProcessTotals, Recording, Tally
 from gilscope.model.histogram import total
 from gilscope.naming.places import SiteNames
-from gilscope.naming.python import python_words
+from gilscope.naming.python import python_of
 from gilscope.reports.gil.html.pairs import known_ns, lost_ns
 from gilscope.reports.gil.html.whose_code import lead
 from gilscope.reports.gil.text.holds import cost_line, held_share
@@ -47,7 +47,7 @@ def heading(recording: Recording) -> Iterator[Markup]:
         "The GIL was found {method} (build {build}).</p></header>"
     ).format(
         pid=process.pid,
-        python=text(python_words(process.python)),
+        python=text(python_of(process)),
         duration=time_lost(recording.duration_ns),
         mode=text(recording.mode),
         end=end,

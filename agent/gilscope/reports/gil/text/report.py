@@ -10,7 +10,7 @@ from gilscope.model.gil import (
 )
 from gilscope.model.histogram import Histogram, total
 from gilscope.model.kinds import Kind
-from gilscope.naming.python import python_words
+from gilscope.naming.python import python_of
 from gilscope.reports.gil.releases import (
     BRIEF_ADVICE,
     BRIEF_HEADING,
@@ -111,9 +111,7 @@ def _after_blank(lines: Iterable[str]) -> Iterator[str]:
 
 def _heading(recording: Recording, paint: Paint) -> Iterator[str]:
     process = recording.observation.process
-    yield paint.bold(
-        f"{printable(process.name)}, pid {process.pid}, {python_words(process.python)}"
-    )
+    yield paint.bold(f"{printable(process.name)}, pid {process.pid}, {python_of(process)}")
     by = {"sites": "by its own call sites", "libc": "through its calls into libc"}[process.method]
     end = ", until the process ended" if recording.observation.ended else ""
     yield (

@@ -8,7 +8,7 @@ from gilscope.model.kinds import Kind
 from gilscope.model.session import Session
 from gilscope.naming.hold_states import why_in_short
 from gilscope.naming.places import SiteNames
-from gilscope.naming.python import python_words
+from gilscope.naming.python import python_of
 from gilscope.reports.gil.text.convoy import behind_words, convoy_advice, queueing_lines
 from gilscope.reports.gil.text.held_by import computing_line, held_by_lines
 from gilscope.reports.gil.text.hog import hog_lines
@@ -103,7 +103,7 @@ def _heading(session: Session, only: Recording | None, paint: Paint) -> Iterator
     if only is not None:
         process = only.observation.process
         end = ", until the process ended" if only.observation.ended else ""
-        who = f"{printable(process.name)}, pid {process.pid}, {python_words(process.python)}"
+        who = f"{printable(process.name)}, pid {process.pid}, {python_of(process)}"
         yield f"{paint.bold(who)}: {mode}{end}"
     else:
         yield f"{paint.bold(counted(number, 'process', 'processes') + ' with a GIL')}: {mode}"
