@@ -26,7 +26,7 @@ version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init_
 c_files = $(shell find agent/native probes tests -name '*.[ch]')
 
 .PHONY: help setup setup-run interpreters demo stack test test-interpreters test-faults test-kernels test-real soak unit check check-manifests check-receivers format \
-    abi programs wheel deb image image-without-bcc fuzz bench bench-runtimes bench-stm bench-captures bench-requests experiments docs clean
+    abi programs wheel deb image image-with-bcc fuzz bench bench-runtimes bench-stm bench-captures bench-requests experiments docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -100,11 +100,11 @@ deb: wheel ## Build a Debian package of that wheel, into dist (as root)
 	@deploy/debian/build.sh dist/gilscope-$(version)-*.whl
 	@lintian --allow-root --fail-on error,warning dist/gilscope_$(version)-*.deb
 
-image: ## Build the container image gilscope:VERSION with BUILDER (default: docker)
+image: programs ## Build the container image gilscope:VERSION with BUILDER (default: docker; as root)
 	@$(BUILDER) build --tag gilscope:$(version) .
 
-image-without-bcc: programs ## Build gilscope:VERSION-without-bcc, with probes that are compiled now (as root)
-	@$(BUILDER) build --build-arg COMPILER= --tag gilscope:$(version)-without-bcc .
+image-with-bcc: programs ## Build gilscope:VERSION-with-bcc, which can compile other probes (as root)
+	@$(BUILDER) build --target with-bcc --tag gilscope:$(version)-with-bcc .
 
 fuzz: setup ## Search for input that breaks the readers, for SECONDS each (default: 60)
 	@for program in tests/fuzz/[!t]*.py; do \

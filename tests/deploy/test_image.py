@@ -1,5 +1,6 @@
 """The image, built for real, and run for real beside a container with a Python in it.
 
+What is in it is the matter of test_image_contents.py.
 The base is made from packages of the distribution under the name that the Dockerfile asks for: it
 is like the official image of that name, and not that image (see support/containers/images.py).
 """
@@ -27,7 +28,7 @@ from support.tracing.trace import command_of
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
-# Also where the checkout has compiled programs, which the image then has too.
+# With BCC there is what compiles, and the compiled programs as well, which are passed over.
 _BCC = f"--env={ENVIRONMENT}=bcc"
 _SERVE = ("serve", "--all", "--listen", "127.0.0.1:0")
 _WITHOUT_PROFILE = tuple(option for option in SIDECAR if not option.startswith("--security"))
@@ -83,36 +84,49 @@ def target() -> Iterator[_Target]:
         yield target
 
 
-def _run(*arguments: str, options: Sequence[str], entrypoint: str = "gilscope") -> Outcome:
+def _image(*, with_bcc: bool) -> tuple[str, ...]:
+    """Return the words of a container: the image, behind what has that with BCC use it."""
+    return (built_image(with_bcc=with_bcc), *([_BCC] if with_bcc else ()))
+
+
+def _run(
+    *arguments: str, options: Sequence[str], entrypoint: str = "gilscope", with_bcc: bool = False
+) -> Outcome:
     """Run the image to its end."""
+    image = _image(with_bcc=with_bcc)
     with (
-        container(built_image(), _BCC, f"--entrypoint={entrypoint}", *options) as (_, words),
+        container(*image, f"--entrypoint={entrypoint}", *options) as (_, words),
         line_started([*words, *arguments]) as command,
     ):
         return command.outcome()
 
 
-def _doctor(*arguments: str, options: Sequence[str]) -> dict[str, Any]:
-    outcome = _run("doctor", "--format", "json", *arguments, options=options)
+def _doctor(*arguments: str, options: Sequence[str], with_bcc: bool = False) -> dict[str, Any]:
+    command = ("doctor", "--format", "json", *arguments)
+    outcome = _run(*command, options=options, with_bcc=with_bcc)
     report: dict[str, Any] = json.loads(outcome.output)
     return report
 
 
 @contextmanager
-def _serving(*options: str) -> Iterator[tuple[str, Service]]:
+def _serving(*options: str, with_bcc: bool = False) -> Iterator[tuple[str, Service]]:
     with (
-        container(built_image(), _BCC, *options) as (name, words),
+        container(*_image(with_bcc=with_bcc), *options) as (name, words),
         line_started([*words, *_SERVE]) as command,
     ):
         yield name, service_of(command)
 
 
-def test_a_sidecar_counts_what_its_target_knows() -> None:
+@pytest.mark.parametrize("with_bcc", [False, True], ids=["small", "with_bcc"])
+def test_a_sidecar_counts_what_its_target_knows(*, with_bcc: bool) -> None:
     """
     With three capabilities, a read-only root and the shipped profile, every wait is counted.
     """
     # A target of its own: should the test be made again, it has to begin again.
-    with _target() as target, _serving(*SIDECAR, target.beside) as (_, service):
+    with (
+        _target() as target,
+        _serving(*SIDECAR, target.beside, with_bcc=with_bcc) as (_, service),
+    ):
         eventually(lambda: service.scrape().pids() == {target.workload.pid}, within_s=20)
         truth = exact_counts(target.workload.run())
         scrape = service.scrape()
@@ -134,16 +148,50 @@ def test_a_sidecar_counts_what_its_target_knows() -> None:
 
 def test_doctor_is_content_in_a_sidecar(target: _Target) -> None:
     """
-    Headers come from the image, tracefs is not there and not missed, and no check complains.
+    Nothing to compile is needed, tracefs is not there and not missed, and no check complains.
     """
     report = _doctor("-p", "1", options=(*SIDECAR, target.beside))
+    came_compiled = "not needed: the probes came compiled with gilscope"
 
     assert (0, [], []) == (report["exit_code"], missing(report), missing(report["process"]))
     assert "not mounted; gilscope does not use it" == found(report, "tracefs")
-    assert found(report, "kernel_headers").endswith("/gilscope/headers")
+    for check in ("kernel_headers", "bcc", "program_cache"):
+        assert came_compiled == found(report, check)
     assert "a filter on the agent lets bpf pass" == found(report, "seccomp")
+    assert {"ok"} == {check["status"] for check in report["checks"]}
+
+
+def test_with_bcc_there_is_what_compiles(target: _Target) -> None:
+    """
+    Where compiled programs are passed over, headers come from the image, and no check complains.
+    """
+    report = _doctor("-p", "1", options=(*SIDECAR, target.beside), with_bcc=True)
+
+    assert (0, [], []) == (report["exit_code"], missing(report), missing(report["process"]))
+    assert found(report, "kernel_headers").endswith("/gilscope/headers")
+    assert found(report, "bcc").endswith(", in /opt/gilscope/bin/python")
     assert found(report, "program_cache").endswith(" in /tmp/gilscope")
     assert {"ok"} == {check["status"] for check in report["checks"]}
+
+
+def test_a_process_of_the_host_is_recorded() -> None:
+    """
+    In the pid namespace of the host, `record` counts each convoy of a program outside.
+    """
+    interpreter = build("pyenv-3.12")
+    with started(command_of(interpreter), "exact_count.py") as workload:
+        words = ("record", "--full", "-p", str(workload.pid))
+        with (
+            container(built_image(), *SIDECAR, "--pid=host") as (_, podman_run),
+            line_started([*podman_run, *words]) as command,
+        ):
+            command.says("Tracing the GIL of")
+            truth = exact_counts(workload.run())
+            workload.finish()
+            outcome = command.outcome()
+
+    assert 0 == outcome.exit_code, outcome.messages
+    assert f"({truth.waiter.convoy_waits}x GIL_CONVOY)" in outcome.output
 
 
 def test_the_profile_of_the_runtime(target: _Target) -> None:
@@ -253,18 +301,3 @@ def test_process_1_ends_when_it_is_told_to() -> None:
             outcome = command.outcome()
 
     assert 0 == outcome.exit_code
-
-
-def test_what_the_image_holds() -> None:
-    """
-    Neither a compiler nor pip nor lists of packages: what built it stayed behind.
-    """
-    script = (
-        "for tool in gcc cc ld pip pip3; do command -v $tool; done; "
-        "ls -A /usr/src /var/lib/apt/lists /var/cache/apt/archives/*.deb; command -v gilscope"
-    )
-    outcome = _run("-c", script, options=SIDECAR, entrypoint="/bin/sh")
-
-    assert ["/usr/src:", "", "/var/lib/apt/lists:", "/opt/gilscope/bin/gilscope"] == (
-        outcome.output.splitlines()
-    )

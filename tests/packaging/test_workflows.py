@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from gilscope.bpf.compile.ahead import AHEAD
 from support.paths import ROOT
 
 _HOME = ROOT / ".github"
@@ -80,6 +81,39 @@ def test_a_release_brings_the_compiled_probes() -> None:
     assert not any("pip wheel" in command for command in commands)
     for probes in ("gil", "transactions"):
         assert any(f"grep -F gilscope/bpf/ahead/{probes}- " in command for command in commands)
+
+
+def test_a_released_image_has_the_programs_of_the_wheel() -> None:
+    """
+    They are handed on by the job that compiles them, and the image is built where they are.
+    """
+    jobs = _jobs(_HOME / "workflows" / "release.yml")
+    programs = {"name": "programs", "path": "agent/gilscope/bpf/ahead"}
+    handed_on = [step.get("with", {}) for step in jobs["packages"]["steps"]]
+    uses = [step["uses"].partition("@")[0] for step in jobs["image"]["steps"]]
+    steps = dict(zip(uses, jobs["image"]["steps"], strict=True))
+
+    assert ROOT / programs["path"] == AHEAD
+    assert {**programs, "if-no-files-found": "error"} in handed_on
+    assert "packages" == jobs["image"]["needs"]
+    assert programs == steps["actions/download-artifact"]["with"]
+    assert "." == steps["docker/build-push-action"]["with"]["context"]
+    # A checkout removes what is not in it.
+    assert (
+        uses.index("actions/checkout")
+        < uses.index("actions/download-artifact")
+        < uses.index("docker/build-push-action")
+    )
+
+
+def test_an_image_is_built_with_programs_that_are_compiled_now() -> None:
+    """
+    Either image: the build itself may load no BPF programs.
+    """
+    makefile = (ROOT / "Makefile").read_text()
+
+    for target in ("image", "image-with-bcc"):
+        assert re.search(rf"^{target}: programs ", makefile, re.MULTILINE)
 
 
 def test_a_release_says_what_it_is_made_of() -> None:

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import uuid
 from collections.abc import Iterable, Iterator
@@ -19,9 +20,17 @@ from pathlib import Path
 
 import pytest
 
-from support.paths import ROOT
+from support.paths import AGENT, ROOT
 
-__all__ = ["SIDECAR", "base_image", "built_image", "container", "let_go", "podman"]
+__all__ = [
+    "SIDECAR",
+    "base_image",
+    "built_image",
+    "container",
+    "let_go",
+    "podman",
+    "unpacked_bytes",
+]
 
 _FOLDER = ROOT / ".cache" / "containers"
 _SHARING = "overlay"
@@ -69,20 +78,37 @@ def base_image() -> str:
 
 
 @cache
-def built_image() -> str:
-    """Return the name of the image that the Dockerfile makes of this checkout."""
+def built_image(*, with_bcc: bool = False) -> str:
+    """Return the name of the image that the Dockerfile makes of this checkout.
+
+    It brings the probes that are compiled now, and *with_bcc* what compiles others.
+    """
     base = base_image()
-    name = "localhost/gilscope:test"
-    digest = _digest([_label(base), *_sources()])
+    _compile_probes()
+    name = f"localhost/gilscope:test{'-with-bcc' * with_bcc}"
+    digest = _digest([name, _label(base), *_sources()])
     if not _is_current(name, digest):
         # What a build that was killed has left.
         _buildah("rm", "--all")
         if _driver() == _SHARING:
             # The builder's own name keeps what it has done so far from being pruned.
             _build(base, "--target=builder", "--tag=localhost/gilscope-builder:test")
-        _build(base, f"--tag={name}", f"--label={_LABEL}={digest}")
+        target = ("--target=with-bcc",) if with_bcc else ()
+        _build(base, *target, f"--tag={name}", f"--label={_LABEL}={digest}")
         _buildah("rmi", "--prune")
     return name
+
+
+def _compile_probes() -> None:
+    # Those that are there may be of other sources.
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "probes" / "compile_ahead.py")],
+        env={**os.environ, "PYTHONPATH": str(AGENT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert 0 == done.returncode, done.stderr
 
 
 def podman(*arguments: str) -> list[str]:
@@ -107,6 +133,19 @@ def container(image: str, *options: str) -> Iterator[tuple[str, list[str]]]:
             text=True,
             check=False,
         )
+
+
+def unpacked_bytes(image: str) -> int:
+    """Return how much of a disk *image* takes when it is unpacked, in whole blocks."""
+    folder = _said(podman("image", "mount", image))
+    try:
+        return int(_said(["du", "--summarize", "--block-size=1", folder]).split()[0])
+    finally:
+        _said(podman("image", "umount", image))
+
+
+def _said(command: list[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def let_go() -> None:
@@ -213,5 +252,6 @@ def _runtime() -> Path:
 
 if __name__ == "__main__":
     # Apart from the tests, which are ended where they take minutes.
-    built_image()
+    for with_bcc in (False, True):
+        built_image(with_bcc=with_bcc)
     let_go()

@@ -53,7 +53,7 @@ with gilscope.podLabels among the labels, if a PodMonitor is to find the pods.
       path: /healthz
       port: {{ $port }}
       scheme: {{ .Values.healthScheme }}
-    # Time to compile the probes.
+    # Time to search interpreters, and with BCC to compile the probes.
     initialDelaySeconds: 60
     periodSeconds: 10
     timeoutSeconds: 5
