@@ -26,7 +26,7 @@ version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init_
 c_files = $(shell find agent/native probes tests -name '*.[ch]')
 
 .PHONY: help setup setup-run interpreters demo stack test test-interpreters test-faults test-kernels test-real soak unit check check-manifests check-receivers format \
-    abi programs wheel deb image image-with-bcc fuzz bench bench-runtimes bench-stm bench-captures bench-requests experiments docs clean
+    abi programs wheel deb test-install image image-with-bcc fuzz bench bench-runtimes bench-stm bench-captures bench-requests experiments docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -99,6 +99,10 @@ deb: wheel ## Build a Debian package of that wheel, into dist (as root)
 	@deploy/setup/install.sh packages
 	@deploy/debian/build.sh dist/gilscope-$(version)-*.whl
 	@lintian --allow-root --fail-on error,warning dist/gilscope_$(version)-*.deb
+
+test-install: deb ## Install what is released into bare systems, record there, remove it again (as root)
+	@deploy/setup/install.sh containers
+	@$(python) -m pytest -v -rP tests/install
 
 image: programs ## Build the container image gilscope:VERSION with BUILDER (default: docker; as root)
 	@$(BUILDER) build --tag gilscope:$(version) .

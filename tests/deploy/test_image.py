@@ -7,7 +7,6 @@ is like the official image of that name, and not that image (see support/contain
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from support.commands.doctor import found, missing, running
 from support.commands.gilscope import Outcome, eventually, line_started
 from support.commands.serve import Service, service_of
 from support.containers.images import SIDECAR, base_image, built_image, container, let_go, podman
+from support.containers.machine import compiled_folder
 from support.interpreters.builds import build
 from support.paths import WORKLOADS
 from support.tracing.trace import command_of
@@ -53,21 +53,14 @@ def _target() -> Iterator[_Target]:
     interpreter = build("pyenv-3.12")
     prefix = str(Path(interpreter.argv[0]).parents[1])
     volumes = [f"--volume={path}:{path}:ro" for path in (prefix, str(WORKLOADS))]
-    volumes.append(f"--volume={_compiled()}:{_compiled()}")
+    compiled = compiled_folder()
+    volumes.append(f"--volume={compiled}:{compiled}")
     # Real-time priority keeps the scheduler out of what is measured.
     with (
         container(base_image(), *volumes, "--cap-add=SYS_NICE") as (name, words),
         started([*words, *command_of(interpreter)], "exact_count.py") as workload,
     ):
         yield _Target(name, workload)
-
-
-def _compiled() -> str:
-    """Return the folder in which the C part of the workloads is; the container has no compiler."""
-    script = "import gilclock; print(gilclock.build())"
-    line = [sys.executable, "-c", script]
-    done = subprocess.run(line, cwd=WORKLOADS, capture_output=True, text=True, check=True)
-    return str(Path(done.stdout.strip()).parent)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,4 +1,4 @@
-"""What the Debian package is made from."""
+"""What the Debian package is made from; tests/install installs it."""
 
 import re
 import subprocess
