@@ -163,6 +163,7 @@ def _scraped(count: int, exposition: str, seconds: int) -> Measured:
             half = _after(server, began_s + seconds / 2)
             last = _after(server, began_s + seconds)
             appended = "prometheus_tsdb_head_samples_appended_total"
+            alone = server.group_seconds()
             asked = tuple(server.ask(each, seconds, _INTERVAL_S) for each in _questions())
             return Measured(
                 agents=count,
@@ -177,7 +178,10 @@ def _scraped(count: int, exposition: str, seconds: int) -> Measured:
                 cpu_share=_grown(half, last, "process_cpu_seconds_total"),
                 wal_bytes=sum(path.stat().st_size for path in (server.folder / "wal").glob("0*")),
                 samples=round(server.figures().total(appended)),
-                groups=tuple(sorted(server.group_seconds().items())),
+                groups=tuple(
+                    (name, alone.get(name, took_s), took_s)
+                    for name, took_s in sorted(server.group_seconds().items())
+                ),
                 asked=asked,
             )
 

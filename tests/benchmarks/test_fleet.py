@@ -116,7 +116,7 @@ def _fleet() -> Fleet:
         cpu_share=0.5,
         wal_bytes=8000,
         samples=4000,
-        groups=(("gilscope-gil", 0.25),),
+        groups=(("gilscope-gil", 0.25, 0.5),),
         asked=(Asked(question, 0.5, 3), Asked(question, 1.5, 4, "too much")),
     )
     mode = Mode("auto", series, 1234, (("fight", 7), ("io", 8)))
