@@ -106,8 +106,10 @@ static __always_inline int finish_hold(struct lock *lock, const struct window *w
         if (began_ns)
             thread->holds++;
         END_CHANGE(thread);
-        thread->long_hold_ns = is_noted ? ns : 0;
-        thread->noting_cond = lock->cond;
+        if (is_noted) {
+            thread->long_hold_ns = ns;
+            thread->noting_cond = lock->cond;
+        }
         end_hold_for_region(thread, tid, held_ns);
     }
     BEGIN_CHANGE(lock);

@@ -374,6 +374,7 @@ int on_wait_return(struct pt_regs *ctx)
         contexts.lookup(&tgid)) {
         pending->has_read_trace = 1;
         thread->noting_cond = key.cond;
+        thread->long_hold_ns = 0;
         next_program.call(ctx, NOTE_HOLDERS_TRACE);
     }
     if (blame && wants_stack(blame))
