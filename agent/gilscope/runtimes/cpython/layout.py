@@ -8,6 +8,7 @@ from gilscope.arch.base import PthreadLayout
 from gilscope.arch.x86_64.architecture import X86_64
 from gilscope.errors import UnsupportedPython
 from gilscope.runtimes.cpython.code.line_table import LineTableForm
+from gilscope.runtimes.cpython.code.module_layout import ModuleLayout, module_layout
 from gilscope.runtimes.cpython.debug_offsets import read_members
 from gilscope.runtimes.cpython.detect import Interpreter
 from gilscope.runtimes.cpython.gil_struct import (
@@ -23,7 +24,6 @@ __all__ = [
     "OWNER_GENERATOR",
     "REFERENCE_FLAGS",
     "Layout",
-    "ModuleLayout",
     "layout_for",
 ]
 
@@ -37,35 +37,6 @@ FIRST_OWNER_WITHOUT_CODE: Final = 3
 (FRAME_OWNED_BY_CSTACK, 3.12+). Below are threads, generators, and frame objects."""
 REFERENCE_FLAGS: Final = 7
 """The low bits of a ``_PyStackRef``, which are no part of the address (3.14+)."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModuleLayout:
-    """Of module objects, in a free-threaded build: whether one needs a GIL."""
-
-    in_interpreter: int
-    """Pointer to the dict of all modules that have been imported."""
-    dict_keys: int
-    """In a dict: pointer to its keys (``PyDictObject``)."""
-    definition: int
-    """Not 0 if the module is made of C code and has a definition."""
-    gil: int
-    """What it says of the GIL."""
-    width: int
-    """Of both, in bytes."""
-    value_if_needed: int
-    """Of `gil`."""
-
-    def needs_gil(self, head: bytes) -> bool:
-        """Return whether a module needs it that begins with *head*, of `size` bytes."""
-        definition = int.from_bytes(head[self.definition :][: self.width], "little")
-        gil = int.from_bytes(head[self.gil :][: self.width], "little")
-        return definition != 0 and gil == self.value_if_needed
-
-    @property
-    def size(self) -> int:
-        """How much of a module has to be read."""
-        return self.gil + self.width
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,20 +335,8 @@ def _free_threaded(layout: Layout, minor: tuple[int, int], imported_modules: int
     """
     gil_struct = replace(layout.gil_struct, enabled=FREE_THREADED_ENABLED)
     str_kind = 8 if minor >= (3, 14) else layout.str_kind
-    definition, gil, width, value = _MODULE_MARKS[minor]
-    modules = ModuleLayout(imported_modules, _DICT_KEYS, definition, gil, width, value)
+    modules = module_layout(minor, imported_modules)
     return replace(layout, gil_struct=gil_struct, gc_counts=(), str_kind=str_kind, modules=modules)
-
-
-_DICT_KEYS = 48
-# PyModuleObject (pycore_moduleobject.h) of a free-threaded build, of 3.13.12, 3.14.9 and 3.15.1:
-# where `md_def` and `md_gil` are, how wide, and Py_MOD_GIL_USED; since v3.15 `md_token_is_def` and
-# `md_requires_gil`. tests/live/attach/test_gil_needed.py reads them in live processes of each.
-_MODULE_MARKS: Mapping[tuple[int, int], tuple[int, int, int, int]] = {
-    (3, 13): (40, 72, 8, 0),
-    (3, 14): (40, 72, 8, 0),
-    (3, 15): (64, 65, 1, 1),
-}
 
 
 # In v3.13: GH-106598 ("gh-106597: Add debugging struct with offsets for out-of-process tools"),

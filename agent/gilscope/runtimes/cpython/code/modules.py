@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from gilscope.process.remote_read import Memory, TornRead, read_bytes, read_pointer, retried
+from gilscope.runtimes.cpython.code.module_layout import ModuleLayout
 from gilscope.runtimes.cpython.code.strings import read_str
-from gilscope.runtimes.cpython.layout import ModuleLayout
 from gilscope.runtimes.cpython.runtime import Runtime, read_interpreters
 
 __all__ = ["modules_that_need_gil"]
