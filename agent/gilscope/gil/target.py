@@ -3,7 +3,7 @@
 import contextlib
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from gilscope.elf.image import ElfError, ElfImage
 from gilscope.errors import GilCodeNotFound
@@ -50,6 +50,11 @@ class Target:
     """The calls go through slots, so the kernel has to single-step the probes on them."""
     fallback_reason: str = ""
     """Libc method: why the sites could not be used."""
+
+    @property
+    def is_of_its_file(self) -> bool:
+        """Whether the hookpoints are in the interpreter's own file, which nobody else runs."""
+        return self.file.identity == self.build.file.identity
 
     def close(self) -> None:
         """Close the files."""
@@ -104,14 +109,10 @@ def _refuse_shadow_stack(status: ProcessStatus) -> None:
 def _by_sites(build: Build, view: ProcessView, cache: SiteCache) -> Target:
     sites = build.sites(cache)
     file = build.site_file
-    image = file.image()
-    is_stepped = any(
-        not image.architecture.is_emulated(
-            image.bytes_at(site.offset, image.architecture.call_length)
-        )
-        for site in (*sites.acquires, *sites.releases)
+    # Of those who run the same file each would have its own otherwise.
+    points = file.held.facts.known(
+        (build.lock_form, sites.build_id), lambda: _points(sites, build.lock_form, file.image())
     )
-    acquire, release = _HOLD_PROGRAMS.get(build.lock_form, ("", ""))
     return Target(
         build=build,
         process=_process(
@@ -122,13 +123,33 @@ def _by_sites(build: Build, view: ProcessView, cache: SiteCache) -> Target:
             shows_holds=bool(sites.acquires),
         ),
         file=file,
-        hookpoints=tuple(
-            Hookpoint(program, site.offset) for program, site in _POINTS[build.lock_form](sites)
-        ),
+        hookpoints=points.contended,
         sites=sites,
-        acquires=tuple(Hookpoint(acquire, site.offset) for site in sites.acquires),
-        releases=tuple(Hookpoint(release, site.offset) for site in sites.releases),
-        is_stepped=is_stepped,
+        acquires=points.acquires,
+        releases=points.releases,
+        is_stepped=points.are_stepped,
+    )
+
+
+class _Points(NamedTuple):
+    contended: tuple[Hookpoint, ...]
+    acquires: tuple[Hookpoint, ...]
+    releases: tuple[Hookpoint, ...]
+    are_stepped: bool
+    """Those of acquires and releases."""
+
+
+def _points(sites: Sites, form: LockForm, image: ElfImage) -> _Points:
+    acquire, release = _HOLD_PROGRAMS.get(form, ("", ""))
+    machine = image.architecture
+    return _Points(
+        tuple(Hookpoint(program, site.offset) for program, site in _POINTS[form](sites)),
+        tuple(Hookpoint(acquire, site.offset) for site in sites.acquires),
+        tuple(Hookpoint(release, site.offset) for site in sites.releases),
+        are_stepped=any(
+            not machine.is_emulated(image.bytes_at(site.offset, machine.call_length))
+            for site in (*sites.acquires, *sites.releases)
+        ),
     )
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from gilscope.elf.image import ElfError, ElfImage
+from gilscope.process.files.file_facts import FileFacts
 from gilscope.system.syscall import file_system_type, mount_id, open_in_root
 
 __all__ = [
@@ -122,12 +123,12 @@ def _mount_kinds(process: str) -> dict[int, str]:
 class _Open:
     """A descriptor that is closed when nobody uses it any more."""
 
-    __slots__ = ("__weakref__", "descriptor", "identity", "size")
+    __slots__ = ("__weakref__", "descriptor", "facts", "identity")
 
     def __init__(self, descriptor: int, status: os.stat_result) -> None:
         self.descriptor = descriptor
         self.identity = (status.st_dev, status.st_ino)
-        self.size = status.st_size
+        self.facts = FileFacts(descriptor)
 
     def __del__(self) -> None:
         os.close(self.descriptor)
@@ -169,9 +170,12 @@ class HeldFile:
 
     def fileno(self) -> int:
         """Return the descriptor; raises ValueError where it is not held any more."""
-        if self._open is None:
-            raise ValueError("the file is not held any more")
-        return self._open.descriptor
+        return self._held().descriptor
+
+    @property
+    def facts(self) -> FileFacts:
+        """What is remembered of the file, by all who hold it; raises ValueError as `fileno`."""
+        return self._held().facts
 
     def close(self) -> None:
         """Close the file."""
@@ -212,6 +216,11 @@ class HeldFile:
     def image(self) -> "FileImage":
         """Return the file as an ELF image; raises ElfError."""
         return FileImage(self)
+
+    def _held(self) -> _Open:
+        if self._open is None:
+            raise ValueError("the file is not held any more")
+        return self._open
 
 
 class _Content:

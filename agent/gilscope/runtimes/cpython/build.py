@@ -8,7 +8,7 @@ from gilscope.process.reads import Reads
 from gilscope.runtimes.cpython.detect import Interpreter
 from gilscope.runtimes.cpython.instance import CPythonInstance
 from gilscope.runtimes.cpython.runtime import runtime_of
-from gilscope.runtimes.cpython.sites.search import search_sites
+from gilscope.runtimes.cpython.sites.search import sites_of
 from gilscope.runtimes.site_cache import SiteCache
 from gilscope.runtimes.sites import LockForm, Sites
 
@@ -47,11 +47,7 @@ class CPythonBuild:
 
     def sites(self, cache: SiteCache) -> Sites:
         """Return its GIL code, which is searched for where *cache* does not know it."""
-        sites = cache.load(self.file.image())
-        if sites is None:
-            found = search_sites(self.file.held)
-            sites = found.sites
-            cache.store(found, sites)
+        sites = sites_of(self.file.held, cache)
         if self.interpreter.static_lock is not None:
             self.interpreter.static_lock.check(sites)
         return sites

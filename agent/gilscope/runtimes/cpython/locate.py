@@ -55,7 +55,7 @@ def _does_without_gil(build: CPythonBuild) -> bool:
 
 def _located(pid: int, file: CodeFile, opened: MappedFile, image: FileImage) -> list[CPythonBuild]:
     """Return the interpreter that *file* holds, once for each time that it is loaded."""
-    interpreter = identify(image)
+    interpreter = opened.held.facts.known("CPython", lambda: identify(image))
     return [
         CPythonBuild(pid, opened, interpreter, image.build_id, bias)
         for bias in load_biases(image.segments, file)

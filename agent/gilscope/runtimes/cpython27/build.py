@@ -5,10 +5,9 @@ from typing import Final
 
 from gilscope.process.files.code_files import CodeFile
 from gilscope.process.files.mapped_file import MappedFile, open_mapped
-from gilscope.process.files.regular_file import HeldFile
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
-from gilscope.runtimes.cpython.sites.search import search_sites
+from gilscope.runtimes.cpython.sites.search import sites_of
 from gilscope.runtimes.cpython27.detect import Interpreter27
 from gilscope.runtimes.cpython27.instance import CPython27Instance
 from gilscope.runtimes.site_cache import SiteCache
@@ -56,10 +55,10 @@ class CPython27Build:
 
     def sites(self, cache: SiteCache) -> Sites:
         """Return where threads wait for a semaphore in libc, and how to tell who called it."""
-        callers = _searched(self.file.held, cache, _CALLERS)
+        callers = sites_of(self.file.held, cache, resolver=_CALLERS)
         if self.library is None:
             self.library = open_mapped(self.pid, self.libc.first)
-        waits = _searched(self.library.held, cache, _SEMAPHORE)
+        waits = sites_of(self.library.held, cache, resolver=_SEMAPHORE)
         return replace(waits, callers=callers.callers, checks=(*waits.checks, *callers.checks))
 
     def instance(self, memory: ProcessMemory, reads: Reads) -> CPython27Instance:
@@ -71,12 +70,3 @@ class CPython27Build:
         self.file.close()
         if self.library is not None:
             self.library.close()
-
-
-def _searched(file: HeldFile, cache: SiteCache, resolver: str) -> Sites:
-    sites = cache.load(file.image())
-    if sites is None:
-        found = search_sites(file, resolver=resolver)
-        sites = found.sites
-        cache.store(found, sites)
-    return sites

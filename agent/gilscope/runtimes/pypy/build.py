@@ -8,7 +8,7 @@ from gilscope.errors import GilCodeNotFound
 from gilscope.process.files.mapped_file import MappedFile
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
-from gilscope.runtimes.cpython.sites.search import search_sites
+from gilscope.runtimes.cpython.sites.search import sites_of
 from gilscope.runtimes.pypy.facts import Facts
 from gilscope.runtimes.pypy.instance import PyPyInstance
 from gilscope.runtimes.site_cache import SiteCache, default_folder
@@ -52,11 +52,7 @@ class PyPyBuild:
 
     def sites(self, cache: SiteCache) -> Sites:
         """Return its GIL code, which is searched for where *cache* does not know it."""
-        sites = cache.load(self.file.image())
-        if sites is None:
-            found = search_sites(self.file.held, resolver=_RESOLVER)
-            sites = found.sites
-            cache.store(found, sites)
+        sites = sites_of(self.file.held, cache, resolver=_RESOLVER)
         self.facts = Facts(sites.facts)
         return sites
 

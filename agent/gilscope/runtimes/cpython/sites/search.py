@@ -12,10 +12,11 @@ from typing import Final
 from gilscope.elf.image import ElfError
 from gilscope.errors import GilCodeNotFound
 from gilscope.process.files.regular_file import MOST_BYTES, HeldFile
+from gilscope.runtimes.site_cache import SiteCache
 from gilscope.runtimes.site_codec import from_json
 from gilscope.runtimes.sites import Sites
 
-__all__ = ["SearchedFile", "search_sites"]
+__all__ = ["SearchedFile", "search_sites", "sites_of"]
 
 _WALL_S: Final = 30.0
 _LARGEST_ANSWER: Final = 4 << 20
@@ -27,6 +28,23 @@ _START: Final = (
 )
 """Isolated from the environment, and without looking for installed packages."""
 _RESOLVER: Final = "gilscope.runtimes.cpython.sites.resolve"
+
+
+def sites_of(file: HeldFile, cache: SiteCache, *, resolver: str = _RESOLVER) -> Sites:
+    """Return the GIL code of *file*, which is searched for where nobody knows it yet.
+
+    That is who holds the file already, then *cache*. Raises what `search_sites` raises.
+    """
+
+    def found() -> Sites:
+        sites = cache.load(file.image())
+        if sites is None:
+            searched = search_sites(file, resolver=resolver)
+            sites = searched.sites
+            cache.store(searched, sites)
+        return sites
+
+    return file.facts.known(resolver, found)
 
 
 @dataclass(frozen=True, slots=True)
