@@ -13,6 +13,7 @@ from gilscope.bpf.loader import Loading
 from gilscope.bpf.map import Table
 from gilscope.bpf.uprobes.hooks import Hook, Uprobes
 from gilscope.bpf.uprobes.keeper import Keeper, WindowTable
+from gilscope.bpf.uprobes.shared import FileIdentity, SharedProbes
 from gilscope.errors import KernelOrBccMissing, NotPermitted
 
 __all__ = ["Probe", "ProcessTables"]
@@ -51,6 +52,7 @@ class Probe:
         self._uprobes = Uprobes(
             self._loaded.programs, has_links=features.uprobe_links, start_keeper=self._start_keeper
         )
+        self._shared = SharedProbes(self._uprobes)
         self._process_tables = tables
         self._hooks: dict[int, list[int]] = defaultdict(list)
         self._closing: dict[int, list[Future[None]]] = defaultdict(list)
@@ -64,7 +66,7 @@ class Probe:
 
     def close(self) -> None:
         """Take all probes out."""
-        for pid in list(self._hooks):
+        for pid in {*self._hooks, *self._shared.pids}:
             self._take_out(pid)
         for fd in self._links:
             os.close(fd)
@@ -165,10 +167,19 @@ class Probe:
         wait(self._closing.pop(pid, ()))
         self.forget(pid)
 
-    def _put_in_or_forget(self, pid: int, hooks: Sequence[Hook], cookie: int) -> None:
-        """Put *hooks* into *pid*, or leave nothing of it; raises as `Uprobes.open` does."""
+    def _put_in_or_forget(
+        self, pid: int, hooks: Sequence[Hook], cookie: int, shared_file: FileIdentity | None = None
+    ) -> None:
+        """Put *hooks* into *pid*, or leave nothing of it; raises as `Uprobes.open` does.
+
+        With *shared_file*, the file that they are in, they are put into all processes that run it,
+        unless they are there already.
+        """
         try:
-            self._put_in(pid, hooks, cookie)
+            if shared_file is None:
+                self._put_in(pid, hooks, cookie)
+            else:
+                self._shared.join(pid, shared_file, hooks)
         except BaseException:
             self.detach(pid)
             self.forget(pid)
@@ -191,6 +202,7 @@ class Probe:
         ]:
             del self._closing[other]
         self._closing[pid] += self._uprobes.close(self._hooks.pop(pid, ()))
+        self._closing[pid] += self._shared.leave(pid)
 
     def _table(self, name: str) -> Table:
         return self._loaded.tables[name]

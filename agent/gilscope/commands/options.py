@@ -21,6 +21,7 @@ __all__ = [
     "chosen_method",
     "chosen_targets",
     "has_targets",
+    "shares_probes",
 ]
 
 
@@ -132,6 +133,13 @@ def add_target_options(parser: argparse.ArgumentParser, *, has_default: bool) ->
         action="store_true",
         help=f"trace every Python on this host but gilscope itself, future ones too{default}",
     )
+    parser.add_argument(
+        "--own-probes",
+        action="store_true",
+        help="with --match and --all: put probes into each process by itself, not once into all "
+        "that run the same interpreter, so that none that is not traced ever runs into them; for "
+        "few processes, as each makes those after it slower to attach to",
+    )
 
 
 def add_transactions_option(parser: argparse.ArgumentParser) -> None:
@@ -142,6 +150,12 @@ def add_transactions_option(parser: argparse.ArgumentParser) -> None:
         help="trace also the transactions of programs that are no Python (compiled with GCC's "
         "-fgnu-tm); without it those given by -p themselves, and PyPy-STM",
     )
+
+
+def shares_probes(arguments: argparse.Namespace) -> bool:
+    """Return whether processes that run the same interpreter share probes: those searched for."""
+    is_search = not arguments.pid and not vars(arguments).get("command")
+    return is_search and not arguments.own_probes
 
 
 def has_targets(arguments: argparse.Namespace) -> bool:

@@ -20,6 +20,7 @@ from gilscope.commands.options import (
     chosen_application,
     chosen_method,
     has_targets,
+    shares_probes,
 )
 from gilscope.commands.outputs import (
     Output,
@@ -148,6 +149,7 @@ def _tracer(arguments: argparse.Namespace, probe: GilProbe) -> Tracer:
         measure_trap_costs(probe),
         reads_stacks=arguments.stacks,
         native_stacks=arguments.native_stacks,
+        shares_probes=shares_probes(arguments),
     )
     return new_tracer(arguments, probe, plan, has_locks=arguments.locks)
 

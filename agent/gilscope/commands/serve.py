@@ -7,7 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from gilscope.commands.options import chosen_application, chosen_targets, has_targets
+from gilscope.commands.options import (
+    chosen_application,
+    chosen_targets,
+    has_targets,
+    shares_probes,
+)
 from gilscope.commands.serving.capturing import Capturing, check_capture_options
 from gilscope.commands.serving.logs import followed, serve_logs
 from gilscope.commands.serving.options import EXAMPLES, SUMMARY, prepare_parser
@@ -145,6 +150,7 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
         reads_stacks=arguments.stacks,
         moments_for_s=LONGEST_S,
         application=application,
+        shares_probes=shares_probes(arguments),
     )
     tracer = new_tracer(
         arguments,

@@ -22,6 +22,7 @@ from gilscope.commands.options import (
     add_target_options,
     chosen_application,
     chosen_targets,
+    shares_probes,
 )
 from gilscope.commands.session import attach_tree, new_tracer, tracing_session
 from gilscope.discovery.agent_stats import AgentReader
@@ -182,6 +183,7 @@ def _show(
         costs=measure_trap_costs(probe),
         reads_stacks=arguments.stacks,
         holders_cpu_share=_HOLDERS_CPU_SHARE,
+        shares_probes=shares_probes(arguments),
     )
     tracer = new_tracer(arguments, probe, plan, has_locks=arguments.locks)
     agent = AgentReader(tracer, time.monotonic_ns())

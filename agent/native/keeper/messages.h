@@ -9,6 +9,7 @@
 
 enum {
     MAX_OFFSETS = 4096, // in one request
+    EVERY_PROCESS = 0,
 };
 
 enum request_kind {
@@ -29,7 +30,7 @@ struct request {
             uint32_t padding;
         } setup;
         struct {
-            int32_t pid;
+            int32_t pid;       // EVERY_PROCESS: all that map the file
             int32_t perf_type; // of uprobe events; -1: links are to be made
             uint32_t is_window;
             uint32_t padding;

@@ -72,7 +72,9 @@ static int open_event(const struct place *place, const char *path, uint64_t offs
         .path = (uintptr_t)path,
         .offset = offset,
     };
-    int fd = syscall(SYS_perf_event_open, &attributes, place->pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    // An event of all processes has to name a processor; its program runs on each all the same.
+    int pid = place->pid ? place->pid : -1, cpu = place->pid ? -1 : 0;
+    int fd = syscall(SYS_perf_event_open, &attributes, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
     if (fd < 0)
         return -1;

@@ -7,7 +7,7 @@
 struct place {
     int program_fd;
     int file_fd;
-    int32_t pid;
+    int32_t pid;       // 0: all processes that map the file
     int32_t perf_type; // -1: a link for all offsets; otherwise a perf event for each
     uint64_t cookie;
     const uint64_t *offsets;

@@ -10,7 +10,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from pathlib import Path
 
-from gilscope.bpf.uprobes.keeper import LEASE_S, Keeper, Place
+from gilscope.bpf.uprobes.keeper import EVERY_PROCESS, LEASE_S, Keeper, Place
 from gilscope.errors import KernelOrBccMissing, NotPermitted
 from gilscope.process import procfs
 from gilscope.system.rlimits import most_descriptors
@@ -82,18 +82,26 @@ class Uprobes:
         return self._earlier_losses + (keeper is not None and keeper.is_lost)
 
     def open(
-        self, pid: int, hooks: Iterable[Hook], cookie: int, *, is_window: bool = False
+        self,
+        pid: int,
+        hooks: Iterable[Hook],
+        cookie: int,
+        *,
+        is_window: bool = False,
+        is_for_all: bool = False,
     ) -> list[int]:
         """Put *hooks* into *pid*, all or none; return the groups that hold them there.
 
         Those of a window the keeper also takes out by itself, when it hears nothing of the agent.
+        With *is_for_all* they are put into every process that maps their file, now or later.
         Raises NotPermitted, KernelOrBccMissing, or ProcessLookupError where the process has gone.
         """
         opened: list[int] = []
+        placed_in = EVERY_PROCESS if is_for_all else pid
         try:
             for place, offsets in _grouped(hooks).items():
                 try:
-                    wanted = self._place(pid, place, offsets, cookie, is_window=is_window)
+                    wanted = self._place(placed_in, place, offsets, cookie, is_window=is_window)
                     opened.append(self._running().open(wanted))
                 except OSError as error:
                     raise _refusal(error, pid, place[1], offsets) from error

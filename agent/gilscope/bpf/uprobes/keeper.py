@@ -18,13 +18,16 @@ from gilscope.errors import KernelOrBccMissing, LimitReached
 from gilscope.process import procfs
 from gilscope.system.rlimits import RESERVED, most_descriptors
 
-__all__ = ["LEASE_S", "Keeper", "Place", "WindowTable"]
+__all__ = ["EVERY_PROCESS", "LEASE_S", "Keeper", "Place", "WindowTable"]
 
 PROGRAM: Final = Path(__file__).with_name("_keeper")
 
 LEASE_S: Final = 2.0
 """After this silence of the agent windows are closed without it. Longer than an agent that works
 is ever silent, and short, because its processes pay for it."""
+
+EVERY_PROCESS: Final = 0
+"""As the process of a place: all that map its file."""
 
 _SOCKET: Final = 3
 """Where the keeper expects its end."""

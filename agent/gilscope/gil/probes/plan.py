@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gilscope.bpf.uprobes.hooks import Hook
+from gilscope.bpf.uprobes.shared import FileIdentity
 from gilscope.gil.abi import TargetFlag
 from gilscope.model.gil import Record
 from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
@@ -29,6 +30,8 @@ class Plan:
     """Where the parts of its GILs are."""
     frame_walk: Record | None = None
     """Where its Python keeps its frames; None: stacks are not read."""
+    shared_file: FileIdentity | None = None
+    """What the hooks are in, where all processes that run it are to have them; None: this alone."""
     records: Mapping[str, Record] = field(default_factory=dict)
     """What else the probes have to know of the process, by the table that has it."""
 

@@ -4,6 +4,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 from gilscope.bpf.features import Features, kernel_features
@@ -153,14 +154,24 @@ class GilProbe(Probe):
             self._table("pythons").put({"value": pid}, python)
         for table, record in plan.records.items():
             self._table(table).put({"value": pid}, record)
-        self._table("targets").put({"value": pid}, target)
         since_ns = time.monotonic_ns()
-        self._put_in_or_forget(pid, plan.hooks, slot)
+        # Where it shares its probes, they may be in place already.
+        self._table("targets").put({"value": pid}, target)
+        self._put_in_or_forget(pid, plan.hooks, slot, plan.shared_file)
         return since_ns
 
     def add_hooks(self, pid: int, hooks: Sequence[Hook]) -> None:
         """Put more probes into *pid*; raises as attach does."""
         self._put_in(pid, hooks, self._slot_of.get(pid, 0))
+
+    def put_back(self, pid: int, hooks: Sequence[Hook]) -> None:
+        """Have *hooks*, which all share, in the code of *pid* again; raises as attach does.
+
+        A process may have dropped, or written over, the page that they were in. Whenever a probe is
+        placed somewhere the kernel sees to its breakpoint, and leaves that for who still wants it.
+        """
+        nothing = [replace(hook, program="on_nothing") for hook in hooks]
+        self._uprobes.close(self._uprobes.open(pid, nothing, cookie=0))
 
     def hold(self, pid: int, hooks: Sequence[Hook]) -> list[int]:
         """Put *hooks* into *pid* for as long as the descriptors that are returned stay open."""

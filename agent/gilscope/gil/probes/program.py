@@ -18,6 +18,7 @@ _UPROBES = (
     "on_forced_take",
     "on_libc_wait",
     "on_libc_yield",
+    "on_nothing",
     "on_release",
     "on_turn_given",
     "on_turn_taken",

@@ -65,6 +65,7 @@ class Attachments:
         self._native_stacks = plan.native_stacks
         self._keep_callers = keep_callers
         self._application = plan.application
+        self._shares_probes = plan.shares_probes
         self.by_pid: dict[int, AttachedProcess] = {}
         """Those too that have ended, or whose probes were taken out."""
         self.full_mode = HoldWindows(probe, plan)
@@ -216,6 +217,8 @@ class Attachments:
                 reads=reads,
                 blame=self._blame(runtime),
                 held_up=HeldUpSums(self._application),
+                keeper_losses=self._probe.keeper_losses,
+                shares_probes=self._shares_probes and target.is_of_its_file,
                 pidfd=pidfd,
                 since_ns=time.monotonic_ns(),
                 throttled_before_ns=throttled_ns(pid),
@@ -274,6 +277,9 @@ class Attachments:
             file, mappings, [point.offset for point in target.hookpoints]
         )
         missing = traced.missing_breakpoint()
+        if missing is not None and traced.shares_probes:
+            self._probe.put_back(traced.pid, traced.hooks(target.hookpoints))
+            missing = traced.missing_breakpoint()
         if missing is not None or not traced.breakpoints:
             where = "" if missing is None else f" at {missing:#x}"
             raise GilCodeNotFound(
@@ -297,9 +303,12 @@ class Attachments:
             if traced is None or traced.ended:
                 continue
             target, window = traced.target, traced.window
-            points = target.hookpoints
+            # Those that all share are wanted in the children as well.
+            points = () if traced.shares_probes else target.hookpoints
             if window is not None and (window.is_open or window.is_lingering):
                 points = (*points, *target.acquires, *target.releases)
+            if not points:
+                continue
             try:
                 self._probe.leave_to_the_attached(traced.hooks(points))
             except (GilscopeError, OSError) as error:

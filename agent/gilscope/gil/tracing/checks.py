@@ -36,21 +36,17 @@ class Checks:
         self._processes = processes
         self._method = method
         self._keep_threads = keep_threads
-        self._known_losses = 0
 
     def settle(self, raw: RawTotals) -> bool:
         """Check and tidy up what *raw* holds; return whether a process lost its credit."""
         has_failed = False
-        losses = self._probe.keeper_losses
         for pid, traced in list(self._processes.by_pid.items()):
             process = raw.processes.get(pid, RawProcess())
             if traced.invalid:
                 continue
             if self._have_probes_gone(traced):
                 has_failed = True
-                # Asked only now: the keeper may have ended since the last process was looked at.
-                is_keeper_lost = self._probe.keeper_losses != self._known_losses
-                self._renew(traced, is_keeper_lost=is_keeper_lost)
+                self._renew(traced, is_keeper_lost=self._is_keeper_lost(traced))
                 continue
             reason = ""
             with self.failing_alone(traced):
@@ -59,8 +55,6 @@ class Checks:
             if reason:
                 has_failed = True
                 self._fail(traced, reason)
-        # Of one that was lost meanwhile, the rest is noticed the next time.
-        self._known_losses = losses
         return has_failed
 
     def _look_after(self, traced: AttachedProcess, process: RawProcess, now_ns: int) -> str:
@@ -106,10 +100,16 @@ class Checks:
         """Return whether a probe of *traced* is not in its memory any more."""
         if traced.ended:
             return False
+        if traced.shares_probes and self._is_keeper_lost(traced):
+            return True  # another process that shares them may have had them put in place since
         try:
             return traced.missing_breakpoint() is not None
         except OSError:
             return False  # it has ended, or replaced its program, of which there will be notice
+
+    def _is_keeper_lost(self, traced: AttachedProcess) -> bool:
+        """Return whether the keeper has ended that held the probes of *traced*."""
+        return self._probe.keeper_losses != traced.keeper_losses
 
     def _renew(self, traced: AttachedProcess, *, is_keeper_lost: bool) -> None:
         """Attach *traced* once more, whose probes have gone; its figures begin anew."""

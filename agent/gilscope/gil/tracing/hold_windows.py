@@ -55,6 +55,8 @@ class ObservationPlan:
     """Of the last how many seconds the worst moment is shown; None: of all of them."""
     application: Application = EVERYBODYS
     """Whose frames are told apart from libraries'."""
+    shares_probes: bool = False
+    """Whether probes on the contended path are placed once for a file, in all who run it."""
 
 
 CONTENTION = ObservationPlan(Mode.CONTENTION)

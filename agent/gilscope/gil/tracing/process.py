@@ -70,6 +70,10 @@ class AttachedProcess(Attachment):
     gils: dict[int, Gil] = field(default_factory=dict)
     """By address of ``cond``."""
     dead_threads: DeadThreads = field(default_factory=DeadThreads)
+    shares_probes: bool = False
+    """Whether those on the contended path are in all processes that run the same file."""
+    keeper_losses: int = 0
+    """How many keepers of probes had been lost when it was attached."""
     window: Window | None = None
     """None: holds are not seen."""
     sampled_held_ns: dict[int, int] = field(default_factory=dict)
@@ -118,6 +122,7 @@ class AttachedProcess(Attachment):
             waits_only_on_conds=target.process.method == "libc",
             lock_parts=self.runtime.lock_parts,
             frame_walk=None if self.blame is None else self.runtime.frame_walk(),
+            shared_file=target.file.identity if self.shares_probes else None,
             records=self.runtime.probe_records(),
         )
 

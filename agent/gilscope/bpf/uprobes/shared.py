@@ -1,0 +1,70 @@
+"""Probes that are in place once for a file, however many of those who run it are traced.
+
+Each probe that is put into one process alone has the kernel go through all processes that map the
+file, so that to trace all of a thousand workers took a million steps. These are in all of them, and
+the programs have to tell whose trap it is; one that is not traced pays for that with each.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from gilscope.bpf.uprobes.hooks import Hook, Uprobes
+
+__all__ = ["FileIdentity", "SharedProbes"]
+
+FileIdentity = tuple[int, int]
+"""Device and inode of a file that stays open while its probes are in place."""
+
+_Key = tuple[FileIdentity, tuple[tuple[str, int], ...]]
+
+
+@dataclass(slots=True)
+class _Placed:
+    groups: list[int]
+    losses: int
+    """Of keepers, when they were put in place: with the next one they have gone."""
+    pids: set[int] = field(default_factory=set)
+
+
+class SharedProbes:
+    """Who needs which probes that everybody has. To be called under one lock."""
+
+    def __init__(self, uprobes: Uprobes) -> None:
+        """Place them by *uprobes*."""
+        self._uprobes = uprobes
+        self._placed: dict[_Key, _Placed] = {}
+        self._key_of: dict[int, _Key] = {}
+
+    @property
+    def pids(self) -> list[int]:
+        """Who needs any."""
+        return list(self._key_of)
+
+    def join(self, pid: int, file: FileIdentity, hooks: Sequence[Hook]) -> None:
+        """Have *hooks*, all of *file*, in place as long as *pid* needs them.
+
+        Raises what `Uprobes.open` raises.
+        """
+        key = file, tuple((hook.program, hook.offset) for hook in hooks)
+        placed = self._placed.get(key)
+        if placed is None or placed.losses != self._uprobes.losses:
+            # Asked before: a keeper that is lost meanwhile makes the probes be placed once more.
+            losses = self._uprobes.losses
+            groups = self._uprobes.open(pid, hooks, cookie=0, is_for_all=True)
+            pids = set() if placed is None else placed.pids
+            placed = self._placed[key] = _Placed(groups, losses, pids)
+        placed.pids.add(pid)
+        self._key_of[pid] = key
+
+    def leave(self, pid: int) -> list[Future[None]]:
+        """Begin to take out what only *pid* has needed; return what says when it is out."""
+        key = self._key_of.pop(pid, None)
+        if key is None:
+            return []
+        placed = self._placed[key]
+        placed.pids.discard(pid)
+        if placed.pids:
+            return []
+        del self._placed[key]
+        return self._uprobes.close(placed.groups)
