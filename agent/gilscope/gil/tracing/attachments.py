@@ -28,7 +28,7 @@ from gilscope.process.memory import ProcessMemory
 from gilscope.process.memory_reader import ReadUnanswered
 from gilscope.process.pidfd import open_pidfd
 from gilscope.process.reads import ProcessReads
-from gilscope.process.threads.throttling import throttled_ns
+from gilscope.process.threads.throttling import Throttling
 from gilscope.process.view import ProcessView, view_of
 from gilscope.process.watch import ProcessWatch
 from gilscope.runtimes.base import Instance
@@ -73,6 +73,7 @@ class Attachments:
         self.wakeups = Wakeups(probe, watch)
         self.watch = watch
         self.held_time = HeldTime(plan.held_error, windows_cover_all=plan.mode is Mode.FULL)
+        self._throttling = Throttling()
         self._contexts = ContextFinder(probe)
         self._holders = HolderSampler(Random(), plan.holders_cpu_share)  # noqa: S311 - of no secret
 
@@ -221,7 +222,8 @@ class Attachments:
                 shares_probes=self._shares_probes and target.is_of_its_file,
                 pidfd=pidfd,
                 since_ns=time.monotonic_ns(),
-                throttled_before_ns=throttled_ns(pid),
+                throttling=self._throttling,
+                throttled_before_ns=self._throttling.of(pid),
             )
             traced.refresh_gils()
             undo.callback(self._take_out, traced)

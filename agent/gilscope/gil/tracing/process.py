@@ -37,7 +37,7 @@ from gilscope.model.stack import UNKNOWN_STACK, Stack
 from gilscope.process.attachment import Attachment
 from gilscope.process.breakpoints import first_missing
 from gilscope.process.remote_read import LimitExceeded, TornRead
-from gilscope.process.threads.throttling import throttled_ns
+from gilscope.process.threads.throttling import Throttling
 from gilscope.runtimes.base import Instance
 
 __all__ = ["AttachedProcess"]
@@ -79,6 +79,8 @@ class AttachedProcess(Attachment):
     sampled_held_ns: dict[int, int] = field(default_factory=dict)
     """Held time outside of windows, estimated, by address of ``cond``."""
     holder_samples: HolderSamples | None = None
+    throttling: Throttling = field(default_factory=Throttling)
+    """Whom to ask for how long its cgroup was throttled."""
     throttled_before_ns: int | None = None
     """Time for which its cgroup had been throttled before it was attached."""
     throttled_ns: int | None = None
@@ -305,7 +307,7 @@ class AttachedProcess(Attachment):
         )
 
     def _throttled_ns(self) -> int | None:
-        now_ns = None if self.ended else throttled_ns(self.pid)
+        now_ns = None if self.ended else self.throttling.of(self.pid)
         if now_ns is not None and self.throttled_before_ns is not None:
             self.throttled_ns = max(0, now_ns - self.throttled_before_ns)
         return self.throttled_ns

@@ -1,10 +1,11 @@
 """The time for which a CPU limit has kept a process from running."""
 
+import time
 from pathlib import Path
 
 import pytest
 
-from gilscope.process.threads.throttling import cgroup_folders, parse_throttled_ns, throttled_ns
+from gilscope.process.threads.throttling import Throttling, cgroup_folders, parse_throttled_ns
 
 
 @pytest.mark.parametrize(
@@ -41,9 +42,36 @@ def test_the_one_that_was_throttled_most_is_told(tmp_path: Path) -> None:
     (tmp_path / "proc/7").mkdir(parents=True)
     (tmp_path / "proc/7/cgroup").write_text("0::/pod/box\n")
     (tmp_path / "root/pod/box").mkdir(parents=True)
-    found = [throttled_ns(7, proc=tmp_path / "proc", root=tmp_path / "root")]
+
+    def throttled_ns(pid: int) -> int | None:
+        return Throttling(proc=tmp_path / "proc", root=tmp_path / "root").of(pid)
+
+    found = [throttled_ns(7)]
     (tmp_path / "root/pod/box/cpu.stat").write_text("throttled_usec 3\n")
     (tmp_path / "root/pod/cpu.stat").write_text("throttled_usec 4\n")
-    found += [throttled_ns(pid, proc=tmp_path / "proc", root=tmp_path / "root") for pid in (7, 8)]
+    found += [throttled_ns(pid) for pid in (7, 8)]
 
     assert [None, 4000, None] == found
+
+
+def test_workers_share_a_reading_for_a_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Who is in another cgroup has another one, and a second later all are read anew.
+    """
+    now_s = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    for pid, group in ((7, "box"), (8, "box"), (9, "crate")):
+        (tmp_path / f"proc/{pid}").mkdir(parents=True)
+        (tmp_path / f"proc/{pid}/cgroup").write_text(f"0::/{group}\n")
+        (tmp_path / f"root/{group}").mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"root/{group}/cpu.stat").write_text(f"throttled_usec {len(group)}\n")
+    throttling = Throttling(proc=tmp_path / "proc", root=tmp_path / "root")
+    first = [throttling.of(7)]
+    (tmp_path / "root/box/cpu.stat").write_text("throttled_usec 4\n")
+    first += [throttling.of(pid) for pid in (8, 9)]
+    now_s += 1.1
+
+    assert [3000, 3000, 5000] == first
+    assert [4000, 4000, 5000] == [throttling.of(pid) for pid in (7, 8, 9)]
