@@ -206,10 +206,11 @@ static PyObject *get_mean_gap_ns(struct sampler_object *self, void *Py_UNUSED(cl
 static PyObject *mean_gap_ns(PyObject *Py_UNUSED(module), PyObject *args)
 {
     double cost_ns, cpu_share;
+    Py_ssize_t locks;
 
-    if (!PyArg_ParseTuple(args, "dd", &cost_ns, &cpu_share))
+    if (!PyArg_ParseTuple(args, "ddn", &cost_ns, &cpu_share, &locks))
         return NULL;
-    return PyFloat_FromDouble(held_mean_gap_ns(cost_ns, cpu_share));
+    return PyFloat_FromDouble(held_mean_gap_ns(cost_ns, cpu_share, locks));
 }
 
 static PyMethodDef sampler_methods[] = {

@@ -12,6 +12,11 @@
 #define NS_PER_S 1000000000
 #define SHORTEST_MEAN_GAP_NS 10e6
 #define LONGEST_MEAN_GAP_NS 100e6
+// Where locks are many, for the sum over them is what matters then. Twice as long without a sample
+// would seem to be a stopped agent.
+#define LONGEST_MEAN_GAP_OF_MANY_NS 1000e6
+// From here on the longest gap grows with their number.
+#define FEW_LOCKS 20
 // Part of the share that is planned to be used: the next wake-up may cost more than the last ones.
 #define AIM 0.9
 // Wake-ups over which their cost is averaged, about.
@@ -163,10 +168,21 @@ static struct held_read *wanted_reads(struct lock_sampler *sampler, int pid, int
             continue;
         lock->memory->users++;
         reads[(*count)++] = (struct held_read){
-            lock->pid, lock->cond, lock->memory, lock->word, false, 0,
+            lock->pid, lock->cond, at, lock->memory, lock->word, false, 0,
         };
     }
     return reads;
+}
+
+// Returns the lock that was read; NULL: it has been dropped since.
+static struct held_lock *lock_of(struct lock_sampler *sampler, const struct held_read *read)
+{
+    struct held_lock *lock = read->at < sampler->count ? &sampler->locks[read->at] : NULL;
+
+    // Where none was dropped meanwhile it is where it was.
+    if (lock && lock->pid == read->pid && lock->cond == read->cond)
+        return lock;
+    return lock_sampler_find(sampler, read->pid, read->cond);
 }
 
 static bool is_held(const struct held_read *read)
@@ -192,7 +208,7 @@ static void credit(struct lock_sampler *sampler, struct held_read *reads, size_t
 {
     for (size_t at = 0; at < count; at++) {
         struct held_read *read = &reads[at];
-        struct held_lock *lock = lock_sampler_find(sampler, read->pid, read->cond);
+        struct held_lock *lock = lock_of(sampler, read);
         // Meanwhile a later sample may have been credited, or a window have covered the time.
         if (read->is_done && lock && lock->memory == read->memory &&
             held_estimate_wants_sample(&lock->estimate, at_ns, observed_ns(lock, at_ns)))
@@ -245,15 +261,18 @@ static double larger(double one, double other)
     return one > other ? one : other;
 }
 
-static double bounded_gap_ns(double gap_ns)
+static double bounded_gap_ns(double gap_ns, double longest_ns)
 {
-    return gap_ns > LONGEST_MEAN_GAP_NS ? LONGEST_MEAN_GAP_NS
-                                        : larger(gap_ns, SHORTEST_MEAN_GAP_NS);
+    return gap_ns > longest_ns ? longest_ns : larger(gap_ns, SHORTEST_MEAN_GAP_NS);
 }
 
-double held_mean_gap_ns(double cost_ns, double cpu_share)
+double held_mean_gap_ns(double cost_ns, double cpu_share, size_t locks)
 {
-    return bounded_gap_ns(cost_ns / (cpu_share * AIM));
+    double longest_ns = LONGEST_MEAN_GAP_NS * larger(1, (double)locks / FEW_LOCKS);
+
+    if (longest_ns > LONGEST_MEAN_GAP_OF_MANY_NS)
+        longest_ns = LONGEST_MEAN_GAP_OF_MANY_NS;
+    return bounded_gap_ns(cost_ns / (cpu_share * AIM), longest_ns);
 }
 
 double lock_sampler_mean_gap_ns(const struct lock_sampler *sampler)
@@ -267,8 +286,8 @@ double lock_sampler_mean_gap_ns(const struct lock_sampler *sampler)
             variance = larger(variance, share * (1 - share));
     }
     double enough_gap_ns = NS_PER_S / (sampler->enough_samples * larger(variance, 1e-9));
-    return larger(held_mean_gap_ns(sampler->cost_ns, sampler->cpu_share),
-                  bounded_gap_ns(enough_gap_ns));
+    return larger(held_mean_gap_ns(sampler->cost_ns, sampler->cpu_share, sampler->count),
+                  bounded_gap_ns(enough_gap_ns, LONGEST_MEAN_GAP_NS));
 }
 
 int64_t lock_sampler_next_gap_ns(struct lock_sampler *sampler)

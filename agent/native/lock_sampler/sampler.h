@@ -49,6 +49,7 @@ struct held_lock {
 struct held_read {
     int pid;
     uint64_t cond;
+    size_t at; // among the locks, when the read began
     struct held_memory *memory;
     struct held_word word;
     bool is_done;
@@ -61,8 +62,7 @@ struct lock_sampler {
     // Signalled when there is something to sample after all, and at the end.
     pthread_cond_t changed;
     bool is_closed;
-    // In no order: all are sampled each time, whoever asks for one asks seldom, and there are
-    // hundreds at the most.
+    // In no order: all are sampled each time, and whoever asks for one asks seldom.
     struct held_lock *locks;
     size_t count;
     size_t room;
@@ -116,5 +116,5 @@ int64_t lock_sampler_next_gap_ns(struct lock_sampler *sampler);
 void lock_sampler_run(struct lock_sampler *sampler);
 void lock_sampler_close(struct lock_sampler *sampler);
 
-// How far apart wake-ups are in the mean where each takes `cost_ns` of CPU time.
-double held_mean_gap_ns(double cost_ns, double cpu_share);
+// How far apart wake-ups are in the mean where each takes `cost_ns` of CPU time, for so many locks.
+double held_mean_gap_ns(double cost_ns, double cpu_share, size_t locks);

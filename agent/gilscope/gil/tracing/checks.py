@@ -40,13 +40,18 @@ class Checks:
     def settle(self, raw: RawTotals) -> bool:
         """Check and tidy up what *raw* holds; return whether a process lost its credit."""
         has_failed = False
+        losses = self._probe.keeper_losses
         for pid, traced in list(self._processes.by_pid.items()):
             process = raw.processes.get(pid, RawProcess())
             if traced.invalid:
                 continue
-            if self._have_probes_gone(traced):
+            # Another process may have had those put in place since that they share.
+            have_shared_gone = traced.shares_probes and traced.keeper_losses != losses
+            if (have_shared_gone and not traced.ended) or self._have_probes_gone(traced):
                 has_failed = True
-                self._renew(traced, is_keeper_lost=self._is_keeper_lost(traced))
+                # Asked once more: it may have been lost since the first process was looked at.
+                is_keeper_lost = traced.keeper_losses != self._probe.keeper_losses
+                self._renew(traced, is_keeper_lost=is_keeper_lost)
                 continue
             reason = ""
             with self.failing_alone(traced):
@@ -100,16 +105,10 @@ class Checks:
         """Return whether a probe of *traced* is not in its memory any more."""
         if traced.ended:
             return False
-        if traced.shares_probes and self._is_keeper_lost(traced):
-            return True  # another process that shares them may have had them put in place since
         try:
             return traced.missing_breakpoint() is not None
         except OSError:
             return False  # it has ended, or replaced its program, of which there will be notice
-
-    def _is_keeper_lost(self, traced: AttachedProcess) -> bool:
-        """Return whether the keeper has ended that held the probes of *traced*."""
-        return self._probe.keeper_losses != traced.keeper_losses
 
     def _renew(self, traced: AttachedProcess, *, is_keeper_lost: bool) -> None:
         """Attach *traced* once more, whose probes have gone; its figures begin anew."""

@@ -9,8 +9,9 @@ because a target may well do something every 10 ms.
 How far off: at most sqrt(p (1 - p) / n) standard deviation of the share p after n samples, times
 1.04 for gaps that vary; at most, because holds longer than a gap are caught more regularly than
 that. For p = 0.5 and 95 % certainty after 60 s: 1.3 points at 100 samples a second, 2 at 43, 2.4 at
-30, and 4.2 at the least rate of 10, which needs 4 minutes for 2 points. A sum over targets is more
-certain than each of them.
+30, and 4.2 at 10, which needs 4 minutes for 2 points. That is the least rate for up to 20 locks;
+for 200 and more it is 1, with 13 points after a minute and 2 after 45. A sum over targets is more
+certain than each of them: as certain as all its samples together.
 
 So a lock that is nearly always free, or held, needs few samples for the same certainty, and whoever
 serves for ever says what is enough: then wake-ups are as rare as the lock allows that needs most of
