@@ -21,6 +21,10 @@ __all__ = ["SourceHistory"]
 _log = logging.getLogger(__name__)
 
 _UNWATCHED_NS = 10 * NS_PER_S
+_REST = 50
+"""For so many times the CPU time of the last observation by itself there is none: hundreds of
+processes take a second."""
+_LONGEST_UNWATCHED_NS = 60 * NS_PER_S
 _BEAT_S = 6.0
 _UNKNOWN = -1
 _MOST_LAG = 0.05
@@ -34,8 +38,8 @@ class SourceHistory:
     """A source, and the last minutes of what it has shown.
 
     Every scrape and every view of the page is a sample that is kept. Where Prometheus scrapes, that
-    costs nothing more; where nothing does, there is a sample every ten seconds, so that who opens
-    the page sees what was before.
+    costs nothing more; where nothing does, there is a sample every ten seconds, or every minute at
+    the least where processes are many, so that who opens the page sees what was before.
     """
 
     def __init__(
@@ -52,7 +56,7 @@ class SourceHistory:
         """
         self._observe = source.observe
         self._logs = logs
-        self._unwatched_ns = unwatched_ns
+        self._least_unwatched_ns = self._unwatched_ns = unwatched_ns
         self._observed_ns = 0
         self._processes: History[_Key] = History()
         self._transactions: History[_Key] = History()
@@ -138,12 +142,15 @@ class SourceHistory:
             beat()
             if self._due_ns() > 0:
                 continue  # somebody has meanwhile
+            began_ns = time.thread_time_ns()
             try:
                 with book.turn:
                     book.lately([each.gil for each in self.observe() if each.gil is not None], 0)
                 self.logs()
             except Exception:  # noqa: BLE001 - the next time may well succeed
                 _log.exception("could not observe what is traced this time")
+            rest_ns = _REST * (time.thread_time_ns() - began_ns)
+            self._unwatched_ns = max(self._least_unwatched_ns, min(rest_ns, _LONGEST_UNWATCHED_NS))
 
     def _due_ns(self) -> int:
         """Return for how long nobody needs to observe."""

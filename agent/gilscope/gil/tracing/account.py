@@ -161,7 +161,10 @@ class GilAccount:
             self._processes.readings.learn_stacks()
             self._processes.full_mode.step()
             self._processes.give_up_unanswered()
+            now_s = time.monotonic()
             for traced in self._processes.all():
+                if not self._processes.needs_care(traced, now_s):
+                    continue
                 with self._checks.failing_alone(traced):
                     self._processes.look_after(traced)
                     if traced.does_without_gil():

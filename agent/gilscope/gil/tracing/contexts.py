@@ -5,16 +5,19 @@ process may find new names for what it says of requests.
 """
 
 import contextlib
+import hashlib
 import logging
+import math
 import os
 import time
+from dataclasses import dataclass
 
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.process import procfs
 from gilscope.process.files.thread_variables import VariableSearch
 from gilscope.process.memory_reader import ReadUnanswered
-from gilscope.process.published.process_context import read_process_context
+from gilscope.process.published.process_context import mapped_at, read_process_context
 from gilscope.process.published.thread_context import CONTEXT_VARIABLE
 from gilscope.process.remote_read import TornRead
 
@@ -26,6 +29,16 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 """Between two searches of a process: a library may be loaded at any time."""
 
 
+@dataclass(slots=True)
+class _Search:
+    """When a process is searched next."""
+
+    due_s: float = 0.0
+    pause_s: float = _FIRST_PAUSE_S
+    barren: bytes = b""
+    """A digest of its mappings, in which all was looked for and nothing found."""
+
+
 class ContextFinder:
     """Looks into each process now and then for what it publishes."""
 
@@ -33,40 +46,56 @@ class ContextFinder:
         """Let *probe* read what is found."""
         self._probe = probe
         self._search = VariableSearch(CONTEXT_VARIABLE)
-        self._pauses: dict[tuple[int, int], tuple[float, float]] = {}
-        """When to look again and how long to wait then, by pid and attachment."""
+        self._searches: dict[tuple[int, int], _Search] = {}
+        """By pid and attachment."""
+
+    def due_s(self, traced: AttachedProcess) -> float:
+        """Return when `look` has something to do for *traced*, by the monotonic clock."""
+        if traced.blame is None or traced.ended:
+            return math.inf
+        search = self._searches.get((traced.pid, traced.since_ns))
+        return 0.0 if search is None else search.due_s
 
     def look(self, traced: AttachedProcess) -> None:
         """Look into *traced* if it is time for that."""
-        if traced.blame is None or traced.ended:
-            # Without stacks no thread state is known, which leads to the variable.
+        now_s = time.monotonic()
+        # Without stacks no thread state is known, which leads to the variable: never then.
+        if now_s < self.due_s(traced):
             return
-        key, now_s = (traced.pid, traced.since_ns), time.monotonic()
-        due_s, pause_s = self._pauses.get(key, (0.0, _FIRST_PAUSE_S))
-        if now_s < due_s:
-            return
-        self._pauses[key] = (now_s + pause_s, min(2 * pause_s, _LONGEST_PAUSE_S))
+        search = self._searches.setdefault((traced.pid, traced.since_ns), _Search())
+        pause_s = search.pause_s
+        search.due_s, search.pause_s = now_s + pause_s, min(2 * pause_s, _LONGEST_PAUSE_S)
         before = traced.requests.place_for_probes()
         # One that has ended meanwhile is seen elsewhere, as is one that does not answer.
         with contextlib.suppress(OSError, ReadUnanswered, TornRead):
             maps = procfs.read_maps_text(traced.pid)
-            if traced.requests.place is None and not self._find_place(traced, maps):
-                self._pauses[key] = (now_s, pause_s)
-            found = traced.reads(lambda: read_process_context(traced.memory, maps))
-            # One that is being written is what it was before.
-            traced.requests.context = found or traced.requests.context
+            digest = hashlib.blake2b(maps, digest_size=16).digest()
+            if digest == search.barren:
+                return
+            has_place, is_complete = traced.requests.place is not None, True
+            if not has_place:
+                has_place, is_complete = self._find_place(traced, maps)
+            if not is_complete:
+                search.due_s, search.pause_s = now_s, pause_s
+            if any(mapped_at(maps)):
+                found = traced.reads(lambda: read_process_context(traced.memory, maps))
+                # One that is being written is what it was before.
+                traced.requests.context = found or traced.requests.context
+            elif is_complete and not has_place:
+                search.barren = digest
         place = traced.requests.place_for_probes()
         if place is not None and place != before:
             self._probe.read_contexts_of(traced.pid, place)
 
     def forget(self, pid: int) -> None:
         """Forget when *pid* was looked into."""
-        for key in [key for key in self._pauses if key[0] == pid]:
-            del self._pauses[key]
+        for key in [key for key in self._searches if key[0] == pid]:
+            del self._searches[key]
 
-    def _find_place(self, traced: AttachedProcess, maps: bytes) -> bool:
-        """Look for the variable of its threads; return whether all of its files were looked into.
+    def _find_place(self, traced: AttachedProcess, maps: bytes) -> tuple[bool, bool]:
+        """Look for the variable of its threads; return whether there may be one in its files.
 
+        And whether all of these were looked into.
         Raises TornRead, ReadUnanswered and OSError as reading a process does.
         """
         mappings = procfs.parse_maps(os.fsdecode(maps))
@@ -76,4 +105,4 @@ class ContextFinder:
             if place is not None and traced.runs_the_same():
                 _log.debug("process %d publishes its traces", traced.pid)
                 traced.requests.place = place
-        return is_complete
+        return located is not None, is_complete

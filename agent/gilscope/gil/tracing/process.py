@@ -96,6 +96,8 @@ class AttachedProcess(Attachment):
     """Whether it is known to have a GIL: a free-threaded build says so when it is initialised."""
     gil_needed_by: str | None = None
     """The module for which a free-threaded build has it, as far as is known."""
+    care_due_s: float = 0.0
+    """Nothing has to be looked after before, unless there is a new thread or lock."""
     over_limit: str = ""
     """What there was too much of to be read, in words."""
     unlisted_since_s: float = 0.0
@@ -157,6 +159,7 @@ class AttachedProcess(Attachment):
                 # An interpreter may get the memory of one that has ended. Their lock keeps its
                 # name: what was counted never moves to another label.
                 self.gils.setdefault(gil.cond, gil)
+                self.care_due_s = 0.0
         except LimitExceeded as error:
             self.over_limit = str(error)
         except (TornRead, OSError):
