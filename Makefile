@@ -26,7 +26,7 @@ version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init_
 c_files = $(shell find agent/native probes tests -name '*.[ch]')
 
 .PHONY: help setup setup-run interpreters demo stack test test-interpreters test-faults test-kernels test-real soak unit check check-manifests check-receivers format \
-    abi programs wheel deb test-install image image-with-bcc fuzz bench bench-runtimes bench-stm bench-captures bench-requests bench-fleet experiments docs clean
+    abi programs wheel deb test-install image image-with-bcc fuzz bench bench-runtimes bench-stm bench-captures bench-requests bench-fleet bench-workers experiments docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -136,6 +136,9 @@ bench-requests: interpreters ## Measure what it costs to tell a request its wait
 
 bench-fleet: setup ## Measure what 1,000 agents are to one Prometheus, write docs/fleet.md (as root)
 	@PYTHONPATH=agent $(python) bench/fleet.py
+
+bench-workers: setup ## Measure one agent with 1,000 workers of a server, write docs/workers.md (as root)
+	@PYTHONPATH=agent $(python) bench/workers.py
 
 experiments: setup ## Run the experiments of the sources again, or ONLY one; QUICK=1, PLAN=1, AFRESH=1, WITHIN=minutes
 	@$(tests):. $(python) -m bench.experiments --within $(WITHIN) $(if $(ONLY),--only $(ONLY)) \

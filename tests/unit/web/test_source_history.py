@@ -2,8 +2,10 @@
 
 import queue
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import pytest
 
@@ -159,3 +161,51 @@ def test_it_does_not_observe_where_somebody_does() -> None:
 
     assert ending.timeout is not None
     assert 5 < ending.timeout <= 10
+
+
+class _Resting(threading.Event):
+    """Lets time pass while somebody waits for it, and is set after so many waits."""
+
+    def __init__(self, waits: int) -> None:
+        super().__init__()
+        self.waited_s: list[float] = []
+        self.now_ns = 0
+        self._left = waits
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Return at once."""
+        assert timeout is not None
+        self.waited_s.append(timeout)
+        self.now_ns += round(timeout * _S) + 1
+        self._left -= 1
+        return self._left < 0
+
+
+@pytest.mark.parametrize(("took_s", "rests_s"), [(0.1, 10), (0.5, 25), (3, 60)])
+def test_the_longer_it_takes_the_longer_it_rests(
+    took_s: float, rests_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Fifty times as long: ten seconds at least, a minute at the most.
+    """
+    resting = _Resting(waits=30)
+    cpu_ns = 0
+
+    class Costly(Fixed):
+        """Takes its time."""
+
+        def observe(self) -> list[Observation]:
+            """Return nothing, late."""
+            nonlocal cpu_ns
+            cpu_ns += round(took_s * _S)
+            observed_ns.append(resting.now_ns)
+            return []
+
+    observed_ns: list[int] = []
+    monkeypatch.setattr(time, "monotonic_ns", lambda: resting.now_ns)
+    monkeypatch.setattr(time, "thread_time_ns", lambda: cpu_ns)
+    SourceHistory(Costly([]).source, None).keep_up(BlockingSeries(), resting)
+    gaps_s = [(later - first) / _S for first, later in pairwise(observed_ns)]
+
+    assert gaps_s
+    assert [pytest.approx(rests_s, abs=0.01)] * len(gaps_s) == gaps_s
