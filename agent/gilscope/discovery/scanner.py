@@ -205,7 +205,7 @@ class Scanner:
         if programs.is_foreign(program, pid):
             self._later(pid, attempt, now_s, _RETRIES_S)
             return
-        if pid in self._tracer.pids:
+        if self._tracer.traces(pid):
             # Whoever held it has had it traced since the scan began; attaching anew would lose
             # what was counted.
             self._forget(pid)

@@ -43,8 +43,10 @@ class GuardedMemory(ProcessMemory):
 
     def allow(self, file: Mapping) -> None:
         """Read *file*, which has been examined, too."""
-        self._files.add((file.device, file.inode))
-        self._refresh()
+        identity = file.device, file.inode
+        if identity not in self._files:
+            self._files.add(identity)
+            self._refresh()
 
     def _require(self, address: int, size: int) -> None:
         if self._is_given_up:

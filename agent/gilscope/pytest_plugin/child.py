@@ -81,7 +81,7 @@ def _trace(pid: int) -> None:
                 tracer,
                 None,
                 stopped,
-                is_over=lambda: is_over.is_set() or pid not in tracer.pids,
+                is_over=lambda: is_over.is_set() or not tracer.traces(pid),
                 ticked=lambda _: None,
             )
 

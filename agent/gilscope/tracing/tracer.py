@@ -44,6 +44,10 @@ class Tracer:
         """The processes that are traced and have not ended."""
         return frozenset(pid for account in self._accounts for pid in account.pids)
 
+    def traces(self, pid: int) -> bool:
+        """Return whether *pid* is traced and has not ended."""
+        return any(account.traces(pid) for account in self._accounts)
+
     @property
     def traps(self) -> int:
         """How often any process has run into a probe so far."""

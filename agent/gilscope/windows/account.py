@@ -77,6 +77,12 @@ class WindowedAccount(ABC, Generic[_Probe, _Attached]):
         with self._lock:
             return tuple(pid for pid, traced in self._traced.items() if not traced.ended)
 
+    def traces(self, pid: int) -> bool:
+        """Return whether *pid* is traced and has not ended."""
+        with self._lock:
+            traced = self._traced.get(pid)
+            return traced is not None and not traced.ended
+
     @property
     def traps(self) -> int:
         """How often any process has run into a probe so far."""

@@ -28,6 +28,10 @@ class _Refusing:
         self.asked += 1
         raise self._error
 
+    def traces(self, _pid: int) -> bool:
+        """Trace none."""
+        return False
+
     def drop_ended(self, *_: Any) -> None:
         """Forget nothing."""
 
@@ -91,6 +95,10 @@ class _Held:
         """Begin anew."""
         self.asked += 1
         raise NotPython("x")
+
+    def traces(self, pid: int) -> bool:
+        """Trace the one."""
+        return pid in self.pids
 
     def drop_ended(self, *_: Any) -> None:
         """Forget nothing."""

@@ -71,6 +71,17 @@ def test_a_file_is_read_only_when_it_was_examined(memory: GuardedMemory, tmp_pat
             memory.read(address, 1 << 40)
 
 
+def test_a_file_is_examined_once(memory: GuardedMemory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Whoever allows it again has no mappings read for that.
+    """
+    (mapping, *_) = [each for each in read_maps(os.getpid()) if each.inode]
+    memory.allow(mapping)
+    monkeypatch.setattr("gilscope.process.guarded_memory.own_memory_ranges", None)
+
+    memory.allow(mapping)
+
+
 def test_false_addresses_do_not_have_the_mappings_read_for_ever(
     memory: GuardedMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

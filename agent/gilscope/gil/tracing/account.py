@@ -85,6 +85,12 @@ class GilAccount:
         with self._lock:
             return tuple(traced.pid for traced in self._processes.all() if not traced.ended)
 
+    def traces(self, pid: int) -> bool:
+        """Return whether *pid* is traced and has not ended."""
+        with self._lock:
+            traced = self._processes.by_pid.get(pid)
+            return traced is not None and not traced.ended
+
     @property
     def untrusted_pids(self) -> tuple[int, ...]:
         """The processes whose probes failed a check; they may well be alive."""
