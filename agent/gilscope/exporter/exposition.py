@@ -32,7 +32,7 @@ _BUCKETS = "".join(
 """The buckets of a histogram, without their counts."""
 
 _SHARED = len(PROCESS_LABELS)
-_PROCESSES = 256
+_PROCESSES = 4096
 """Whose labels are not written anew for each line."""
 _VALUES = 8192
 """Of labels that are not escaped anew for each line: a site is part of many pairs."""
