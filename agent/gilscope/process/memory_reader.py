@@ -8,12 +8,13 @@ import errno
 import logging
 import queue
 import threading
-from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar, cast
 
 from gilscope.system.waiting_thread import Waiting, waits_for_memory
 
-__all__ = ["MemoryReader", "ReadUnanswered"]
+__all__ = ["Answer", "MemoryReader", "ReadUnanswered", "Reading"]
 
 _log = logging.getLogger(__name__)
 
@@ -28,28 +29,60 @@ class ReadUnanswered(OSError):
     """A process has memory that does not answer. Nothing more is read of it."""
 
 
+class _Hanging(ReadUnanswered):
+    """The thread that reads it hangs just now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading(Generic[_T]):
+    """Something that is to be read of one process."""
+
+    pid: int
+    read: Callable[[], _T]
+    """It runs in another thread, while locks of the one that asks are held as they are."""
+    discard: Callable[[_T], None] | None = None
+    """Given what comes of it after all when nobody waits for it any more."""
+    waited: Callable[[float], None] | None = None
+    """Told the seconds for which memory was waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[_T]):
+    """What has come of it: a result, unless there is an error."""
+
+    result: _T | None = None
+    error: BaseException | None = None
+
+    def get(self) -> _T:
+        """Return the result, or raise the error."""
+        if self.error is not None:
+            raise self.error
+        return cast("_T", self.result)
+
+
 class _Task:
     """Something that is read in a thread of its own, as long as somebody wants to have it."""
 
-    def __init__(self, read: Callable[[], Any], discard: Callable[[Any], None] | None) -> None:
-        self._read = read
-        self._discard = discard
+    def __init__(self, reading: Reading[Any]) -> None:
+        self.reading = reading
         self._lock = threading.Lock()
         self._is_given_up = False
         self.done = threading.Event()
-        self.result: Any = None
-        self.error: BaseException | None = None
+        self.answer: Answer[Any] = Answer()
 
     def run(self) -> None:
+        if self._is_given_up:
+            return  # before it was begun: somebody else reads it
         try:
-            self.result = self._read()
+            answer = Answer(self.reading.read())
         except BaseException as raised:  # noqa: BLE001 - it is raised where it is waited for
-            self.error = raised
+            answer = Answer(error=raised)
         with self._lock:
             is_late = self._is_given_up
+            self.answer = answer
             self.done.set()
-        if is_late and self.error is None and self._discard is not None:
-            self._discard(self.result)
+        if is_late and answer.error is None and self.reading.discard is not None:
+            self.reading.discard(answer.result)
 
     def give_up(self) -> bool:
         """Return whether it has not ended; then what comes of it is discarded."""
@@ -110,29 +143,59 @@ class MemoryReader:
     ) -> _T:
         """Return what *read*, which reads process *pid*, returns, or raise what it raises.
 
-        It runs in another thread, while locks of this one are held as they are. Raises
-        ReadUnanswered where that waits too long; what comes of it after all is given to *discard*.
-        *waited* is told the seconds for which memory was waited for.
+        For all of these see `Reading`. Raises ReadUnanswered where it waits too long.
         """
-        task, worker, waiting = _Task(read, discard), self._worker(), Waiting()
-        worker.put(task)
+        (answer,) = self.read_each([Reading(pid, read, discard, waited)])
+        return answer.get()
+
+    def read_each(self, readings: Sequence[Reading[_T]]) -> list[Answer[_T]]:
+        """Return the answer to each of *readings*; one that hangs keeps no other from being read.
+
+        They are handed to another thread at once: to wait for a thousand, one after the other, took
+        most of a second.
+        """
+        answers: list[Answer[_T]] = []
+        while len(answers) < len(readings):
+            left = readings[len(answers) :]
+            try:
+                answers += self._read_up_to_one_that_hangs(left)
+            except RuntimeError as error:
+                # There is no thread for what is left.
+                answers += [Answer(error=error)] * len(left)
+        return answers
+
+    def _read_up_to_one_that_hangs(self, readings: Sequence[Reading[_T]]) -> list[Answer[_T]]:
+        worker, tasks = self._worker(), [_Task(reading) for reading in readings]
+        for task in tasks:
+            worker.put(task)
+        answers: list[Answer[_T]] = []
+        for task in tasks:
+            answers.append(self._answer(worker, task))
+            if isinstance(answers[-1].error, _Hanging):
+                # Whenever that thread comes back, it must not read what another one has read since.
+                for later in tasks[len(answers) :]:
+                    later.give_up()
+                self._lose(worker, task.reading.pid)
+                return answers
+        with self._freed:
+            self._busy -= 1
+            self._idle.append(worker)
+            self._freed.notify()
+        return answers
+
+    def _answer(self, worker: _Worker, task: _Task) -> Answer[Any]:
+        waiting = Waiting()
         waited_s = waiting.note(worker, waits=False)
         # Nearly all end at once: only later is it worth while to see what they wait for.
         while not task.done.wait(_ASKED_S):
             waited_s = waiting.note(worker, waits=worker.waits_for_memory)
             if waited_s >= self._patience_s and task.give_up():
-                self._lose(worker, pid)
-                raise ReadUnanswered(errno.ETIMEDOUT, f"memory of process {pid} does not answer")
-        with self._freed:
-            self._busy -= 1
-            self._idle.append(worker)
-            self._freed.notify()
-        if waited is not None and waited_s:
-            waited(waited_s)
-        if task.error is not None:
-            raise task.error
-        result: _T = task.result
-        return result
+                pid = task.reading.pid
+                words = f"memory of process {pid} does not answer"
+                return Answer(error=_Hanging(errno.ETIMEDOUT, words))
+        if task.reading.waited is not None and waited_s:
+            task.reading.waited(waited_s)
+        return task.answer
 
     def close(self) -> None:
         """End the threads that do not hang."""

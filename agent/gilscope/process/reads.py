@@ -1,13 +1,13 @@
 """Reads one traced process, as long as it answers and costs no more than it may."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from gilscope.process.memory import ProcessMemory
-from gilscope.process.memory_reader import MemoryReader, ReadUnanswered
+from gilscope.process.memory_reader import Answer, MemoryReader, Reading, ReadUnanswered
 from gilscope.process.reading_allowance import ReadingAllowance
 
-__all__ = ["DirectReads", "ProcessReads", "Reads"]
+__all__ = ["DirectReads", "ProcessReads", "Reads", "read_of_each"]
 
 _T = TypeVar("_T")
 
@@ -59,21 +59,56 @@ class ProcessReads:
 
     def __call__(self, read: Callable[[], _T]) -> _T:
         """Return what *read* returns; raises ReadUnanswered from when memory does not answer."""
-        if self._unanswered:
-            raise ReadUnanswered(self._unanswered)
-        try:
-            return self._reader.read(
-                self._pid, lambda: self._counted(read), waited=self._allowance.waited
-            )
-        except ReadUnanswered:
-            self.give_up()
-            raise
+        (answer,) = read_of_each([(self, read)])
+        return answer.get()
+
+    @property
+    def reader(self) -> MemoryReader:
+        """Whose threads read."""
+        return self._reader
+
+    def reading(self, read: Callable[[], _T]) -> Reading[_T]:
+        """Return *read* as a thread of the reader is to do it."""
+        return Reading(self._pid, lambda: self._unless_stopped(read), waited=self._allowance.waited)
 
     def give_up(self) -> None:
         """Read nothing any more, for the memory does not answer."""
         self._unanswered = "its memory does not answer: a page of it comes from what hangs"
         self._memory.give_up()
 
+    def _unless_stopped(self, read: Callable[[], _T]) -> _T:
+        if self._unanswered:
+            raise ReadUnanswered(self._unanswered)
+        return self._counted(read)
+
     def _counted(self, read: Callable[[], _T]) -> _T:
         with self._allowance.counted():
             return read()
+
+
+def read_of_each(asked: Sequence[tuple[Reads, Callable[[], _T]]]) -> list[Answer[_T]]:
+    """Return the answer of each process that is *asked*; one that hangs is given up.
+
+    To be preferred where many are asked: they are waited for together.
+    """
+    answers: dict[int, Answer[_T]] = {}
+    by_reader: dict[MemoryReader, list[tuple[int, ProcessReads, Reading[_T]]]] = {}
+    for at, (reads, read) in enumerate(asked):
+        if isinstance(reads, ProcessReads):
+            by_reader.setdefault(reads.reader, []).append((at, reads, reads.reading(read)))
+        else:
+            answers[at] = _directly(reads, read)
+    for reader, handed in by_reader.items():
+        found = reader.read_each([reading for _, _, reading in handed])
+        for (at, reads, _), answer in zip(handed, found, strict=True):
+            answers[at] = answer
+            if isinstance(answer.error, ReadUnanswered):
+                reads.give_up()
+    return [answers[at] for at in range(len(asked))]
+
+
+def _directly(reads: Reads, read: Callable[[], _T]) -> Answer[_T]:
+    try:
+        return Answer(reads(read))
+    except Exception as error:  # noqa: BLE001 - it is raised where it is asked for
+        return Answer(error=error)

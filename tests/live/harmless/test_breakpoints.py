@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -99,19 +100,20 @@ def test_probes_that_go_with_their_keeper_are_not_put_down_to_the_process(
     """
     Even where the keeper ends while the tracer looks, as it does while the agent is stopped.
     """
-    look = AttachedProcess.missing_breakpoint
+    begin = AttachedProcess.breakpoint_check
 
-    def end_keeper_first(traced: AttachedProcess) -> int | None:
-        monkeypatch.setattr(AttachedProcess, "missing_breakpoint", look)
+    def end_keeper_first(traced: AttachedProcess) -> Callable[[], int | None]:
+        monkeypatch.setattr(AttachedProcess, "breakpoint_check", begin)
+        check = begin(traced)
         assert probe.keeper_pid is not None
         os.kill(probe.keeper_pid, signal.SIGKILL)
-        return eventually(lambda: look(traced))
+        return lambda: eventually(check)
 
     tracer = GilAccount(probe, SiteCache(tmp_path))
     with started(command_of(build("debian-3.11")), "code_changer.py") as workload:
         tracer.attach(workload.pid)
         for _ in range(2):
-            monkeypatch.setattr(AttachedProcess, "missing_breakpoint", end_keeper_first)
+            monkeypatch.setattr(AttachedProcess, "breakpoint_check", end_keeper_first)
             assert "" == observation_of(tracer, workload.pid).invalid
         tracer.close()
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from gilscope.process import memory_reader
-from gilscope.process.memory_reader import MemoryReader, ReadUnanswered
+from gilscope.process.memory_reader import MemoryReader, Reading, ReadUnanswered
 from gilscope.system.waiting_thread import Waiting, waits_for_memory
 
 
@@ -110,6 +110,80 @@ def test_who_waits_for_memory_is_given_up(
     assert discarded.wait(30)
     assert ["late"] == late
     assert "memory of process 7 does not answer" in caplog.text
+
+
+def test_each_has_an_answer_of_its_own(reader: MemoryReader) -> None:
+    """
+    In the order in which they were asked; what fails costs no other.
+    """
+    readings = [
+        Reading(7, lambda: "seven"),
+        Reading(8, lambda: str(1 // 0)),
+        Reading(9, lambda: "nine"),
+    ]
+    first, second, third = reader.read_each(readings)
+
+    assert ("seven", "nine") == (first.get(), third.get())
+    with pytest.raises(ZeroDivisionError):
+        second.get()
+    assert [] == reader.read_each([])
+
+
+def test_one_that_hangs_keeps_no_other_from_being_read(
+    reader: MemoryReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Another thread reads the rest, and the one that comes back late does not read it again.
+    """
+    monkeypatch.setattr(memory_reader, "waits_for_memory", lambda _thread: True)
+    answer = threading.Event()
+    threads: dict[int, list[int]] = {7: [], 8: [], 9: []}
+
+    def note(pid: int) -> int:
+        threads[pid].append(threading.get_ident())
+        if pid == 8:
+            answer.wait(30)
+        return pid
+
+    first, second, third = reader.read_each(
+        [Reading(pid, lambda pid=pid: note(pid)) for pid in threads]  # type: ignore[misc]
+    )
+    hanging = [each for each in threading.enumerate() if each.ident in threads[8]]
+    answer.set()
+    for thread in hanging:
+        thread.join(30)
+
+    assert (7, 9) == (first.get(), third.get())
+    with pytest.raises(ReadUnanswered, match="memory of process 8 does not answer"):
+        second.get()
+    assert threads[7] == threads[8] != threads[9]
+    assert [1, 1, 1] == [len(each) for each in threads.values()]
+
+
+def test_without_another_thread_the_rest_is_not_read(
+    reader: MemoryReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    What was read before is there all the same.
+    """
+    answer = threading.Event()
+    monkeypatch.setattr(memory_reader, "waits_for_memory", lambda _thread: True)
+    reader.read(7, lambda: None)
+    monkeypatch.setattr(memory_reader, "_Worker", _no_more_threads)
+    first, second, third = reader.read_each(
+        [
+            Reading(7, lambda: True),
+            Reading(8, lambda: answer.wait(30)),
+            Reading(9, lambda: True),
+        ]
+    )
+    answer.set()
+
+    assert first.get()
+    with pytest.raises(ReadUnanswered):
+        second.get()
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        third.get()
 
 
 def test_who_works_is_not_given_up(reader: MemoryReader) -> None:

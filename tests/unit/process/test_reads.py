@@ -3,14 +3,14 @@
 import ctypes
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import pytest
 
 from gilscope.process.memory import ProcessMemory
-from gilscope.process.memory_reader import MemoryReader, ReadUnanswered
-from gilscope.process.reads import ProcessReads
+from gilscope.process.memory_reader import Answer, MemoryReader, Reading, ReadUnanswered
+from gilscope.process.reads import DirectReads, ProcessReads, read_of_each
 
 _TEXT = ctypes.create_string_buffer(b"answered")
 
@@ -21,12 +21,20 @@ class _Reader:
     def __init__(self) -> None:
         self.waited_s = 0.0
         self.hangs = False
+        self.hanging: tuple[int, ...] = ()
 
-    def read(self, _pid: int, read: Callable[[], Any], waited: Callable[[float], None]) -> Any:
-        if self.hangs:
-            raise ReadUnanswered(errno.ETIMEDOUT, "hangs")
-        waited(self.waited_s)
-        return read()
+    def read_each(self, readings: Sequence[Reading[Any]]) -> list[Answer[Any]]:
+        return [self._answer(each) for each in readings]
+
+    def _answer(self, reading: Reading[Any]) -> Answer[Any]:
+        if self.hangs or reading.pid in self.hanging:
+            return Answer(error=ReadUnanswered(errno.ETIMEDOUT, "hangs"))
+        assert reading.waited is not None
+        reading.waited(self.waited_s)
+        try:
+            return Answer(reading.read())
+        except OSError as error:
+            return Answer(error=error)
 
 
 @pytest.fixture
@@ -70,3 +78,28 @@ def test_waiting_counts_as_work(memory: ProcessMemory) -> None:
     reads(lambda: None)
 
     assert "takes more of gilscope's time than 5 s at once and 5% in the long run" in reads.stopped
+
+
+def test_of_many_only_the_one_that_hangs_is_given_up() -> None:
+    """
+    Each is answered in its place, those that are read directly as well.
+    """
+    reader = _Reader()
+    reader.hanging = (8,)
+    memories = [ProcessMemory(os.getpid()) for _ in range(3)]
+    many = [
+        ProcessReads(cast("MemoryReader", reader), pid, memory)
+        for pid, memory in zip((7, 8, 9), memories, strict=True)
+    ]
+    asked = [*many[:2], DirectReads(), many[2], DirectReads()]
+    answers = read_of_each(
+        [(reads, lambda at=at: at if at < 4 else at // 0) for at, reads in enumerate(asked)]  # type: ignore[misc]
+    )
+    for memory in memories:
+        memory.close()
+
+    assert [0, 2, 3] == [answers[at].get() for at in (0, 2, 3)]
+    for at, kind in ((1, ReadUnanswered), (4, ZeroDivisionError)):
+        with pytest.raises(kind):
+            answers[at].get()
+    assert [False, True, False] == [bool(reads.stopped) for reads in many]

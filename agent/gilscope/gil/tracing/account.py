@@ -209,9 +209,12 @@ class GilAccount:
         with self._lock:
             # Before the tables, whose time is that of the observation: what is estimated of the
             # held time must not reach beyond it.
-            for traced in self._processes.all():
+            processes = self._processes.all()
+            answers = self._processes.held_time.sample_each(processes)
+            for traced, answer in zip(processes, answers, strict=True):
                 with self._checks.failing_alone(traced):
-                    self._processes.look_at_locks(traced)
+                    answer.get()
+                    self._processes.note_estimates(traced)
             if is_final:
                 self.probe.stop()
             raw = (

@@ -186,6 +186,10 @@ class Attachments:
     def look_at_locks(self, traced: AttachedProcess) -> None:
         """Take over what is estimated of the held time of *traced*."""
         self.held_time.sample(traced)
+        self.note_estimates(traced)
+
+    def note_estimates(self, traced: AttachedProcess) -> None:
+        """Take over what else is estimated of *traced*, whose locks have been sampled."""
         traced.holder_samples = self._holders.figures(traced.pid) or traced.holder_samples
         traced.check_interval = traced.runtime.check_interval() or traced.check_interval
 

@@ -12,6 +12,7 @@ from gilscope.gil.totals.raw import RawProcess, RawTotals
 from gilscope.gil.tracing.attachments import Attachments
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.process.memory_reader import ReadUnanswered
+from gilscope.process.reads import read_of_each
 from gilscope.process.view import view_of
 from gilscope.runtimes.registry import detect
 
@@ -41,13 +42,14 @@ class Checks:
         """Check and tidy up what *raw* holds; return whether a process lost its credit."""
         has_failed = False
         losses = self._probe.keeper_losses
+        gone = self._whose_probes_have_gone()
         for pid, traced in list(self._processes.by_pid.items()):
             process = raw.processes.get(pid, RawProcess())
             if traced.invalid:
                 continue
             # Another process may have had those put in place since that they share.
             have_shared_gone = traced.shares_probes and traced.keeper_losses != losses
-            if (have_shared_gone and not traced.ended) or self._have_probes_gone(traced):
+            if (have_shared_gone and not traced.ended) or pid in gone:
                 has_failed = True
                 # Asked once more: it may have been lost since the first process was looked at.
                 is_keeper_lost = traced.keeper_losses != self._probe.keeper_losses
@@ -101,14 +103,17 @@ class Checks:
             with contextlib.suppress(GilscopeError, OSError):
                 self._processes.attach(traced.pid, "libc")
 
-    def _have_probes_gone(self, traced: AttachedProcess) -> bool:
-        """Return whether a probe of *traced* is not in its memory any more."""
-        if traced.ended:
-            return False
-        try:
-            return traced.missing_breakpoint() is not None
-        except OSError:
-            return False  # it has ended, or replaced its program, of which there will be notice
+    def _whose_probes_have_gone(self) -> set[int]:
+        """Return the processes of which a probe is not in their memory any more."""
+        asked = [each for each in self._processes.all() if not (each.ended or each.invalid)]
+        answers = read_of_each([(each.reads, each.breakpoint_check()) for each in asked])
+        gone = set()
+        for traced, answer in zip(asked, answers, strict=True):
+            # One that has ended, or replaced its program, there will be notice of.
+            with contextlib.suppress(OSError):
+                if answer.get() is not None:
+                    gone.add(traced.pid)
+        return gone
 
     def _renew(self, traced: AttachedProcess, *, is_keeper_lost: bool) -> None:
         """Attach *traced* once more, whose probes have gone; its figures begin anew."""

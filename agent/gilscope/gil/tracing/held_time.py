@@ -1,11 +1,14 @@
 """Has the locks of all traced processes sampled, where windows do not cover all the time."""
 
+from collections.abc import Sequence
 from functools import partial
 from random import Random
 
 from gilscope.gil.probes.coverage import NEVER_OPEN
 from gilscope.gil.tracing.lock_sampler import LockSampler
 from gilscope.gil.tracing.process import AttachedProcess
+from gilscope.process.memory_reader import Answer
+from gilscope.process.reads import read_of_each
 
 __all__ = ["HeldTime"]
 
@@ -37,17 +40,42 @@ class HeldTime:
 
     def sample(self, traced: AttachedProcess) -> None:
         """Sample the locks of *traced*, and take over what has been estimated of them."""
+        self.sample_each([traced])[0].get()
+
+    def sample_each(self, processes: Sequence[AttachedProcess]) -> list[Answer[None]]:
+        """Do the same for each of *processes*; return whether its memory could be read."""
+        begun = [self._begun(each) for each in processes]
+        asked = [each for each, answer in zip(processes, begun, strict=True) if answer.result]
+        answers = iter(
+            read_of_each([(each.reads, partial(self._sampler.sample, each.pid)) for each in asked])
+        )
+        return [
+            self._noted(traced, next(answers)) if answer.result else Answer(error=answer.error)
+            for traced, answer in zip(processes, begun, strict=True)
+        ]
+
+    def _noted(self, traced: AttachedProcess, answer: Answer[None]) -> Answer[None]:
+        if answer.error is None:
+            for cond in traced.sampled_held_ns:
+                traced.sampled_held_ns[cond] = self._sampler.figures(traced.pid, cond).held_ns
+        return answer
+
+    def _begun(self, traced: AttachedProcess) -> Answer[bool]:
+        """Return what `_has_begun` does: whatever fails costs one process alone its credit."""
+        try:
+            return Answer(self._has_begun(traced))
+        except Exception as error:  # noqa: BLE001 - it is raised where it is told of
+            return Answer(error=error)
+
+    def _has_begun(self, traced: AttachedProcess) -> bool:
+        """Return whether any lock of *traced* is sampled, from now on at the latest."""
         if traced.ended:
-            return
+            return False
         for cond in self._unsampled(traced):
             coverage = NEVER_OPEN if traced.window is None else traced.window.coverage
             self._sampler.add(traced.pid, cond, traced.memory, coverage, traced.runtime.lock_word)
             traced.sampled_held_ns[cond] = 0
-        if not traced.sampled_held_ns:
-            return
-        traced.reads(lambda: self._sampler.sample(traced.pid))
-        for cond in traced.sampled_held_ns:
-            traced.sampled_held_ns[cond] = self._sampler.figures(traced.pid, cond).held_ns
+        return bool(traced.sampled_held_ns)
 
     def unanswered(self) -> int | None:
         """Return the process whose memory does not answer, None if there is none.

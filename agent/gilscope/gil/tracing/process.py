@@ -2,8 +2,9 @@
 
 import contextlib
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.gil.abi import Loss
@@ -109,10 +110,14 @@ class AttachedProcess(Attachment):
         Those of a window too while one is open. Raises OSError where the process runs another
         program, or does not answer.
         """
+        return self.reads(self.breakpoint_check())
+
+    def breakpoint_check(self) -> Callable[[], int | None]:
+        """Return what finds that out, as of now: it reads the memory, and may wait."""
         addresses, window = self.breakpoints, self.window
         if window is not None and window.is_open and not window.has_used_up:
             addresses = (*addresses, *self.window_breakpoints)
-        return self.reads(lambda: first_missing(self.memory, addresses))
+        return partial(first_missing, self.memory, addresses)
 
     def plan(self) -> Plan:
         """Return how to probe the contended path of the process."""
