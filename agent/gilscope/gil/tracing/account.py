@@ -29,9 +29,9 @@ _log = logging.getLogger(__name__)
 
 _SETTLE_S = 5.0
 """How often all maps are read without a scrape: dead threads leave them, checks are made."""
-_REST, _LONGEST_SETTLE_S = 50, 30.0
-"""For so many times the CPU time that this takes it is not done again, up to so many seconds: of
-hundreds of processes."""
+_SETTLE_EACH_S, _LONGEST_SETTLE_S = 0.03, 30.0
+"""Of hundreds of processes more seldom. It is their number that counts, and not how long it takes:
+where threads come and go by the thousand, their records must leave the maps all the same."""
 _FREE_CHILDREN_S = 0.05
 """Between two times at which probes are taken out of forked children."""
 _ASKED_AGAIN_S = 20.0
@@ -183,10 +183,9 @@ class GilAccount:
             self._processes.end_dead()
             self._free_children()
             if time.monotonic() >= self._settle_at_s:
-                began_ns = time.thread_time_ns()
-                self._settle(self._processes.readings.read(), _SETTLE_S)
-                rest_s = _REST * (time.thread_time_ns() - began_ns) / NS_PER_S
-                self._settle_at_s += max(0.0, min(rest_s, _LONGEST_SETTLE_S) - _SETTLE_S)
+                for_all_s = _SETTLE_EACH_S * len(self._processes.by_pid)
+                pause_s = max(_SETTLE_S, min(for_all_s, _LONGEST_SETTLE_S))
+                self._settle(self._processes.readings.read(), pause_s)
             return replaced
 
     def wait(self, timeout_s: float) -> None:
