@@ -21,7 +21,9 @@ The last two are empty where the process is in no container.
 A process whose probes did not pass their checks has `gilscope_probe_valid` 0 and no other series.
 
 A histogram `NAME` is stored as `NAME_bucket` with the label `le`, `NAME_sum` and `NAME_count`.
-Its bounds are powers of two from {shortest} to {longest}; what is longer is in `+Inf` alone.
+Each of its bounds is four times the one before, from {shortest} to {longest}.
+What is longer is in `+Inf` alone.
+A quantile of these is no more than a guess between two bounds.
 
 A Prometheus that takes native histograms gets each as one of these too, under the name `NAME`.
 Quantiles are then within 5 % of what they are.

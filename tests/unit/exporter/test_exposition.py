@@ -196,7 +196,7 @@ def test_a_slow_drop_is_an_exemplar_too() -> None:
     """
     ((bucket, exemplar),) = _exemplars("gilscope_gil_drop_latency_seconds_bucket").items()
 
-    assert "0.536870912" == bucket
+    assert "1.073741824" == bucket
     assert {"trace_id": "0af7651916cd43dd8448eb211c80319c", "span_id": "0102010201020102"} == (
         exemplar.labels
     )
@@ -209,8 +209,8 @@ def test_exemplars_are_in_the_bucket_of_their_wait() -> None:
     """
     found = _exemplars("gilscope_gil_wait_seconds_bucket")
 
-    assert {"0.033554432", "0.016777216"} == found.keys()
-    longest = found["0.033554432"]
+    assert {"0.067108864", "0.016777216"} == found.keys()
+    longest = found["0.067108864"]
     assert {
         "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
         "span_id": "00f067aa0ba902b7",

@@ -145,7 +145,7 @@ def test_a_histogram_has_both_forms() -> None:
     """
     The classic buckets are those of the text, and the native ones count as many.
     """
-    durations = (500, 1024, 1025, 5_000_000, 5_000_001, 1 << 40)
+    durations = (500, 1 << 14, (1 << 14) + 1, 5_000_000, 5_000_001, 1 << 40)
     (metric,) = _written(_waits(*durations)).metric
     told = metric.histogram
 
@@ -192,7 +192,7 @@ def test_exemplars_are_in_both_forms() -> None:
     (native,) = metric.histogram.exemplars
     with_one = [each for each in metric.histogram.bucket if each.HasField("exemplar")]
 
-    assert [0.008388608] == [each.upper_bound for each in with_one]
+    assert [0.016777216] == [each.upper_bound for each in with_one]
     for told in (native, with_one[0].exemplar):
         assert {"trace_id": "4bf9", "span_id": "00f0"} == {p.name: p.value for p in told.label}
         assert (0.005, 1_790_000_000, 250_000_000) == (

@@ -95,7 +95,7 @@ def test_histograms_have_every_bucket() -> None:
     assert _CUMULATIVE == metric.histogram.aggregation_temporality
     assert [bound / 1e9 for bound in BOUNDS_NS] == list(point.explicit_bounds)
     assert len(BOUNDS_NS) + 1 == len(counts)
-    assert (2, 2, 1, 5) == (counts[0], counts[10], counts[-1], sum(counts))
+    assert (2, 2, 1, 5) == (counts[0], counts[3], counts[-1], sum(counts))
     assert (5, 20.002001010) == (point.count, point.sum)
     assert "pod" == _labels(list(point.attributes))["pod_uid"]
     assert "container_id" not in _labels(list(point.attributes))

@@ -66,13 +66,13 @@ def test_cumulative_counts_overflow_nowhere() -> None:
     """
     What is longer than the last bound is in no bucket, so only +Inf has it.
     """
-    made = histogram(500, 1024, 1025, 1 << 40)
+    made = histogram(500, 1 << 14, (1 << 14) + 1, 1 << 40)
 
     buckets = dict(made.cumulative())
 
     assert list(BOUNDS_NS) == list(buckets)
-    assert 2 == buckets[1 << 10]
-    assert 3 == buckets[1 << 11] == buckets[1 << 34]
+    assert 2 == buckets[1 << 14]
+    assert 3 == buckets[1 << 16] == buckets[1 << 34]
     assert 4 == made.count
     assert (*buckets.values(), 4) == upto_bounds(made.slots)
 
