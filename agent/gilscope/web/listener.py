@@ -40,6 +40,8 @@ class Request:
 
     accept: str = ""
     """The types that it accepts."""
+    accept_encoding: str = ""
+    """In what forms it can read them."""
     query: str = ""
     """What stands behind the question mark."""
 
@@ -183,7 +185,9 @@ class _Handler(BaseHTTPRequestHandler):
         if route is None:
             self._send(http.HTTPStatus.NOT_FOUND, _PLAIN, b"no such page\n")
         else:
-            self._send(*_answered(route, Request(self.headers.get("Accept", ""), query)))
+            accept = self.headers.get("Accept", "")
+            encoding = self.headers.get("Accept-Encoding", "")
+            self._send(*_answered(route, Request(accept, encoding, query)))
 
     do_HEAD = do_GET  # noqa: N815 - the base class looks for this name
 

@@ -15,9 +15,10 @@ from gilscope.series.blocking import BlockingSeries
 from gilscope.series.conflicts import ConflictSeries
 from gilscope.series.past import Past
 from gilscope.web.captures import Captured
+from gilscope.web.compression import compressed
 from gilscope.web.guard import OPEN, Guard
 from gilscope.web.health import Health, Pulse
-from gilscope.web.listener import Address, Answer, Listener, Route
+from gilscope.web.listener import Address, Answer, Listener, Request, Route
 from gilscope.web.source_history import SourceHistory
 
 __all__ = ["Address", "Server", "parse_address"]
@@ -123,7 +124,7 @@ class Server:
         self._routes |= {
             **pages,
             "/healthz": lambda _: _health(health),
-            "/metrics": lambda request: _metrics(collector, request.accept),
+            "/metrics": lambda request: _metrics(collector, request),
         }
         return collector
 
@@ -155,9 +156,10 @@ class Server:
         self._listener.close()
 
 
-def _metrics(collector: AgentCollector, accept: str) -> Answer:
-    kind = negotiate(accept)
-    return http.HTTPStatus.OK, {"Content-Type": kind}, encode(collector.collect(), kind)
+def _metrics(collector: AgentCollector, request: Request) -> Answer:
+    kind = negotiate(request.accept)
+    answer = http.HTTPStatus.OK, {"Content-Type": kind}, encode(collector.collect(), kind)
+    return compressed(answer, request.accept_encoding)
 
 
 def _health(health: Pulse | Health) -> Answer:

@@ -1,5 +1,6 @@
 """The HTTP side: addresses and answers."""
 
+import gzip
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -50,6 +51,22 @@ def url() -> Iterator[str]:
     server.stop()
     thread.join()
     server.close()
+
+
+def test_metrics_are_compressed_for_who_asks(url: str) -> None:
+    """
+    As Prometheus does; they are the same lines.
+    """
+    request = urllib.request.Request(f"{url}metrics", headers={"Accept-Encoding": "gzip"})  # noqa: S310
+    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+        assert "gzip" == answer.headers["Content-Encoding"]
+        lines = gzip.decompress(answer.read()).decode().splitlines()
+    _, plain = _get(f"{url}metrics")
+
+    # Figures of the agent itself have changed meanwhile.
+    assert [line for line in plain.splitlines() if line.startswith("gilscope_gil")] == [
+        line for line in lines if line.startswith("gilscope_gil")
+    ]
 
 
 def _get(url: str, accept: str = "") -> tuple[str, str]:
