@@ -1,6 +1,7 @@
 """The overview: which processes suffer, how much, and since when."""
 
 from dashboards.generator.containers import NAMES, named
+from dashboards.generator.gil_held import share_held
 from dashboards.generator.layout import Line, Section
 from dashboards.generator.limits import (
     BUDGET,
@@ -109,11 +110,14 @@ def _processes() -> Panel:
     convoys = _SERIES.rate(metrics.GIL_CONVOY_WAITS, *PROCESS, span="$__range")
     returns = _SERIES.count(metrics.GIL_WAIT, *PROCESS, span="$__range", after="blocking_call")
     drops = _SERIES.quantile(0.99, metrics.GIL_DROP_LATENCY, *PROCESS, span="$__range")
-    held = _SERIES.rate(metrics.GIL_HELD, *PROCESS, how="max", span="$__range", window="all")
+    held = share_held(_SERIES, *PROCESS, span="$__range")
+    processes = _SERIES.gauge(metrics.TARGET_PROCESSES, *PROCESS, how="sum")
     return listing(
-        "Processes, over the time range",
-        "The process at the top loses most. A click on its name opens the Process dashboard, which "
-        "says which roles lose it, to whom, and in which lines. Convoys: the share of the waits "
+        "Services, over the time range",
+        "The one at the top loses most, all of its processes together; with --per-process there is "
+        "a row for each of these. A click on its name opens the Process dashboard, which "
+        "says which roles lose it, to whom, and in which lines. GIL held: the mean of its "
+        "processes. Convoys: the share of the waits "
         "after a blocking call that last for a switch interval or longer. 99 % of the waits and of "
         "the times until a holder drops the GIL are below their p99; PyPy and CPython 2.7 have no "
         "such times, for their threads do not ask. A process that began later "
@@ -128,6 +132,7 @@ def _processes() -> Panel:
         },
         (
             Column("threads waiting", waiting, units.Short, KEPT_WAITING),
+            Column("processes", processes, units.Short),
             Column("GIL held", held, units.PercentUnit, BUSY),
             Column("p99 of waits", quantile, units.Seconds, LONG_WAIT),
             Column(
@@ -145,7 +150,7 @@ def _processes() -> Panel:
 
 def _containers() -> Panel:
     waiting = _SERIES.rate(metrics.GIL_THREAD_WAIT, "container_id", span="$__range")
-    held = _SERIES.rate(metrics.GIL_HELD, "container_id", how="max", span="$__range", window="all")
+    held = share_held(_SERIES, "container_id", span="$__range")
     quantile = _SERIES.quantile(0.99, metrics.GIL_WAIT, "container_id", span="$__range")
     convoys = _SERIES.rate(metrics.GIL_CONVOY_WAITS, "container_id", span="$__range")
     return listing(
@@ -180,7 +185,7 @@ def _since_when() -> tuple[Line, ...]:
         units.PercentUnit,
         [
             Curve(
-                _SERIES.rate(metrics.GIL_HELD, *PROCESS, how="max", window="all").top(_SHOWN),
+                share_held(_SERIES, *PROCESS).top(_SHOWN),
                 _LEGEND,
             )
         ],

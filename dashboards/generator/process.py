@@ -1,6 +1,7 @@
 """A process: what its threads lose, to whom, and why."""
 
 from dashboards.generator.durations import durations
+from dashboards.generator.gil_held import share_held
 from dashboards.generator.layout import Line, Section
 from dashboards.generator.limits import (
     BUSY,
@@ -64,10 +65,10 @@ def _figures() -> Line:
             ),
             figure(
                 "GIL held",
-                "Share of the time; of several processes the highest. What is missing to 100 % is "
-                "all that more threads can gain.",
+                "Share of the time; of several services the highest, each the mean of its "
+                "processes. What is missing to 100 % is all that more threads can gain.",
                 units.PercentUnit,
-                _SERIES.rate(metrics.GIL_HELD, how="max", window="all"),
+                share_held(_SERIES, *PROCESS).highest(),
                 empty=_NOBODY,
                 steps=BUSY,
             ),
@@ -164,10 +165,11 @@ def _blame() -> tuple[Line, ...]:
         empty=_NO_WAITS,
     )
     held = curves(
-        "GIL held, by whose code",
-        "Whether anybody waits or not, by samples of the holder's stack. One line that has it all "
-        "the time while no thread waits is what costs the time, or blocks the event loop.",
-        units.PercentUnit,
+        "GILs held, by whose code",
+        "How many at any moment, whether anybody waits or not, by samples of the holder's stack. "
+        "One line that has it all the time while no thread waits is what costs the time, or blocks "
+        "the event loop.",
+        units.Short,
         [Curve(_SERIES.rate(metrics.GIL_HELD_BY, "holder").top(_SHOWN), "{{holder}}")],
         empty=_NO_SAMPLES,
     )
@@ -218,10 +220,10 @@ def _causes() -> tuple[Line, ...]:
     )
     slow = curves(
         "Slow to drop the GIL, by holder",
-        "Share of the time for which a drop request to this place is unanswered. As a rule it is "
+        "How many drop requests to this place are unanswered at any moment. As a rule it is "
         "a call into C: release the GIL there, or call it with less at a time. Empty for PyPy and "
         "CPython 2.7, whose threads do not ask for the GIL.",
-        units.PercentUnit,
+        units.Short,
         [Curve(_SERIES.rate(metrics.GIL_SLOW_DROP, "holder").top(_SHOWN), "{{holder}}")],
         empty=_NO_SLOW_DROPS,
     )
@@ -259,6 +261,7 @@ def _causes() -> tuple[Line, ...]:
 def _holds() -> tuple[Line, ...]:
     # A role has the GIL for a share of the time that windows have covered, and so do they all.
     observed = _SERIES.rate(metrics.GIL_OBSERVED, *PROCESS, window="full")
+    attached = _SERIES.rate(metrics.GIL_OBSERVED, *PROCESS, window="all")
     by_role = _SERIES.rate(metrics.GIL_THREAD_HOLD, *PROCESS, "role").per(observed, *PROCESS)
     shares = curves(
         "Share of the time that a role has the GIL",
@@ -275,10 +278,10 @@ def _holds() -> tuple[Line, ...]:
         units.PercentUnit,
         [
             Curve(
-                _SERIES.rate(metrics.GIL_HELD, *PROCESS, how="max", window="all"),
+                share_held(_SERIES, *PROCESS),
                 "held, {{process}} {{pid}}",
             ),
-            Curve(observed, "windows, {{process}} {{pid}}"),
+            Curve(observed.per(attached), "windows, {{process}} {{pid}}"),
         ],
         empty=_NOBODY,
         most=1,

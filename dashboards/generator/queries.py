@@ -11,7 +11,8 @@ TARGET_LABELS = ("cluster", "namespace", "pod", "job", "instance")
 """What Prometheus knows of the agent that it scrapes. The first three need not be there."""
 
 PROCESS = ("cluster", "namespace", "pod", "instance", "process", "pid")
-"""What tells one traced process from all others."""
+"""What tells one service, or with pids one traced process, from all others on its host, but for
+containers."""
 
 Aggregation = Literal["sum", "max", "min"]
 Window = Literal["$__rate_interval", "$__range"]
@@ -34,6 +35,11 @@ class Query:
         matching = f" on ({', '.join(shared)}) group_left ()" if shared else ""
         families = dict.fromkeys((*self.families, *other.families))
         return Query(f"{self.expr}\n/{matching}\n{other.expr}", tuple(families))
+
+    def highest(self, *by: str) -> "Query":
+        """Return the highest of these, or of those that share the labels *by*."""
+        kept = f" by ({', '.join(by)})" if by else ""
+        return Query(f"max{kept} ({self.expr})", self.families)
 
     def top(self, number: int) -> "Query":
         """Return the *number* series with the highest values."""

@@ -31,7 +31,7 @@ _LABELS = {
     "route": "Route",
     "container_id": "Container",
     "process": "Process",
-    "pid": "Process id",
+    "pid": "Process id (with --per-process)",
     "log": "STM log",
 }
 _SCRAPED = ("job", "instance")

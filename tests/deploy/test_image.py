@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 # With BCC there is what compiles, and the compiled programs as well, which are passed over.
 _BCC = f"--env={ENVIRONMENT}=bcc"
-_SERVE = ("serve", "--all", "--listen", "127.0.0.1:0")
+_SERVE = ("serve", "--all", "--per-process", "--listen", "127.0.0.1:0")
 _WITHOUT_PROFILE = tuple(option for option in SIDECAR if not option.startswith("--security"))
 
 

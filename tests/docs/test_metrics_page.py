@@ -31,7 +31,7 @@ def test_metric_is_on_the_page(family: Family) -> None:
     (row,) = [line for line in _PAGE.read_text().splitlines() if f"| `{family.name}` |" in line]
 
     assert row.startswith(f"| `{family.name}` | {family.type} |")
-    assert row.endswith(f"| {family.help} | {family.reads_as} |")
+    assert f"| {family.help} | {family.reads_as}" in row
 
 
 def test_labels_of_the_process_are_written_once() -> None:
@@ -48,3 +48,23 @@ def test_labels_of_the_process_are_written_once() -> None:
         "| `a_total` | counter | *process*, `role` | Some. | Few. |",
         "| `b` | gauge | `state`, `why` | More. | Many. |",
     ] == rows
+
+
+def test_what_is_no_sum_is_said() -> None:
+    """
+    Of which processes of a service a gauge is.
+    """
+    gauges = [
+        Family(f"c_{together}", "gauge", "Some.", "Few.", PROCESS_LABELS, together)
+        for together in ("sum", "max", "min")
+    ]
+    page = metric_table.render(gauges).splitlines()
+
+    ends = (
+        "Few.",
+        "Few. Of a service it is the highest of its processes.",
+        "Few. Of a service it is the lowest of its processes.",
+    )
+    assert [f"Some. | {end} |" for end in ends] == [
+        line.partition("*process* | ")[2] for line in page if line.startswith("| `c_")
+    ]

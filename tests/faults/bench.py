@@ -121,8 +121,8 @@ class Bench:
         wrapper: Sequence[str] = (),
         extra: Mapping[str, str] | None = None,
     ) -> Service:
-        """Serve on a free port of the loopback."""
-        line = ("serve", "--listen", "127.0.0.1:0", *arguments)
+        """Serve on a free port of the loopback; each target has series of its own."""
+        line = ("serve", "--per-process", "--listen", "127.0.0.1:0", *arguments)
         return service_of(self.agent(*line, wrapper=wrapper, extra=extra))
 
     def recording(self, target: Target, *arguments: str, **how: Any) -> Gilscope:

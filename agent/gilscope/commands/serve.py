@@ -198,7 +198,9 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
         ):
             has_scanned.wait(_FIRST_WAIT_S)
         if not service.stopped.is_set():
-            book = BlockingSeries(arguments.pairs, application)
+            book = BlockingSeries(
+                arguments.pairs, application, by_service=not arguments.per_process
+            )
             collector = parts.server.show(
                 source,
                 health,

@@ -6,20 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import gilscope
-from gilscope.exporter.gil import gil_families
-from gilscope.exporter.locks import lock_families
 from gilscope.exporter.samples import Series
 from gilscope.exporter.source import Logs, Source
 from gilscope.exporter.stm_log import stm_families
-from gilscope.exporter.transactions import stm_live_families
+from gilscope.exporter.targets import Targets
 from gilscope.metrics import table as metrics
 from gilscope.metrics.table import Family
 from gilscope.model.agent import AgentState, TableState
 from gilscope.model.gil import Refusal
 from gilscope.model.observation import Observation
-from gilscope.series.blocking import DEFAULT_PAIRS, BlockingSeries
+from gilscope.series.blocking import PAIRS_OF_PROCESS, BlockingSeries
 from gilscope.series.conflicts import ConflictSeries
-from gilscope.series.locks.places import LockSeries
 from gilscope.text.units import NS_PER_S
 
 __all__ = ["AgentCollector", "agent_families"]
@@ -29,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class AgentCollector:
-    """Keeps no figures about processes. A failure costs the figures it hits, not the scrape."""
+    """Keeps figures of services alone. A failure costs the figures it hits, not the scrape."""
 
     def __init__(
         self,
@@ -40,14 +37,14 @@ class AgentCollector:
     ) -> None:
         """Export what *source* sees, and what is in *logs*.
 
-        *book* remembers which pairs have series of their own, and says how many places at locks
-        have, *sites* remembers which places in logs.
+        *book* says whose the series are and which pairs have their own, and how many places at
+        locks; *sites* remembers which places in logs.
         """
         self._source = source
         self._book = BlockingSeries() if book is None else book
-        self._places = LockSeries(self._book.limit, self._book.application)
+        self._targets = Targets(self._book)
         self._logs = logs
-        self._sites = ConflictSeries(DEFAULT_PAIRS) if sites is None else sites
+        self._sites = ConflictSeries(PAIRS_OF_PROCESS) if sites is None else sites
         self.last_scrape_ns: int | None = None
         """How long the last one took; None: there was none yet."""
 
@@ -59,27 +56,25 @@ class AgentCollector:
         """
         began_ns = time.monotonic_ns()
         observations: Sequence[Observation] = ()
-        families: tuple[Series, ...] = ()
+        families: dict[Family, Series] = {}
         success = 1
         try:
             with self._sites.turn:
-                families = tuple(stm_families(self._logs(), self._sites, began_ns))
+                logged = tuple(stm_families(self._logs(), self._sites, began_ns))
+            families = {series.family: series for series in logged}
         except Exception:  # noqa: BLE001 - whatever fails, the scrape continues without it
             _log.exception("this scrape could not read the STM logs")
             success = 0
         try:
             with self._book.turn:
                 observations = self._source.observe()
-                gils = [seen.gil for seen in observations if seen.gil is not None]
-                families += tuple(gil_families(gils, self._book))
-                locks = [seen.locks for seen in observations if seen.locks is not None]
-                families += tuple(lock_families(locks, self._places))
-            live = [seen.transactions for seen in observations if seen.transactions is not None]
-            families += tuple(stm_live_families(live, families))
+                traced = self._targets.series(observations)
+            for family, series in traced.items():
+                families.setdefault(family, Series(family)).extend(series)
         except Exception:  # noqa: BLE001 - likewise
             _log.exception("this scrape could not read the probes")
             success = 0
-        yield from families
+        yield from (families[family] for family in metrics.FAMILIES if family in families)
         yield _targets(observations, self._source.refusals())
         yield from self._agent_families()
         self.last_scrape_ns = time.monotonic_ns() - began_ns

@@ -14,7 +14,7 @@ from prometheus_client.exposition import choose_encoder
 
 from gilscope.exporter import native
 from gilscope.exporter.samples import Exemplar, Labels, Series
-from gilscope.metrics.table import PROCESS_LABELS, Family
+from gilscope.metrics.table import PID, PROCESS_LABELS, Family
 from gilscope.model.histogram import BOUNDS_NS, Histogram, upto_bounds
 from gilscope.text.units import NS_PER_S
 
@@ -159,7 +159,13 @@ def _parts(names: Labels, values: Labels) -> tuple[str, ...]:
 
 @lru_cache(_PROCESSES)
 def _process_pairs(values: Labels) -> str:
-    return _pairs(PROCESS_LABELS) % tuple(map(_escaped, values))
+    # Those of a service have no pid: to Prometheus, a label that is empty is none.
+    present = [
+        (name, _escaped(value))
+        for name, value in zip(PROCESS_LABELS, values, strict=True)
+        if value or name != PID
+    ]
+    return ",".join(f'{name}="{value}"' for name, value in present)
 
 
 def _pairs(names: Labels) -> str:

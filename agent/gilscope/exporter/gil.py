@@ -5,10 +5,10 @@ point, and the first long wait, which may be the only one, is an increase. What 
 left out, as is what says nothing: waits of unknown cause where causes are known.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 
 from gilscope.exporter.requests import add_routes
-from gilscope.exporter.samples import Exemplar, Labels, Series, process_labels
+from gilscope.exporter.samples import Exemplar, Labels, Rows
 from gilscope.metrics import table as metrics
 from gilscope.model.gil import (
     ENDED_INTERPRETER,
@@ -22,12 +22,11 @@ from gilscope.model.gil import (
 from gilscope.model.histogram import EMPTY, Histogram
 from gilscope.model.kinds import Cause
 from gilscope.model.traces import TraceHolds, Traces
-from gilscope.series.blocking import BlockingSeries
-from gilscope.series.blocking_account import BlameSeries
+from gilscope.series.by_name.blame_series import BlameSeries
 from gilscope.series.roles import RoleFigures
 from gilscope.text.printable import label
 
-__all__ = ["add_blame", "gil_families", "series_of"]
+__all__ = ["add_blame", "add_gil", "add_roles"]
 
 
 _OTHER = "other"
@@ -37,49 +36,46 @@ _MOST_INTERPRETERS = 32
 _FULL, _ALL = "full", "all"
 """Values of the label ``window``."""
 
-_FAMILIES = tuple(
-    family
-    for family in metrics.FAMILIES
-    if family.labels[: len(metrics.PROCESS_LABELS)] == metrics.PROCESS_LABELS
-    and not family.name.startswith(("gilscope_lock_", "gilscope_stm_"))
-)
-
-_Families = dict[metrics.Family, Series]
+_Families = Mapping[metrics.Family, Rows]
 
 
-def gil_families(
-    observations: Sequence[GilObservation], book: BlockingSeries | None = None
-) -> Iterator[Series]:
-    """Yield the families about traced processes.
+def add_gil(families: _Families, labels: Labels, observation: GilObservation) -> None:
+    """Add to *families* what is known of one process, whose series have *labels*."""
+    families[metrics.PROBE_VALID].add(
+        (*labels, observation.process.method), 0 if observation.invalid else 1
+    )
+    if not observation.invalid:
+        _add_process(families, labels, observation)
+        add_routes(families, labels, observation.totals.traces)
 
-    *book* remembers which pairs have series of their own; without it none has.
-    """
-    book = BlockingSeries() if book is None else book
-    yield from series_of(observations, book.series(observations), book.roles(observations))
+
+def add_roles(families: _Families, labels: Labels, roles: Iterable[RoleFigures]) -> None:
+    """Add to *families* what is known of thread *roles*."""
+    for each in roles:
+        of_role = (*labels, each.role)
+        families[metrics.GIL_THREAD_WAIT].add_ns(of_role, each.waits.ns)
+        families[metrics.GIL_THREAD_WAITS].add(of_role, each.waits.count)
+        if each.holds is not None:
+            families[metrics.GIL_THREAD_HOLD].add_ns(of_role, each.holds.ns)
+            families[metrics.GIL_THREAD_HOLDS].add(of_role, each.holds.count)
 
 
-def series_of(
-    observations: Iterable[GilObservation],
-    blames: Mapping[int, BlameSeries | None],
-    roles: Mapping[int, Iterable[RoleFigures]],
-) -> Iterator[Series]:
-    """Yield the families about traced processes, with *blames* and *roles* by pid."""
-    families = {family: Series(family) for family in _FAMILIES}
-    for observation in observations:
-        labels = process_labels(observation.process)
-        families[metrics.PROBE_VALID].add(
-            (*labels, observation.process.method), 0 if observation.invalid else 1
-        )
-        if not observation.invalid:
-            _add_process(families, labels, observation)
-            add_routes(families, labels, observation.totals.traces)
-            _add_roles(families, labels, roles.get(observation.process.pid, ()))
-            blame = blames.get(observation.process.pid)
-            if blame is not None:
-                add_blame(families, labels, blame)
-                if observation.process.asks_holder:
-                    _add_slow_drops(families, labels, blame)
-    yield from families.values()
+def add_blame(families: _Families, labels: Labels, blame: BlameSeries) -> None:
+    """Add to *families* who kept whom waiting, and who held the GIL."""
+    blocked, times = families[metrics.GIL_BLOCKED], families[metrics.GIL_BLOCKED_TIMES]
+    for names, ns, count in blame.pairs:
+        of_pair = (*labels, *names)
+        blocked.add_ns(of_pair, ns)
+        times.add(of_pair, count)
+    slow, drops = families[metrics.GIL_SLOW_DROP], families[metrics.GIL_SLOW_DROPS]
+    for names, ns, count in blame.slow_holders:
+        of_holder = (*labels, *names)
+        slow.add_ns(of_holder, ns)
+        drops.add(of_holder, count)
+    for names, ns, _ in blame.holders:
+        families[metrics.GIL_HOLDER].add_ns((*labels, *names), ns)
+    for names, ns, _ in blame.held_by:
+        families[metrics.GIL_HELD_BY].add_ns((*labels, *names), ns)
 
 
 def _add_process(families: _Families, labels: Labels, observation: GilObservation) -> None:
@@ -115,16 +111,6 @@ def _add_threads(families: _Families, labels: Labels, threads: Iterable[ThreadTo
     waiting = [thread.waiting_ns for thread in threads if thread.waiting_ns]
     families[metrics.GIL_WAITING_THREADS].add(labels, len(waiting))
     families[metrics.GIL_LONGEST_WAIT].add_ns(labels, max(waiting, default=0))
-
-
-def _add_roles(families: _Families, labels: Labels, roles: Iterable[RoleFigures]) -> None:
-    for each in roles:
-        of_role = (*labels, each.role)
-        families[metrics.GIL_THREAD_WAIT].add_ns(of_role, each.waits.ns)
-        families[metrics.GIL_THREAD_WAITS].add(of_role, each.waits.count)
-        if each.holds is not None:
-            families[metrics.GIL_THREAD_HOLD].add_ns(of_role, each.holds.ns)
-            families[metrics.GIL_THREAD_HOLDS].add(of_role, each.holds.count)
 
 
 def _add_waits(
@@ -210,28 +196,3 @@ def _by_label(gils: Iterable[GilTotals]) -> dict[str, list[GilTotals]]:
         is_own = number != ENDED_INTERPRETER and number < _MOST_INTERPRETERS
         labelled.setdefault(str(number) if is_own else _OTHER, []).append(gil)
     return labelled
-
-
-def add_blame(
-    families: Mapping[metrics.Family, Series], labels: Labels, blame: BlameSeries
-) -> None:
-    """Add the series of the process with *labels* to *families*."""
-    blocked, times = families[metrics.GIL_BLOCKED], families[metrics.GIL_BLOCKED_TIMES]
-    for names, ns, count in blame.pairs:
-        of_pair = (*labels, *names)
-        blocked.add_ns(of_pair, ns)
-        times.add(of_pair, count)
-    for names, ns, _ in blame.holders:
-        families[metrics.GIL_HOLDER].add_ns((*labels, *names), ns)
-    for names, ns, _ in blame.held_by:
-        families[metrics.GIL_HELD_BY].add_ns((*labels, *names), ns)
-
-
-def _add_slow_drops(
-    families: Mapping[metrics.Family, Series], labels: Labels, blame: BlameSeries
-) -> None:
-    slow, drops = families[metrics.GIL_SLOW_DROP], families[metrics.GIL_SLOW_DROPS]
-    for names, ns, count in blame.slow_holders:
-        of_holder = (*labels, *names)
-        slow.add_ns(of_holder, ns)
-        drops.add(of_holder, count)

@@ -1,42 +1,40 @@
 """Exports what has been counted of the locks that threads of live processes wait for."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
-from gilscope.exporter.samples import Labels, Series, process_labels
-from gilscope.metrics import locks
+from gilscope.exporter.samples import Labels, Rows
 from gilscope.metrics import table as metrics
-from gilscope.metrics.family import families_of
 from gilscope.model.locks import LockKind, LockObservation, LockTotals, StopCause
-from gilscope.series.locks.places import LockSeries
+from gilscope.series.by_name.top_series import Shown
 
-__all__ = ["REASONS", "lock_families"]
+__all__ = ["REASONS", "add_locks", "add_places"]
 
 REASONS = ("read_fault", "table_full", "began_unseen", "thread_reused", "stack_unknown")
 """Values of the label ``reason``, each of which every process has from the start."""
 
-_FAMILIES = families_of(locks)
 _FULL, _ALL = "full", "all"
 """Values of the label ``window``."""
 
-_Families = Mapping[metrics.Family, Series]
+_Families = Mapping[metrics.Family, Rows]
 
 
-def lock_families(observations: Iterable[LockObservation], book: LockSeries) -> Iterator[Series]:
-    """Yield the families about locks; *book* remembers which places have series of their own."""
-    families = {family: Series(family) for family in _FAMILIES}
-    # Where they are not traced at all, as in a Python that is too old, nothing has gone wrong.
-    seen = [each for each in observations if each.totals is not None]
-    places = book.series(seen)
-    for observation in seen:
-        labels = process_labels(observation.process)
-        families[metrics.LOCK_PROBE_VALID].add(labels, 0 if observation.invalid else 1)
-        if observation.invalid or observation.totals is None:
-            continue
+def add_locks(families: _Families, labels: Labels, observation: LockObservation) -> None:
+    """Add to *families* what is known of the locks of one process, whose series have *labels*.
+
+    Where they are not traced at all, as in a Python that is too old, nothing has gone wrong.
+    """
+    if observation.totals is None:
+        return
+    families[metrics.LOCK_PROBE_VALID].add(labels, 0 if observation.invalid else 1)
+    if not observation.invalid:
         _add(families, labels, observation, observation.totals)
-        for names, ns, count in places.get(observation.process.pid, ()):
-            families[metrics.LOCK_BLOCKED].add_ns((*labels, *names), ns)
-            families[metrics.LOCK_BLOCKED_TIMES].add((*labels, *names), count)
-    yield from families.values()
+
+
+def add_places(families: _Families, labels: Labels, places: Iterable[Shown]) -> None:
+    """Add to *families* what was lost at *places*."""
+    for names, ns, count in places:
+        families[metrics.LOCK_BLOCKED].add_ns((*labels, *names), ns)
+        families[metrics.LOCK_BLOCKED_TIMES].add((*labels, *names), count)
 
 
 def _add(

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from gilscope.exporter.samples import Exemplar, Labels, Series
+from gilscope.metrics.table import PID
 from gilscope.model.histogram import BOUNDS_NS, SLOTS, Histogram, bound_ns, upto_bounds
 from gilscope.text.protobuf import delimited, element, fraction, message, number, numbers, signed
 from gilscope.text.units import NS_PER_S
@@ -28,6 +29,7 @@ _TYPES = {"counter": 0, "gauge": 1, "histogram": 4}
 _COUNTER, _GAUGE, _HISTOGRAM = 3, 2, 7
 """Where a metric has its value."""
 _SMALLEST_S = 1e-9
+_PID = PID.encode()
 _INFINITE = (*(ns / NS_PER_S for ns in BOUNDS_NS), math.inf)
 
 
@@ -81,6 +83,7 @@ def _labelled(names: Sequence[bytes], values: Labels) -> bytes:
     return b"".join(
         element(1, message(1, name) + message(2, value.encode()))
         for name, value in zip(names, values, strict=True)
+        if value or name != _PID
     )
 
 

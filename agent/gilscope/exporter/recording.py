@@ -7,12 +7,15 @@ each figure was true, and of which job and instance it is.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gilscope.exporter.exposition import head, metrics_of
-from gilscope.exporter.gil import series_of
+from gilscope.exporter.gil import add_blame, add_gil, add_roles
 from gilscope.exporter.samples import Series
+from gilscope.exporter.targets import FAMILIES
+from gilscope.metrics import table as metrics
 from gilscope.metrics.table import Family
 from gilscope.model.gil import GilObservation, Recording
 from gilscope.series.blocking import series_over_time
-from gilscope.series.blocking_account import BlameSeries
+from gilscope.series.by_name.blame_series import BlameSeries
+from gilscope.series.by_name.owners import process_itself
 from gilscope.series.roles import RoleFigures, roles_over_time
 
 __all__ = ["encode_with_times", "recorded_families"]
@@ -31,13 +34,11 @@ def recorded_families(recordings: Iterable[Recording]) -> Iterator[Series]:
     Of several programs that one process has run, those about the last one.
     """
     last = _last_programs(recordings).values()
-    blames: dict[int, BlameSeries | None] = {}
-    roles: dict[int, Sequence[RoleFigures]] = {}
+    families = {family: Series(family) for family in FAMILIES}
     for recording in last:
-        (blame,), (of_roles,) = _series_over_time(recording, [recording.observation])
-        blames[recording.observation.process.pid] = blame
-        roles[recording.observation.process.pid] = of_roles
-    for series in series_of([recording.observation for recording in last], blames, roles):
+        (blame,), (roles,) = _series_over_time(recording, [recording.observation])
+        _add(families, recording.observation, blame, roles)
+    for series in families.values():
         if series.values or series.histograms:
             yield series
 
@@ -50,9 +51,9 @@ def encode_with_times(recordings: Iterable[Recording]) -> str:
     """
     families: dict[Family, dict[str, str]] = {}
     for recording in _last_programs(recordings).values():
-        for family, metrics in _points(recording).items():
+        for family, lines in _points(recording).items():
             written = families.setdefault(family, {})
-            for name, points in metrics.items():
+            for name, points in lines.items():
                 written[name] = _written(family, points, recording)
     parts = (
         part
@@ -85,10 +86,27 @@ def _points(recording: Recording) -> Mapping[Family, Mapping[str, _Points]]:
 
 def _families_over_time(recording: Recording, seen: Sequence[GilObservation]) -> list[list[Series]]:
     blames, roles = _series_over_time(recording, seen)
-    return [
-        list(series_of([each], {each.process.pid: blame}, {each.process.pid: of_roles}))
-        for each, blame, of_roles in zip(seen, blames, roles, strict=True)
-    ]
+    of_times = []
+    for each, blame, of_roles in zip(seen, blames, roles, strict=True):
+        families = {family: Series(family) for family in FAMILIES}
+        _add(families, each, blame, of_roles)
+        of_times.append(list(families.values()))
+    return of_times
+
+
+def _add(
+    families: Mapping[Family, Series],
+    seen: GilObservation,
+    blame: BlameSeries | None,
+    roles: Iterable[RoleFigures],
+) -> None:
+    owner = process_itself(seen.process)
+    add_gil(families, owner, seen)
+    add_roles(families, owner, roles)
+    if not seen.invalid:
+        families[metrics.TARGET_PROCESSES].add(owner, 0 if seen.ended else 1)
+    if blame is not None:
+        add_blame(families, owner, blame)
 
 
 def _series_over_time(

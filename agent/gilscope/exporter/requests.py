@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from gilscope.exporter.samples import Labels, Series
+from gilscope.exporter.samples import Labels, Rows
 from gilscope.metrics import table as metrics
 from gilscope.model.traces import Traces
 
@@ -10,7 +10,7 @@ __all__ = ["add_routes"]
 
 
 def add_routes(
-    families: Mapping[metrics.Family, Series], labels: Labels, traces: Traces | None
+    families: Mapping[metrics.Family, Rows], labels: Labels, traces: Traces | None
 ) -> None:
     """Add the series of the process with *labels*, of the routes that are known."""
     for each in () if traces is None else traces.routes:

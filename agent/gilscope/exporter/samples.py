@@ -2,15 +2,14 @@
 
 import hashlib
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from gilscope.metrics.table import Family
 from gilscope.model.histogram import Histogram
-from gilscope.model.observation import AnyProcess
 from gilscope.text.printable import LONGEST_LABEL, label
 from gilscope.text.units import NS_PER_S
 
-__all__ = ["Exemplar", "Labels", "Series", "log_label", "process_labels"]
+__all__ = ["Exemplar", "Labels", "Rows", "Series", "log_label"]
 
 
 _MARK: Final = 13
@@ -27,6 +26,21 @@ class Exemplar(NamedTuple):
     at_unix_ns: int
     trace_id: str
     span_id: str
+
+
+class Rows(Protocol):
+    """What the samples of one family are added to."""
+
+    def add(self, labels: Labels, value: float) -> None:
+        """Add one counter or gauge."""
+
+    def add_ns(self, labels: Labels, ns: float) -> None:
+        """Add one counter or gauge that is a time, in seconds."""
+
+    def add_histogram(
+        self, labels: Labels, histogram: Histogram, exemplars: Iterable[Exemplar] = ()
+    ) -> None:
+        """Add one histogram of times."""
 
 
 class Series:
@@ -57,10 +71,11 @@ class Series:
         if told:
             self.exemplars[labels] = told
 
-
-def process_labels(process: AnyProcess) -> Labels:
-    """Return the values of PROCESS_LABELS."""
-    return (process.name, str(process.pid), process.container_id or "", process.pod_uid or "")
+    def extend(self, other: "Series") -> None:
+        """Add all samples of *other*, which is of the same family and has none of these labels."""
+        self.values += other.values
+        self.histograms += other.histograms
+        self.exemplars |= other.exemplars
 
 
 def log_label(name: str) -> str:

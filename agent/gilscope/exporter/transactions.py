@@ -1,39 +1,27 @@
 """Exports what has been counted of the transactions of live processes."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 
-from gilscope.exporter.samples import Labels, Series, process_labels
+from gilscope.exporter.samples import Labels, Rows
 from gilscope.metrics import table as metrics
 from gilscope.model.transactions import StmObservation, StmTotals
 from gilscope.series.conflicts import kind_label
 
-__all__ = ["stm_live_families"]
+__all__ = ["add_transactions"]
 
-_FAMILIES = (metrics.STM_OBSERVED, metrics.STM_WAITS, metrics.STM_INEVITABLE, metrics.STM_RESTARTS)
 _NO_LOG = ""
 _FULL, _ALL = "full", "all"
 """Values of the label ``window``."""
 
-_Families = Mapping[metrics.Family, Series]
+_Families = Mapping[metrics.Family, Rows]
 
 
-def stm_live_families(
-    observations: Iterable[StmObservation], shared: Sequence[Series]
-) -> Iterator[Series]:
-    """Yield the families about live transactions alone; what a method does not see is left out.
+def add_transactions(families: _Families, labels: Labels, observation: StmObservation) -> None:
+    """Add to *families* what is known of the transactions of one process.
 
-    What is known of logs or of any traced process too is added to those of *shared*.
+    Its series have *labels*; what a method does not see is left out.
     """
-    families = {series.family: series for series in shared}
-    families |= {family: Series(family) for family in _FAMILIES}
-    for observation in observations:
-        _add(families, observation)
-    yield from (families[family] for family in _FAMILIES)
-
-
-def _add(families: _Families, observation: StmObservation) -> None:
     process, totals = observation.process, observation.totals
-    labels = process_labels(process)
     families[metrics.PROBE_VALID].add(
         (*labels, process.method.value), 0 if observation.invalid else 1
     )
@@ -45,7 +33,7 @@ def _add(families: _Families, observation: StmObservation) -> None:
     observed.add_ns((*labels, _ALL), max(0, totals.at_ns - observation.since_ns))
     for reason, count in totals.lost_events.items():
         families[metrics.LOST_EVENTS].add((*labels, reason), count)
-    _add_transactions(families, labels, totals)
+    _add_outcomes(families, labels, totals)
     for kind, tally in (totals.waits or {}).items():
         families[metrics.STM_WAIT].add_ns((*labels, _NO_LOG, kind_label(kind)), tally.ns)
         families[metrics.STM_WAITS].add((*labels, kind_label(kind)), tally.count)
@@ -65,7 +53,7 @@ def _add_cost(families: _Families, labels: Labels, observation: StmObservation) 
         families[metrics.TARGET_OVERHEAD].add_ns(labels, cost.overhead_ns)
 
 
-def _add_transactions(families: _Families, labels: Labels, totals: StmTotals) -> None:
+def _add_outcomes(families: _Families, labels: Labels, totals: StmTotals) -> None:
     outcomes = {"commit": totals.commits, "abort": totals.aborts, "cancel": totals.cancels}
     for outcome, count in outcomes.items():
         if count is not None:

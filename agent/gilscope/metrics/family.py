@@ -4,12 +4,24 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Literal
 
-__all__ = ["PROCESS_LABELS", "Family", "Type", "families_of", "of_process", "of_transactions"]
+__all__ = [
+    "PID",
+    "PROCESS_LABELS",
+    "Family",
+    "Together",
+    "Type",
+    "families_of",
+    "of_process",
+    "of_transactions",
+]
 
 Type = Literal["counter", "gauge", "histogram"]
+Together = Literal["sum", "max", "min"]
 
-PROCESS_LABELS = ("process", "pid", "container_id", "pod_uid")
-"""On every series about a traced process; empty where unknown."""
+PID = "pid"
+PROCESS_LABELS = ("process", PID, "container_id", "pod_uid")
+"""On every series about a traced process; empty where unknown. Without a pid it is about a service:
+all processes of that name in that container and pod."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,11 +35,15 @@ class Family:
     reads_as: str
     """One sentence for operators: what a high or low value means."""
     labels: tuple[str, ...] = ()
+    together: Together = "sum"
+    """What the processes of a service have together: the sum, or the highest or lowest value."""
 
 
-def of_process(name: str, kind: Type, text: str, reads_as: str, *labels: str) -> Family:
+def of_process(
+    name: str, kind: Type, text: str, reads_as: str, *labels: str, together: Together = "sum"
+) -> Family:
     """Return a family about a traced process."""
-    return Family(name, kind, text, reads_as, (*PROCESS_LABELS, *labels))
+    return Family(name, kind, text, reads_as, (*PROCESS_LABELS, *labels), together)
 
 
 def of_transactions(name: str, kind: Type, text: str, reads_as: str, *labels: str) -> Family:

@@ -33,6 +33,7 @@ __all__ = [
     "TARGET_INFO",
     "TARGET_OVERHEAD",
     "TARGET_OVERHEAD_RATIO",
+    "TARGET_PROCESSES",
     "TARGET_THROTTLED",
     "TARGET_TRAPS",
 ]
@@ -106,8 +107,8 @@ GIL_HELD = of_process(
     "counter",
     "Time that the GIL was held, by anybody. full: inside windows of full mode, exactly; all: "
     "since the attachment, between windows estimated from samples of the lock at random times.",
-    "The rate of all is the share of the time that the GIL is held: near 1, more threads gain "
-    "nothing.",
+    'The rate of all by that of gilscope_gil_observed_seconds_total{window="all"} is the share of '
+    "the time that the GIL is held: near 1, more threads gain nothing.",
     "interpreter",
     "window",
 )
@@ -196,6 +197,7 @@ GIL_STACK_SAMPLING_RATIO = of_process(
     "Share of the waits whose stacks are read now.",
     "Below 1, reading them all would cost more than the overhead budget: blocked time is estimated "
     "from those that are read. All else is counted.",
+    together="min",
 )
 GIL_CONVOY_WAITS = of_process(
     "gilscope_gil_convoy_waits_total",
@@ -246,18 +248,28 @@ GIL_LONGEST_WAIT = of_process(
     "gauge",
     "How long the longest wait in flight for the GIL has lasted.",
     "Seconds mean that something keeps the GIL and never releases it.",
+    together="max",
 )
 GIL_LONGEST_HOLD = of_process(
     "gilscope_gil_longest_hold_seconds",
     "gauge",
     "How long the longest hold in flight has lasted; 0 while none is seen, as between windows.",
     "Seconds mean code that keeps the GIL, a C extension as a rule.",
+    together="max",
+)
+TARGET_PROCESSES = of_process(
+    "gilscope_target_processes",
+    "gauge",
+    "Processes that the figures are of now: those of the service that are traced, or 1 with "
+    "--per-process; without those whose probes did not pass their checks.",
+    "What counters are to be divided by where one process is meant, and not the service.",
 )
 TARGET_INFO = of_process(
     "gilscope_target_info",
     "gauge",
     "Always 1; the labels say whose lock the threads of this process wait for, its version, and "
-    "what the process calls its service, if it says so (OpenTelemetry's process context).",
+    "what the process calls its service, if it says so (OpenTelemetry's process context). Of a "
+    "service whose processes differ, those of most of them.",
     "For joining: which versions and services lose the most, which figures a runtime cannot have.",
     "runtime",
     "version",
@@ -270,6 +282,7 @@ TARGET_OVERHEAD_RATIO = of_process(
     "itself.",
     "In auto mode it stays below the overhead budget, unless waits alone cost more; 0.01 is one "
     "percent.",
+    together="max",
 )
 TARGET_OVERHEAD = of_process(
     "gilscope_target_overhead_seconds_total",
@@ -296,6 +309,7 @@ PROBE_VALID = of_process(
     "1 while the probes in this process pass their checks, else 0; then nothing else is reported.",
     "0 means no numbers, rather than wrong ones; the landing page says why.",
     "method",
+    together="min",
 )
 LOST_EVENTS = of_process(
     "gilscope_lost_events_total",

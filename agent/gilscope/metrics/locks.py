@@ -24,6 +24,7 @@ LOCK_PROBE_VALID = of_process(
     "gauge",
     "1 while the figures on locks of this process can be trusted, else 0.",
     "At 0, the log of gilscope and gilscope record --locks say why.",
+    together="min",
 )
 LOCK_OBSERVED = of_process(
     "gilscope_lock_observed_seconds_total",
@@ -117,6 +118,7 @@ LOCK_OVERHEAD_RATIO = of_process(
     "gauge",
     "The same of the last minute, by the CPU time that the process used itself.",
     "Stays within the overhead budget but for the first window.",
+    together="max",
 )
 LOCK_LOST_EVENTS = of_process(
     "gilscope_lock_lost_events_total",

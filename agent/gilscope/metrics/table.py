@@ -2,13 +2,13 @@
 
 from gilscope.metrics import agent, gil, locks, requests, stm
 from gilscope.metrics.agent import *
-from gilscope.metrics.family import PROCESS_LABELS, Family, Type, families_of
+from gilscope.metrics.family import PID, PROCESS_LABELS, Family, Type, families_of
 from gilscope.metrics.gil import *
 from gilscope.metrics.locks import *
 from gilscope.metrics.requests import *
 from gilscope.metrics.stm import *
 
-__all__ = ["FAMILIES", "PROCESS_LABELS", "Family", "Type"]
+__all__ = ["FAMILIES", "PID", "PROCESS_LABELS", "Family", "Type"]
 __all__ += agent.__all__
 __all__ += gil.__all__
 __all__ += requests.__all__

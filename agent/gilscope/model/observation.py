@@ -28,6 +28,17 @@ class Observation:
         return seen.process
 
     @property
+    def key(self) -> tuple[object, ...]:
+        """What it is an observation of: numbers of processes come again."""
+        return tuple((type(seen), seen.process.pid, seen.since_ns) for seen in self._all)
+
+    @property
+    def at_ns(self) -> int:
+        """CLOCK_MONOTONIC; 0 where nothing was seen at all."""
+        times = (seen.totals.at_ns for seen in self._all if seen.totals is not None)
+        return max(times, default=0)
+
+    @property
     def has_ended(self) -> bool:
         """Whether the process has exited, or was replaced by another program."""
         return any(seen.ended for seen in self._all)

@@ -18,7 +18,10 @@ This page is made from `agent/gilscope/metrics` by `make docs`.
 Times are in seconds.
 Series about a traced process carry the labels {process_labels}, written *process* below.
 The last two are empty where the process is in no container.
-A process whose probes did not pass their checks has `gilscope_probe_valid` 0 and no other series.
+
+They are those of a {service}: all processes of one name in one container and pod, added up.
+`pid` is there with `gilscope serve --per-process` alone, where each process has series of its own.
+Where no probes passed their checks there is `gilscope_probe_valid` 0 and no other series.
 
 A histogram `NAME` is stored as `NAME_bucket` with the label `le`, `NAME_sum` and `NAME_count`.
 Each of its bounds is four times the one before, from {shortest} to {longest}.
@@ -50,10 +53,15 @@ The share of the time that each role has the GIL:
 The share of the time that the GIL is held, by anybody:
 
     rate(gilscope_gil_held_seconds_total{{window="all"}}[5m])
+      / ignoring (interpreter) group_left
+        rate(gilscope_gil_observed_seconds_total{{window="all"}}[5m])
 
 The share of the time that windows cover:
 
     rate(gilscope_gil_observed_seconds_total{{window="full"}}[5m])
+      / ignoring (window) rate(gilscope_gil_observed_seconds_total{{window="all"}}[5m])
+
+Of a service these are the means of its processes.
 
 ## All metrics
 
@@ -69,6 +77,11 @@ A program that uses the middleware of {client_page} exports these itself.
 """
 _SERVE_PAGE = "gilscope-serve(8)"
 _CLIENT = "gilscope-client"
+_OF_SERVICE = {
+    "sum": "",
+    "max": "Of a service it is the highest of its processes.",
+    "min": "Of a service it is the lowest of its processes.",
+}
 _COLUMNS = ("name", "type", "labels", "help", "reads as")
 
 
@@ -81,6 +94,7 @@ def render(families: Iterable[Family] = FAMILIES, *, linked: bool = True) -> str
         process_labels=_listed(PROCESS_LABELS),
         shortest=short_duration(BOUNDS_NS[0]),
         longest=short_duration(BOUNDS_NS[-1]),
+        service="[service](man/gilscope-serve.8.md#services)" if linked else "service",
         serve_page=f"[{_SERVE_PAGE}](man/gilscope-serve.8.md#fields)" if linked else _SERVE_PAGE,
     )
     client = _OF_CLIENT.format(client_page="[gilscope-client](client.md)" if linked else _CLIENT)
@@ -93,7 +107,8 @@ def _table(families: Iterable[Family]) -> str:
 
 
 def _row(family: Family) -> tuple[str, ...]:
-    return (f"`{family.name}`", family.type, _labels(family), family.help, family.reads_as)
+    reads_as = " ".join(filter(None, (family.reads_as, _OF_SERVICE[family.together])))
+    return (f"`{family.name}`", family.type, _labels(family), family.help, reads_as)
 
 
 def _labels(family: Family) -> str:

@@ -6,46 +6,70 @@ from typing import Final
 
 from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.gil import GilObservation
-from gilscope.series.blocking_account import BlameSeries, BlockingAccount
+from gilscope.series.blocking_account import BlockingAccount
+from gilscope.series.by_name.blame_series import BlameSeries
+from gilscope.series.by_name.owners import Owner, OwnerOf, process_itself, service_of
+from gilscope.series.by_name.remembered import Remembered
+from gilscope.series.by_name.service_book import ServiceBook
 from gilscope.series.lately import Lately
 from gilscope.series.roles import RoleFigures
 
-__all__ = ["DEFAULT_PAIRS", "BlockingSeries", "series_over_time"]
+__all__ = ["PAIRS_OF_PROCESS", "PAIRS_OF_SERVICE", "BlockingSeries", "series_over_time"]
 
-DEFAULT_PAIRS: Final = 50
+PAIRS_OF_PROCESS: Final = 50
+PAIRS_OF_SERVICE: Final = 4
+"""With all that is beside them these are at most 150 series in auto mode, of a service that has one
+GIL in each process."""
 
 
 class BlockingSeries:
     """The books of all processes that are traced. Its methods may be called by several threads.
 
-    An observation that is older than one that was entered already changes nothing. Who holds `turn`
-    from before the observation gets figures that are exactly as old as it is.
+    Series are those of processes or of services. An observation that is older than one that was
+    entered already changes nothing. Who holds `turn` from before the observation gets figures that
+    are exactly as old as it is.
     """
 
-    def __init__(self, pairs: int = DEFAULT_PAIRS, application: Application = EVERYBODYS) -> None:
-        """Give *pairs* pairs of each process series of their own, at most; 0: there are none.
+    def __init__(
+        self,
+        pairs: int | None = None,
+        application: Application = EVERYBODYS,
+        *,
+        by_service: bool = False,
+    ) -> None:
+        """Give *pairs* pairs of each process, or service, series of their own, at most.
 
-        *application* says which frames are not of libraries.
+        None: as many as is usual. With 0 there are none of places at all. *application* says which
+        frames are not of libraries. Series are of services if *by_service*.
         """
-        self.limit = pairs
+        usual = PAIRS_OF_SERVICE if by_service else PAIRS_OF_PROCESS
+        limit = self.limit = usual if pairs is None else pairs
+        self.limit_of_logs = PAIRS_OF_PROCESS if pairs is None else pairs
+        """Of the places of each log, which are no process."""
         self.application = application
+        self.by_service = by_service
+        self.owner_of: OwnerOf = service_of if by_service else process_itself
+        """Says whose series those of a process are."""
         self.turn = threading.RLock()
         self._accounts: dict[int, BlockingAccount] = {}
+        self._services: Remembered[Owner, ServiceBook] = Remembered(lambda: ServiceBook(limit))
         self._at_ns = 0
 
-    def series(self, observations: Iterable[GilObservation]) -> Mapping[int, BlameSeries]:
-        """Return what to export of the processes in *observations*, by pid."""
+    def series(self, observations: Iterable[GilObservation]) -> Mapping[Owner, BlameSeries]:
+        """Return what to export of the processes in *observations*, by owner."""
         if not self.limit:
             return {}
         with self.turn:
-            return {pid: account.blame() for pid, account in self._entered(observations).items()}
+            books = self._books(observations)
+            return {owner: book.blame(self._at_ns) for owner, book in books.items()}
 
     def roles(
         self, observations: Iterable[GilObservation]
-    ) -> Mapping[int, tuple[RoleFigures, ...]]:
-        """Return what to export of the thread roles of the processes in *observations*, by pid."""
+    ) -> Mapping[Owner, tuple[RoleFigures, ...]]:
+        """Return what to export of thread roles of the processes in *observations*, by owner."""
         with self.turn:
-            return {pid: account.roles() for pid, account in self._entered(observations).items()}
+            books = self._books(observations)
+            return {owner: book.role_figures(self._at_ns) for owner, book in books.items()}
 
     def lately(self, observations: Iterable[GilObservation], most: int) -> Mapping[int, Lately]:
         """Return what the processes in *observations* have lost lately, by pid.
@@ -56,12 +80,23 @@ class BlockingSeries:
             accounts = self._entered(observations)
             return {pid: account.lately(most) for pid, account in accounts.items()}
 
+    def _books(
+        self, observations: Iterable[GilObservation]
+    ) -> dict[Owner, BlockingAccount | ServiceBook]:
+        """Return what has the series of the owners of *observations*."""
+        accounts = self._entered(observations).values()
+        if not self.by_service:
+            return {account.owner: account for account in accounts}
+        return {account.owner: self._services[account.owner] for account in accounts}
+
     def _entered(self, observations: Iterable[GilObservation]) -> dict[int, BlockingAccount]:
         valid = {seen.process.pid: seen for seen in observations if not seen.invalid}
         at_ns = max((seen.totals.at_ns for seen in valid.values()), default=0)
         if at_ns >= self._at_ns:
             self._at_ns = at_ns
             self._accounts = {pid: self._account(pid, seen) for pid, seen in valid.items()}
+            if self.by_service:
+                self._services.forget_absent({a.owner for a in self._accounts.values()}, at_ns)
             for pid, account in self._accounts.items():
                 account.enter(valid[pid].totals)
         return {pid: self._accounts[pid] for pid in valid if pid in self._accounts}
@@ -70,7 +105,9 @@ class BlockingSeries:
         account = self._accounts.get(pid)
         if account is None or account.since_ns != seen.since_ns:
             # A process may have replaced its program, or have another's number.
-            return BlockingAccount(seen, self.limit, self.application)
+            owner = self.owner_of(seen.process)
+            service = self._services[owner] if self.by_service else None
+            return BlockingAccount(seen, owner, self.limit, self.application, service)
         return account
 
 
@@ -78,7 +115,9 @@ def series_over_time(
     seen: Sequence[GilObservation], application: Application
 ) -> tuple[BlameSeries, ...]:
     """Return what to export for each snapshot of a recorded process, the last one included."""
-    account = BlockingAccount(seen[-1], DEFAULT_PAIRS, application)
+    account = BlockingAccount(
+        seen[-1], process_itself(seen[-1].process), PAIRS_OF_PROCESS, application
+    )
     sums = []
     for each in seen:
         account.enter(each.totals)

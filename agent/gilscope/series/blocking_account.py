@@ -3,7 +3,7 @@
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.gil import (
@@ -22,61 +22,60 @@ from gilscope.model.stack import Stack
 from gilscope.naming.application import application_frame
 from gilscope.naming.hold_states import telling_states
 from gilscope.naming.places import SiteNames
+from gilscope.series.by_name.blame_series import (
+    FALSE,
+    NOTHING,
+    TRUE,
+    BlameSeries,
+    BlameSlots,
+    blame_ledgers,
+    limits_of,
+)
+from gilscope.series.by_name.ledger import Labels, Line
+from gilscope.series.by_name.owners import Owner
+from gilscope.series.by_name.service_book import ServiceBook
+from gilscope.series.by_name.top_series import Sums, shown_over_time, sums_of
 from gilscope.series.held_by import HeldPlace, held_places
 from gilscope.series.lately import Held, Lately, RecentHolder, RecentPair, SlowHolder
-from gilscope.series.ledger import Labels, Ledger, Line
 from gilscope.series.recent_losses import RecentLosses
 from gilscope.series.roles import RoleAccount, RoleFigures
-from gilscope.series.top_series import Shown, Sums, TopSeries, shown_over_time, sums_of
 from gilscope.text.printable import label
 
-__all__ = ["BlameSeries", "BlockingAccount"]
+__all__ = ["BlockingAccount"]
 
 
 _LEAST_HELD = 0.05
 """Of the time: less is told by none of the live views."""
-_TRUE, _FALSE = "true", "false"
-"""Of the label ``application``."""
-
-
-@dataclass(frozen=True, slots=True)
-class BlameSeries:
-    """The series of one process."""
-
-    pairs: tuple[Shown, ...]
-    """By waiter, holder and kind."""
-    holders: tuple[Shown, ...]
-    """By the holder's place, in the application if it has one there; whether it has; kind; and
-    state."""
-    slow_holders: tuple[Shown, ...]
-    """By holder."""
-    held_by: tuple[Shown, ...]
-    """Like `holders`, but without a kind: whether anybody waited or not."""
 
 
 class BlockingAccount:
     """The books of one process. What it has lost is entered again and again, as a whole."""
 
     def __init__(
-        self, seen: GilObservation, limit: int, application: Application = EVERYBODYS
+        self,
+        seen: GilObservation,
+        owner: Owner,
+        limit: int,
+        application: Application = EVERYBODYS,
+        service: ServiceBook | None = None,
     ) -> None:
-        """Begin for the process in *seen*, with series of their own for at most *limit* pairs."""
+        """Begin for the process in *seen*, with series of their own for at most *limit* pairs.
+
+        They are those of *owner*. Where that is a *service* they are made of its book.
+        """
         self.since_ns = seen.since_ns
+        self.owner = owner
         self._application = application
         self._names = SiteNames()
-        # What can be lost is there before anything is: the first loss of a kind is an increase.
         knows = seen.process.knows_causes
         kinds = [kind.value for kind in Kind if (kind is Kind.UNKNOWN) != knows]
-        self._pairs = Ledger((kind,) for kind in kinds)
-        python = State.PYTHON.value
-        self._holders = Ledger((whose, kind, python) for whose in (_TRUE, _FALSE) for kind in kinds)
-        self._slow = Ledger([()])
-        self._held = Ledger((whose,) for whose in (_TRUE, _FALSE))
-        self._pair_slots = TopSeries(self._pairs, limit, width=2)
-        self._holder_slots = TopSeries(self._holders, limit, width=1)
-        self._slow_slots = TopSeries(self._slow, limit, width=1)
-        self._held_slots = TopSeries(self._held, limit, width=1)
-        self._roles = RoleAccount()
+        self._ledgers = blame_ledgers(
+            kinds,
+            None if service is None else service.ledgers,
+            asks_holder=seen.process.asks_holder,
+        )
+        self._slots = None if service is not None else BlameSlots(self._ledgers, limits_of(limit))
+        self._roles = RoleAccount(None if service is None else service.roles)
         self._limit = limit
         self._recent = RecentLosses(seen.since_ns)
         self._recent_holders = RecentLosses(seen.since_ns)
@@ -92,69 +91,64 @@ class BlockingAccount:
         # Otherwise lists beat generators, for there may be hundreds in each of many processes.
         edges, slow_drops = totals.edges, totals.slow_drops
         if set(map(id, edges)) != set(map(id, before.edges)):
-            self._pairs.update(
+            self._ledgers.pairs.update(
                 [(id(edge.waiter), id(edge.holder), id(edge.kind)) for edge in edges],
                 [edge.lost for edge in edges],
                 edges,
                 self._pair,
             )
         if totals.held_up is not before.held_up:
-            self._holders.update(
+            self._ledgers.holders.update(
                 [(id(each.holder), id(each.kind), each.state.state) for each in totals.held_up],
                 [Tally(each.ns) for each in totals.held_up],
                 totals.held_up,
                 self._whose,
             )
         if set(map(id, slow_drops)) != set(map(id, before.slow_drops)):
-            self._slow.update(
+            self._ledgers.slow.update(
                 [id(slow_drop.holder) for slow_drop in slow_drops],
                 [slow_drop.drop_latency for slow_drop in slow_drops],
                 slow_drops,
                 self._slow_holder,
             )
         self._enter_samples(totals.holder_samples)
-        self._recent.sample(totals.at_ns, self._pairs.lines)
-        self._recent_holders.sample(totals.at_ns, self._holders.lines)
+        self._recent.sample(totals.at_ns, self._ledgers.pairs.lines)
+        self._recent_holders.sample(totals.at_ns, self._ledgers.holders.lines)
 
     def _enter_samples(self, samples: HolderSamples | None) -> None:
         holders = () if samples is None else samples.holders
-        self._held.update(
+        self._ledgers.held.update(
             [id(held.holder) for held in holders],
             [Tally(held.held_ns) for held in holders],
             holders,
             self._held_by,
         )
 
-    def blame(self) -> BlameSeries:
-        """Return what the series show now."""
-        at_ns = self._totals.at_ns
-        slots = (self._pair_slots, self._holder_slots, self._slow_slots, self._held_slots)
-        return BlameSeries(*(each.shown(at_ns) for each in slots))
+    def blame(self, at_ns: int) -> BlameSeries:
+        """Return what the series of the process show now, at *at_ns*."""
+        return NOTHING if self._slots is None else self._slots.blame(at_ns)
 
-    def roles(self) -> tuple[RoleFigures, ...]:
-        """Return what the series of thread roles show now."""
-        return self._roles.figures(self._totals.at_ns)
+    def role_figures(self, at_ns: int) -> tuple[RoleFigures, ...]:
+        """Return what the series of thread roles show now, at *at_ns*."""
+        return self._roles.figures(at_ns)
 
     def sums(self) -> tuple[Sums, ...]:
         """Return what has been lost and held so far, for `over_time`."""
-        return tuple(map(sums_of, (self._pairs, self._holders, self._slow, self._held)))
+        return tuple(map(sums_of, self._ledgers.all))
 
     def over_time(self, times: Sequence[tuple[Sums, ...]]) -> tuple[BlameSeries, ...]:
         """Return the series at each of *times*, of a process that nobody has seen before."""
-        pairs, holders, slow, held = zip(*times, strict=True)
-        return tuple(
-            map(
-                BlameSeries,
-                shown_over_time(self._pairs, pairs, self._limit, width=2),
-                shown_over_time(self._holders, holders, self._limit, width=1),
-                shown_over_time(self._slow, slow, self._limit, width=1),
-                shown_over_time(self._held, held, self._limit, width=1),
+        shown = (
+            shown_over_time(ledger, sums, self._limit, width)
+            for ledger, sums, width in zip(
+                self._ledgers.all, zip(*times, strict=True), (2, 1, 1, 1), strict=True
             )
         )
+        return tuple(map(BlameSeries, *shown))
 
     def lately(self, most: int) -> Lately:
         """Return what has been lost lately, with *most* holders, pairs and slow holders."""
-        at_ns, lines = self._totals.at_ns, self._pairs.lines
+        at_ns, lines = self._totals.at_ns, self._ledgers.pairs.lines
         since_ns = self._recent.since_ns(at_ns)
         lost_ns = self._recent.lost_ns(at_ns, lines)
         costliest = sorted(zip(lost_ns, lines, strict=True), key=lambda lost: -lost[0])
@@ -185,7 +179,7 @@ class BlockingAccount:
         return Held(name, inner, place.share, place.error, place.states)
 
     def _lately_holders(self, at_ns: int, most: int) -> tuple[RecentHolder, ...]:
-        lines = self._holders.lines
+        lines = self._ledgers.holders.lines
         by_place: Counter[str] = Counter()
         states: dict[str, list[tuple[HoldState, int]]] = defaultdict(list)
         for line, ns in zip(lines, self._recent_holders.lost_ns(at_ns, lines), strict=True):
@@ -219,7 +213,7 @@ class BlockingAccount:
             name = self._name(slow_drop.holder)
             longest_ns[name] = max(longest_ns[name], slow_drop.longest_ns)
             in_flight_ns[name] = max(in_flight_ns[name], slow_drop.in_flight_ns)
-        costliest = sorted(self._slow.lines, key=lambda line: -line.ns)
+        costliest = sorted(self._ledgers.slow.lines, key=lambda line: -line.ns)
         return tuple(
             SlowHolder(name, Tally(line.ns, line.count), longest_ns[name], in_flight_ns[name])
             for line in costliest
@@ -234,14 +228,14 @@ class BlockingAccount:
         own = self._own(held_up.holder)
         how = held_up.kind.value, held_up.state.state.value
         if own is None:
-            return (self._name(held_up.holder),), (_FALSE, *how)
-        return (own,), (_TRUE, *how)
+            return (self._name(held_up.holder),), (FALSE, *how)
+        return (own,), (TRUE, *how)
 
     def _held_by(self, held: HeldBy) -> tuple[Labels, Labels]:
         own = self._own(held.holder)
         if own is None:
-            return (self._name(held.holder),), (_FALSE,)
-        return (own,), (_TRUE,)
+            return (self._name(held.holder),), (FALSE,)
+        return (own,), (TRUE,)
 
     def _own(self, stack: Stack) -> str | None:
         own = application_frame(stack, self._application)

@@ -7,8 +7,8 @@ from typing import Final
 
 from gilscope.model.gil import Tally
 from gilscope.naming.places import SiteNames
-from gilscope.series.ledger import Labels, Ledger
-from gilscope.series.top_series import TopSeries
+from gilscope.series.by_name.ledger import Labels, Ledger
+from gilscope.series.by_name.top_series import TopSeries
 from gilscope.stm_log.markers import describe, position_of
 from gilscope.stm_log.sums import FollowedLog, Loss, Place
 from gilscope.text.printable import label

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from gilscope.series.ledger import Line
+from gilscope.series.by_name.ledger import Line
 from gilscope.series.sliding_totals import Sample, SlidingTotals
 from gilscope.text.units import NS_PER_S
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from gilscope.model.gil import Tally, ThreadTotals
-from gilscope.series.ledger import Labels, Ledger
-from gilscope.series.top_series import OTHER, Shown, TopSeries, shown_over_time, sums_of
+from gilscope.series.by_name.ledger import Labels, Ledger
+from gilscope.series.by_name.top_series import OTHER, Shown, TopSeries, shown_over_time, sums_of
 
-__all__ = ["MOST_ROLES", "RoleAccount", "RoleFigures", "roles_over_time"]
+__all__ = ["MOST_ROLES", "RoleAccount", "RoleFigures", "role_figures", "roles_over_time"]
 
 MOST_ROLES: Final = 64
 """That have series of their own in each process; all others share one."""
@@ -37,9 +37,14 @@ class RoleFigures:
 class RoleAccount:
     """The roles of one process. What its threads have come to is entered again and again."""
 
-    def __init__(self) -> None:
-        self._totals = Ledger(())
-        self._slots = TopSeries(self._totals, MOST_ROLES, width=1, at_once=_AT_ONCE)
+    def __init__(self, above: Ledger | None = None) -> None:
+        """Begin; where there is a ledger *above*, the series are made of that."""
+        self._totals = Ledger((), above)
+        self._slots = (
+            TopSeries(self._totals, MOST_ROLES, width=1, at_once=_AT_ONCE)
+            if above is None
+            else None
+        )
 
     def enter(self, threads: Iterable[ThreadTotals]) -> None:
         """Take over *threads*, the dead ones too; those that have no role yet are left out.
@@ -51,11 +56,11 @@ class RoleAccount:
         items = list(sums)
         self._totals.update(items, list(sums.values()), items, _named)
         if len(self._totals.places) > MOST_ROLES + _MOST_IDLE:
-            self._totals.forget_idle(self._slots.chosen)
+            self._totals.forget_idle(() if self._slots is None else self._slots.chosen)
 
     def figures(self, at_ns: int) -> tuple[RoleFigures, ...]:
         """Return what the series show now, at *at_ns*, by role."""
-        return _figures(self._slots.shown(at_ns))
+        return () if self._slots is None else role_figures(self._slots.shown(at_ns))
 
 
 def roles_over_time(seen: Sequence[Iterable[ThreadTotals]]) -> list[tuple[RoleFigures, ...]]:
@@ -67,7 +72,7 @@ def roles_over_time(seen: Sequence[Iterable[ThreadTotals]]) -> list[tuple[RoleFi
         items = list(sums)
         totals.update(items, list(sums.values()), items, _named)
         times.append(sums_of(totals))
-    return [_figures(shown) for shown in shown_over_time(totals, times, MOST_ROLES, width=1)]
+    return [role_figures(shown) for shown in shown_over_time(totals, times, MOST_ROLES, width=1)]
 
 
 def _sums(threads: Iterable[ThreadTotals]) -> dict[_Item, Tally]:
@@ -88,7 +93,8 @@ def _named(item: _Item) -> tuple[Labels, Labels]:
     return (role,), (kind,)
 
 
-def _figures(shown: Iterable[Shown]) -> tuple[RoleFigures, ...]:
+def role_figures(shown: Iterable[Shown]) -> tuple[RoleFigures, ...]:
+    """Return what the series of roles are that show *shown*."""
     by_role: dict[str, dict[str, Tally]] = {}
     for (role, kind), ns, count in shown:
         tallies = by_role.setdefault(role, {})

@@ -98,7 +98,7 @@ class Server:
     ) -> AgentCollector:
         """Serve *source* and *logs* from now on; returns what makes the metrics of them.
 
-        *book* says how many pairs of each process, and places of each log, have series of their
+        *book* says whose the series are, and how many pairs, and places of each log, have their
         own. Unless it *has_pages*, metrics and health are all that there is. What is seen is
         entered in *past*. The page shows the last of *captures*; its reports say how closely
         processes are observed, *mode*, and when one has waited most since a time, *moment*.
@@ -111,7 +111,7 @@ class Server:
             health = Health(health, self._keep_up(watched, book))
         else:
             logs_of = logs or tuple
-        collector = AgentCollector(source, book, logs_of, ConflictSeries(book.limit))
+        collector = AgentCollector(source, book, logs_of, ConflictSeries(book.limit_of_logs))
         pages: Mapping[str, Route] = dict.fromkeys(_PAGES, lambda _: _NO_PAGES)
         if has_pages:
             # Who wants none is not to pay the megabyte that they take.

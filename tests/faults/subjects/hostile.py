@@ -76,7 +76,8 @@ def _is_not_held_up(bench: Bench, name: str, pid: int, *codes: int) -> None:
             verdict = Verdict.AGENT_DIED if code < 0 else Verdict.UNCLEAR_MESSAGE
             bench.failures.append(Failed(verdict, words))
     port = free_port()
-    command = bench.agent("serve", "--listen", f"127.0.0.1:{port}", "--match", str(bench.folder))
+    each = ("--per-process", "--match", str(bench.folder))
+    command = bench.agent("serve", "--listen", f"127.0.0.1:{port}", *each)
     service = Service(command, "127.0.0.1", port, f"http://127.0.0.1:{port}/")
     try:
         eventually(lambda: _answers(service), within_s=_PATIENCE_S)

@@ -120,7 +120,8 @@ def _broken_pipe(bench: Bench) -> None:
 def _serve_through(bench: Bench, *wrapper: str) -> tuple[Service, Path]:
     """Serve while standard error leads nowhere; the port is found by who listens."""
     port = free_port()
-    line = ("serve", "--listen", f"127.0.0.1:{port}", "--match", str(bench.folder))
+    each = ("--per-process", "--match", str(bench.folder))
+    line = ("serve", "--listen", f"127.0.0.1:{port}", *each)
     command = bench.agent(*line, wrapper=wrapper)
     return Service(command, "127.0.0.1", port, f"http://127.0.0.1:{port}/"), bench.folder
 

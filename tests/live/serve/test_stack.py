@@ -57,7 +57,7 @@ def test_alert_of_the_demonstration_fires(stack: "subprocess.Popen[str]") -> Non
     assert "convoy.py" in answer(gilscope, "/")[1]
     assert "GilscopeGilConvoy" in answer(alertmanager, "/api/v2/alerts")[1]
     assert [200] * 3 == [answer(address, path)[0] for address, path in pages]
-    assert re.search(r"convoy\.py \(pid \d+ at \S+\): [\d.]+ times a second", said)
+    assert re.search(r"convoy\.py \(at \S+\): [\d.]+ times a second", said)
     assert re.search(r"of that the holder is in crunch \(convoy\.py:\d+\)", said)
     assert "docs/runbooks/gil-convoy.md" in said
 

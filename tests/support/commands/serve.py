@@ -98,9 +98,15 @@ class Service:
 
 
 @contextmanager
-def serving(*arguments: str, wrapper: Sequence[str] = ()) -> Iterator[Service]:
-    """Serve on a free port of the loopback until the block has ended."""
-    line = ("serve", "--listen", "127.0.0.1:0", *arguments)
+def serving(
+    *arguments: str, wrapper: Sequence[str] = (), by_service: bool = False
+) -> Iterator[Service]:
+    """Serve on a free port of the loopback until the block has ended.
+
+    Series are those of processes, whose figures are known, unless they are to be *by_service*.
+    """
+    owners = () if by_service else ("--per-process",)
+    line = ("serve", "--listen", "127.0.0.1:0", *owners, *arguments)
     with gilscope_started(*line, wrapper=wrapper) as command:
         yield service_of(command)
 

@@ -56,6 +56,7 @@ def test_metric_table_leads_nowhere(tmp_path: Path) -> None:
     links = {
         "[gilscope-serve(8)](man/gilscope-serve.8.md#fields)": "gilscope-serve(8)",
         "[gilscope-client](client.md)": "gilscope-client",
+        "[service](man/gilscope-serve.8.md#services)": "service",
     }
 
     unlinked = page

@@ -2,19 +2,18 @@
 
 from dataclasses import replace
 
-from gilscope.exporter.exposition import encode
-from gilscope.exporter.gil import gil_families
+from gilscope.exporter.collector import AgentCollector
 from gilscope.model.gil import GilObservation, Tally
 from gilscope.model.kinds import Kind
 from gilscope.series.blocking import BlockingSeries
 from support.recordings.gil import MS, PROCESS, observation, stack, with_edges
-from support.reports.scraped import OPEN_METRICS, PLAIN, Scrape, parse
+from support.reports.scraped import OPEN_METRICS, PLAIN, Fixed, Scrape, read
 
 _BLOCKED = "gilscope_gil_blocked_seconds_total"
 
 
 def _scrape(book: BlockingSeries, seen: GilObservation, content_type: str = PLAIN) -> Scrape:
-    return parse(encode(gil_families([seen], book), content_type).decode(), content_type)
+    return read(AgentCollector(Fixed([seen]).source, book), content_type)
 
 
 def _grown(seen: GilObservation) -> GilObservation:

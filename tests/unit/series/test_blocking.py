@@ -11,6 +11,7 @@ from gilscope.model.kinds import Kind
 from gilscope.model.moment.hold_state import HoldState, State
 from gilscope.model.stack import UNKNOWN_STACK, Stack
 from gilscope.series.blocking import BlockingSeries
+from gilscope.series.by_name.owners import process_itself
 from gilscope.series.lately import RecentHolder, RecentPair, SlowHolder
 from support.recordings.gil import (
     CRUNCHING,
@@ -25,6 +26,8 @@ from support.recordings.gil import (
 )
 
 _S = 1000 * MS
+_OWNER = process_itself(PROCESS)
+_OTHER = process_itself(replace(PROCESS, pid=1))
 _HANDLE, _CRUNCH, _SCAN = (
     "handle (app.py:13)",
     "crunch (app.py:4)",
@@ -55,7 +58,7 @@ def _lost(edge: Edge, ns: int, count: int = 0) -> Edge:
 
 def _pairs(book: BlockingSeries, seen: GilObservation) -> dict[tuple[str, ...], tuple[int, int]]:
     """Return what the series of the process show that have shown or show anything."""
-    blame = book.series([seen])[seen.process.pid]
+    (blame,) = book.series([seen]).values()
     return {labels: (ns, count) for labels, ns, count in blame.pairs if labels[0] != "other" or ns}
 
 
@@ -81,7 +84,7 @@ def test_series_together_are_what_was_lost() -> None:
     edges = with_edges().observation.totals.edges
     for grown in (1, 2, 3):
         lost = [_lost(edge, edge.lost.ns * grown, edge.lost.count * grown) for edge in edges]
-        blame = book.series([_seen(grown, lost)])[4711]
+        blame = book.series([_seen(grown, lost)])[_OWNER]
 
         assert 1940 * MS * grown == sum(ns for _, ns, _ in blame.pairs)
         assert 260 * grown == sum(count for _, _, count in blame.pairs)
@@ -113,7 +116,7 @@ def test_holders_are_told_by_the_application() -> None:
     by_rule, said = BlockingSeries(), BlockingSeries(application=Application(packages=("json",)))
     for book in (by_rule, said):
         book.series([_seen(1, edges)])
-    ruled, chosen = (book.series([_seen(2, grown)])[4711].holders for book in (by_rule, said))
+    ruled, chosen = (book.series([_seen(2, grown)])[_OWNER].holders for book in (by_rule, said))
 
     # What was lost before they had series of their own is under other.
     assert {
@@ -138,7 +141,7 @@ def test_states_of_a_holder_have_series_of_their_own() -> None:
     book.series([first])
     held_up = (*first.totals.held_up, HeldUp(CRUNCHING, Kind.CONVOY, state, 30 * MS))
     totals = replace(first.totals, at_ns=2, held_up=held_up)
-    holders = book.series([replace(first, totals=totals)])[4711].holders
+    holders = book.series([replace(first, totals=totals)])[_OWNER].holders
 
     assert (_CRUNCH, "true", "GIL_CONVOY", "gc") in {labels for labels, _, _ in holders}
     assert 70 * MS == sum(ns for _, ns, _ in holders)
@@ -152,7 +155,7 @@ def test_slow_drops_have_their_own_slots() -> None:
     book.series([_seen(1, [_CONVOY], [_SLOW])])
     slower = replace(_SLOW, drop_latency=Tally(300 * MS, 13))
 
-    blame = book.series([_seen(2, [_CONVOY], [slower])])[4711]
+    blame = book.series([_seen(2, [_CONVOY], [slower])])[_OWNER]
 
     assert ((("other",), 260 * MS, 12), ((_SCAN,), 40 * MS, 1)) == blame.slow_holders
 
@@ -248,7 +251,9 @@ def test_processes_do_not_share_books() -> None:
 
     blames = book.series(both)
 
-    assert [40 * MS, 70 * MS] == [sum(ns for _, ns, _ in blames[pid].pairs) for pid in (4711, 1)]
+    assert [40 * MS, 70 * MS] == [
+        sum(ns for _, ns, _ in blames[owner].pairs) for owner in (_OWNER, _OTHER)
+    ]
 
 
 def test_invalid_processes_and_none_at_all() -> None:

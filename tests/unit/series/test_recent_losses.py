@@ -2,7 +2,7 @@
 
 import pytest
 
-from gilscope.series.ledger import Line, Place, Sum
+from gilscope.series.by_name.ledger import Line, Place, Sum
 from gilscope.series.recent_losses import RecentLosses
 
 _S = 1_000_000_000

@@ -17,7 +17,7 @@ from gilscope.commands.serving.otlp import add_otlp_options
 from gilscope.commands.serving.regions import add_regions_option
 from gilscope.commands.serving.service import add_log_options
 from gilscope.model.kinds import Mode
-from gilscope.series.blocking import DEFAULT_PAIRS
+from gilscope.series.blocking import PAIRS_OF_PROCESS, PAIRS_OF_SERVICE
 from gilscope.web.server import Address, parse_address
 
 __all__ = ["EXAMPLES", "SUMMARY", "prepare_parser"]
@@ -82,11 +82,17 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pairs",
         type=whole_number(_MOST_PAIRS),
-        default=DEFAULT_PAIRS,
         metavar="N",
-        help="how many pairs of waiter and holder have series of their own, in each process, and "
-        "how many places in each log; the others share one; 0: no such series "
-        f"(default: {DEFAULT_PAIRS})",
+        help="how many pairs of waiter and holder have series of their own in each service, roles "
+        "and other places in proportion, and how many places in each log; the others share one; 0: "
+        f"no such series (default: {PAIRS_OF_SERVICE}, in each log {PAIRS_OF_PROCESS}; with "
+        f"--per-process {PAIRS_OF_PROCESS})",
+    )
+    parser.add_argument(
+        "--per-process",
+        action="store_true",
+        help="have series for each process, with its pid, and not for each service (all processes "
+        "of one name in one container and pod)",
     )
     add_stacks_option(parser)
     add_method_option(parser)

@@ -72,7 +72,7 @@ def test_beginning_has_zeros_and_no_gauges() -> None:
     gauges = {"gilscope_gil_waiting_threads", "gilscope_gil_longest_wait_seconds"}
     gauges |= {"gilscope_gil_longest_hold_seconds", "gilscope_probe_valid"}
     gauges |= {"gilscope_target_overhead_ratio", "gilscope_gil_stack_sampling_ratio"}
-    gauges |= {"gilscope_target_info"}
+    gauges |= {"gilscope_target_info", "gilscope_target_processes"}
 
     assert {0.0} == {sample.value for family in began.families for sample in family.samples}
     assert gauges == ended.names() - began.names()

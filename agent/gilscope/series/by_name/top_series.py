@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gilscope.series.ledger import Labels, Ledger, Line, Place
+from gilscope.series.by_name.ledger import Labels, Ledger, Line, Place
 
 __all__ = ["OTHER", "Shown", "Sums", "TopSeries", "advanced", "shown_over_time", "sums_of"]
 
@@ -49,29 +49,46 @@ class _Series:
     before_ns: int = 0
     before: int = 0
     """What its line had lost already when the series began."""
+    changed_ns: int = 0
+    """When its line changed last."""
     shown_ns: int = 0
     shown: int = 0
 
 
 class TopSeries:
-    """The series of what one process loses."""
+    """The series of what one process loses, or the processes of one service."""
 
-    def __init__(self, totals: Ledger, limit: int, width: int, *, at_once: int = 0) -> None:
+    def __init__(  # noqa: PLR0913 - most have defaults
+        self,
+        totals: Ledger,
+        limit: int,
+        width: int,
+        *,
+        at_once: int = 0,
+        most: int | None = None,
+        idle_ns: int | None = None,
+    ) -> None:
         """Give at most *limit* places of *totals*, which have *width* names, their own series.
 
         The first *at_once* of them have these as soon as they occur, with all that they have
-        lost, and however little that is.
+        lost, and however little that is. No more than *most* series are their own, of whatever
+        kind. Where these are all given away, places that have lost nothing for *idle_ns* lose
+        theirs; unless it is given none does.
         """
         self._totals = totals
         self._limit = limit
         self._others = (OTHER,) * width
         self._shared: dict[Labels, _Series] = {}
         self._own: dict[Line, _Series] = {}
-        self._at_once = at_once
+        self._left_at_once = at_once
+        self._most = most
+        self._idle_ns = idle_ns
         self._first: set[Place] = set()
         self._chosen: set[Place] = set()
         self._marks: tuple[_Mark, _Mark] | None = None
         self._shown: tuple[Shown, ...] | None = None
+        self._gone: dict[Labels, tuple[int, int]] = {}
+        """What series have shown that are no more, by kind."""
 
     @property
     def chosen(self) -> Collection[Place]:
@@ -81,18 +98,45 @@ class TopSeries:
     def shown(self, at_ns: int) -> tuple[Shown, ...]:
         """Return what every series shows now, at *at_ns*; the shared ones first."""
         changed = self._totals.take_changed()
-        if changed or self._shown is None:
+        # A service gets to know of kinds with each new process, before anything is lost in them.
+        if changed or self._shown is None or len(self._shared) < len(self._totals.sums):
             places = {line.place: None for line in changed}
+            for line in changed:
+                if line in self._own:
+                    self._own[line].changed_ns = at_ns
+            if self._idle_ns is not None and self._is_full:
+                self._let_go_idle(at_ns - self._idle_ns)
             self._choose_first(places)
             self._choose(places, self._mark(at_ns))
             for line in changed:
-                if line.place in self._chosen and line not in self._own:
+                if line.place in self._chosen and line not in self._own and self._has_room:
                     labels = (*line.place.names, *line.kind)
                     is_first = line.place in self._first
                     before = (0, 0) if is_first else (line.ns, line.count)
-                    self._own[line] = _Series(labels, *before)
+                    self._own[line] = _Series(labels, *before, changed_ns=at_ns)
             self._shown = self._advance()
         return self._shown
+
+    @property
+    def _has_room(self) -> bool:
+        return self._most is None or len(self._own) < self._most
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._chosen) >= self._limit or not self._has_room
+
+    def _let_go_idle(self, since_ns: int) -> None:
+        """Take their series from places that have lost nothing since *since_ns*.
+
+        What those have shown is shown nowhere any more: under `other` it would be a loss of now.
+        """
+        busy = {line.place for line, each in self._own.items() if each.changed_ns > since_ns}
+        for line in [line for line in self._own if line.place not in busy]:
+            series = self._own.pop(line)
+            ns, count = self._gone.get(line.kind, _NOTHING)
+            self._gone[line.kind] = ns + series.shown_ns, count + series.shown
+        self._chosen &= busy
+        self._first &= busy
 
     def _mark(self, at_ns: int) -> "_Mark":
         if self._marks is None:
@@ -105,12 +149,13 @@ class TopSeries:
 
     def _choose_first(self, places: Iterable[Place]) -> None:
         """Give slots to places that have never been part of a shared series."""
-        left = self._at_once - len(self._first)
-        if left > 0:
+        if self._left_at_once > 0:
             # Until these are given away, whatever has none has only just occurred.
             fresh = [place for place in places if place not in self._first]
             fresh.sort(key=lambda place: -place.ns)
-            self._first.update(fresh[:left])
+            first = fresh[: self._left_at_once]
+            self._left_at_once -= len(first)
+            self._first.update(first)
             self._chosen |= self._first
 
     def _choose(self, places: Iterable[Place], since: "_Mark") -> None:
@@ -130,6 +175,9 @@ class TopSeries:
     def _advance(self) -> tuple[Shown, ...]:
         left_ns = {kind: of_kind.ns for kind, of_kind in self._totals.sums.items()}
         left = {kind: of_kind.count for kind, of_kind in self._totals.sums.items()}
+        for kind, (ns, count) in self._gone.items():
+            left_ns[kind] -= ns
+            left[kind] -= count
         own_ns, own = [], []
         for line, series in self._own.items():
             own_ns.append(line.ns - series.before_ns)

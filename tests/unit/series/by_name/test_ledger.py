@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gilscope.model.gil import Tally
-from gilscope.series.ledger import Labels, Ledger, Sum
+from gilscope.series.by_name.ledger import Labels, Ledger, Sum
 
 _Loss = tuple[int, Tally, tuple[str, str]]
 
@@ -11,8 +11,8 @@ _Loss = tuple[int, Tally, tuple[str, str]]
 class _Sums:
     """Totals of losses that are called what they consist of: a place and a kind."""
 
-    def __init__(self) -> None:
-        self.totals = Ledger([("usual",)])
+    def __init__(self, above: Ledger | None = None) -> None:
+        self.totals = Ledger([("usual",)], above)
         self.named: list[tuple[str, str]] = []
 
     def update(self, *losses: _Loss) -> None:
@@ -120,3 +120,35 @@ def test_kinds_are_there_before_anything_is_lost() -> None:
 
     assert isinstance(nothing, Sum)
     assert (0, 0) == (nothing.ns, nothing.count)
+
+
+def test_what_is_gained_is_gained_above() -> None:
+    """
+    By names, also what moves from one to another; what is dropped stays there.
+    """
+    above = Ledger([("usual",)])
+    one, other = _Sums(above), _Sums(above)
+    one.update((1, Tally(10, 1), ("a", "usual")), (2, Tally(7, 1), ("b", "rare")))
+    other.update((1, Tally(20, 2), ("a", "usual")))
+    one.update((1, Tally(4, 1), ("a", "usual")), (2, Tally(13, 2), ("b", "rare")))
+    del one
+
+    assert {("a", "usual"): (24, 3), ("b", "rare"): (13, 2)} == {
+        (line.place.names[0], line.kind[0]): (line.ns, line.count) for line in above.lines
+    }
+    assert 37 == above.ns
+    assert [("usual",), ("rare",)] == list(above.sums)
+
+
+def test_a_place_that_is_forgotten_stays_in_the_sums() -> None:
+    """
+    What it gains afterwards is a line of its own again, which begins at nothing.
+    """
+    above = Ledger([("usual",)])
+    sums = _Sums(above)
+    sums.update((1, Tally(10, 1), ("a", "usual")), (2, Tally(7, 1), ("b", "usual")))
+    above.forget_all_but([above.places["b",]])
+    sums.update((1, Tally(15, 2), ("a", "usual")), (2, Tally(9, 1), ("b", "usual")))
+
+    assert {("b",): 9, ("a",): 5} == {names: place.ns for names, place in above.places.items()}
+    assert (24, 3) == (above.sums["usual",].ns, above.sums["usual",].count)

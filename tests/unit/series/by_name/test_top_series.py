@@ -5,8 +5,8 @@ from random import Random
 import pytest
 
 from gilscope.model.gil import Tally
-from gilscope.series.ledger import Ledger
-from gilscope.series.top_series import TopSeries, advanced, shown_over_time, sums_of
+from gilscope.series.by_name.ledger import Ledger
+from gilscope.series.by_name.top_series import TopSeries, advanced, shown_over_time, sums_of
 from support.recordings.gil import MS
 
 _S = 1000 * MS
@@ -16,9 +16,13 @@ _MINUTE = 60 * _S
 class _Slots:
     """Series of places with one name, whose losses are of the kind `usual` as a rule."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(
+        self, limit: int, *, most: int | None = None, idle_ns: int | None = None, at_once: int = 0
+    ) -> None:
         self._totals = Ledger([("usual",)])
-        self._slots = TopSeries(self._totals, limit, width=1)
+        self._slots = TopSeries(
+            self._totals, limit, width=1, most=most, idle_ns=idle_ns, at_once=at_once
+        )
         self._lost: dict[tuple[str, str], Tally] = {}
 
     def lose(self, place: str, ns: int, count: int = 1, kind: str = "usual") -> None:
@@ -117,6 +121,76 @@ def test_new_kind_of_a_place_with_a_series_begins_at_zero_too() -> None:
     assert 4 * MS == slots.show()["a", "rare"]
 
 
+def test_there_are_no_more_series_than_there_may_be() -> None:
+    """
+    However many kinds a place has; what finds no room stays under `other`, all of it.
+    """
+    slots = _Slots(limit=2, most=2)
+    for kind in ("usual", "rare", "odd"):
+        slots.lose("a", 30 * MS, kind=kind)
+    slots.show()
+    for kind in ("usual", "rare", "odd"):
+        slots.lose("a", 5 * MS, kind=kind)
+
+    shown = slots.show()
+
+    assert {("a", "usual"): 5 * MS, ("a", "rare"): 5 * MS} == {
+        labels: ns for labels, ns in shown.items() if labels[0] == "a"
+    }
+    assert 35 * MS == shown["other", "odd"]
+
+
+def test_a_place_that_is_idle_makes_room() -> None:
+    """
+    What it has shown goes with it, so nothing else seems to have lost that; it may come again.
+    """
+    slots = _Slots(limit=1, idle_ns=30 * _MINUTE)
+    slots.lose("a", 30 * MS)
+    slots.show()
+    slots.lose("a", 5 * MS)
+    slots.show(_MINUTE)
+    slots.lose("b", 40 * MS)
+    early = slots.show(30 * _MINUTE)
+    slots.lose("b", 50 * MS)
+    late = slots.show(31 * _MINUTE)
+    slots.lose("a", 60 * MS)
+    slots.lose("b", MS)
+    again = slots.show(32 * _MINUTE)
+
+    assert {("other", "usual"): 70 * MS, ("a", "usual"): 5 * MS} == early
+    assert {("other", "usual"): 120 * MS, ("b", "usual"): 0} == late
+    assert {("other", "usual"): 180 * MS, ("b", "usual"): MS} == again
+
+
+def test_an_idle_place_keeps_its_series_while_there_is_room() -> None:
+    """
+    Nobody is in need of it.
+    """
+    slots = _Slots(limit=4, idle_ns=30 * _MINUTE)
+    slots.lose("a", 30 * MS)
+    slots.show()
+    slots.lose("b", 40 * MS)
+
+    assert ("a", "usual") in slots.show(100 * _MINUTE)
+
+
+def test_what_had_a_series_at_once_begins_at_zero_the_second_time() -> None:
+    """
+    Its first one has shown all that it had lost by then.
+    """
+    slots = _Slots(limit=1, at_once=1, idle_ns=30 * _MINUTE)
+    slots.lose("a", 30 * MS)
+    first = slots.show()
+    slots.lose("b", 40 * MS)
+    slots.show(31 * _MINUTE)
+    slots.lose("a", 20 * MS)
+    second = slots.show(62 * _MINUTE)
+
+    assert {("other", "usual"): 0, ("a", "usual"): 30 * MS} == first
+    assert 0 == second["a", "usual"]
+    assert 60 * MS == second["other", "usual"]
+
+
 def test_quiet_process_shows_zero() -> None:
     """
     So that its first loss is an increase.
@@ -143,6 +217,32 @@ def test_wait_that_turns_out_to_be_of_another_kind_makes_nothing_fall() -> None:
 
     assert (3 * MS, 17 * MS) == (during["a", "usual"], during["a", "rare"])
     assert (4 * MS, 20 * MS) == (after["a", "usual"], after["a", "rare"])
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_nothing_runs_back_where_idle_places_make_room(seed: int) -> None:
+    """
+    Of the series that stay; together they are no more than what was lost.
+    """
+    random = Random(seed)  # noqa: S311 - made-up losses
+    slots = _Slots(limit=3, most=4, idle_ns=5 * _MINUTE)
+    shown: dict[tuple[str, ...], int] = {}
+    lost_ns = gone_ns = 0
+    for step in range(300):
+        busy = "abcdefghij"[step // 30 :][:3]
+        for _ in range(random.randint(0, 5)):
+            ns = random.randint(0, 30 * MS)
+            lost_ns += ns
+            slots.lose(random.choice(busy or "j"), ns, kind=random.choice(["usual", "rare"]))
+        before, shown = shown, slots.show(step * _MINUTE)
+        gone_ns += sum(ns for labels, ns in before.items() if labels not in shown)
+
+        assert lost_ns == sum(shown.values()) + gone_ns
+        assert [] == [
+            labels for labels, ns in before.items() if labels in shown and shown[labels] < ns
+        ]
+        assert len([labels for labels in shown if labels[0] != "other"]) <= 4
+    assert gone_ns > 0
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -56,11 +56,13 @@ class _Loss:
 class Ledger:
     """Sums by name of a list of losses that is read again and again.
 
-    A loss that has not changed costs one lookup.
+    A loss that has not changed costs one lookup. Where there is a ledger above, what is gained here
+    is gained there as well: it has the sums of several, and of what has been dropped since.
     """
 
-    def __init__(self, kinds: Iterable[Labels]) -> None:
-        """Have a sum from the start for each of *kinds*."""
+    def __init__(self, kinds: Iterable[Labels], above: "Ledger | None" = None) -> None:
+        """Have a sum from the start for each of *kinds*, here and *above*."""
+        self._above = above
         self.ns = 0
         self.sums = {kind: Sum() for kind in kinds}
         """By kind."""
@@ -70,6 +72,9 @@ class Ledger:
         self._by_labels: dict[tuple[Labels, Labels], Line] = {}
         self._losses: dict[Hashable, _Loss] = {}
         self._changed: dict[Line, None] = {}
+        if above is not None:
+            for kind in self.sums:
+                above.sums.setdefault(kind, Sum())
 
     def update(
         self,
@@ -97,6 +102,10 @@ class Ledger:
             for key in self._losses.keys() - keys:
                 self._set(self._losses.pop(key), 0, 0)
 
+    def gain(self, names: Labels, kind: Labels, ns: int, count: int) -> None:
+        """Add to a line what it has gained in a ledger below."""
+        self._add(self._line(names, kind), ns, count)
+
     def take_changed(self) -> list[Line]:
         """Return the lines that have changed since this was asked last."""
         changed, self._changed = self._changed, {}
@@ -106,6 +115,10 @@ class Ledger:
         """Forget the places of which nothing is in the list any more, but for those in *kept*."""
         used = {loss.line.place for loss in self._losses.values()}.union(kept)
         used.update(line.place for line in self.lines if line.ns or line.count)
+        self.forget_all_but(used)
+
+    def forget_all_but(self, used: Collection[Place]) -> None:
+        """Forget the places that are not in *used*; what they have lost stays in the sums."""
         self.lines = [line for line in self.lines if line.place in used]
         self.places = {place.names: place for place in self.places.values() if place in used}
         self._by_labels = {(line.place.names, line.kind): line for line in self.lines}
@@ -123,6 +136,11 @@ class Ledger:
     def _set(self, loss: _Loss, ns: int, count: int) -> None:
         line, more_ns, more = loss.line, ns - loss.ns, count - loss.count
         loss.ns, loss.count = ns, count
+        self._add(line, more_ns, more)
+        if self._above is not None:
+            self._above.gain(line.place.names, line.kind, more_ns, more)
+
+    def _add(self, line: Line, more_ns: int, more: int) -> None:
         line.ns += more_ns
         line.count += more
         line.place.ns += more_ns
