@@ -36,6 +36,7 @@ from gilscope.model.kinds import Mode
 from gilscope.series.blocking import BlockingSeries
 from gilscope.series.past import LONGEST_S, Past
 from gilscope.system import ending
+from gilscope.system.garbage import Sweeps, spare_old_objects
 from gilscope.system.malloc import share_one_arena
 from gilscope.system.rlimits import allow_many
 from gilscope.web.guard import OPEN, Guard
@@ -89,6 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     service = Service()
     allow_many()
     share_one_arena()
+    spare_old_objects()
     server = Server(arguments.listen, _guard(arguments.web_config_file))
     try:
         _run(arguments, server, service)
@@ -175,8 +177,11 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
     if logs is not None:
         health.watch(logs.pulse)
 
+    sweeps = Sweeps()
+
     def ticked() -> None:
         ticking.beat()
+        sweeps.sweep_if_due()
         if not health.complaint:
             service.alive()
 

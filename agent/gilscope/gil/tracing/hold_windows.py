@@ -81,7 +81,7 @@ class HoldWindows:
     def traps(self) -> int:
         """How often any process has run into a probe, as far as it has been read."""
         return self._forgotten_traps + sum(
-            watched.account.cost().traps for watched in self._watched.values()
+            watched.account.traps for watched in self._watched.values()
         )
 
     @property
@@ -173,7 +173,7 @@ class HoldWindows:
         """Drop what is known of process *pid*."""
         watched = self._watched.pop(pid, None)
         if watched is not None:
-            self._forgotten_traps += watched.account.cost().traps
+            self._forgotten_traps += watched.account.traps
             self._files.leave(watched.traced, watched.file)
 
     def cost(self, traced: AttachedProcess) -> TracingCost | None:

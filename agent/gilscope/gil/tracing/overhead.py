@@ -72,11 +72,16 @@ class CostAccount:
             return 0.0
         return window.traps_per_ns * (now_ns - self.usage.at_ns)
 
+    @property
+    def traps(self) -> int:
+        """How often the process has run into a probe, as far as it has been read."""
+        return self.window_traps + self.waiting_traps
+
     def cost(self) -> TracingCost:
         """Return the cost until now and that of the last minute."""
         return TracingCost(
             overhead_ns=self.usage.cost_ns,
             recent_ratio=self._recent.ratio(self.usage),
-            traps=self.window_traps + self.waiting_traps,
+            traps=self.traps,
             used_ns=max(0, self.usage.cpu_ns - self._began_cpu_ns - self.usage.cost_ns),
         )

@@ -1,0 +1,61 @@
+"""When garbage is collected."""
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from gilscope.system.garbage import Sweeps, spare_old_objects
+
+
+class _Cycle:
+    """Holds itself."""
+
+    def __init__(self) -> None:
+        self.own = self
+
+
+@pytest.fixture(autouse=True)
+def _thresholds() -> Iterator[None]:
+    """Leave everything as it was."""
+    before = gc.get_threshold()
+    yield
+    gc.set_threshold(*before)
+
+
+def test_old_objects_are_left_alone() -> None:
+    """
+    Young ones are not: they cost little, and are what garbage is made of.
+    """
+    spare_old_objects()
+    young, middle, old = gc.get_threshold()
+
+    assert gc.isenabled()
+    assert 0 < young < 100_000
+    assert 0 < middle < 100 < old
+
+
+def test_a_sweep_takes_what_holds_itself() -> None:
+    """
+    After a minute, and not before.
+    """
+    times = iter((0.0, 59.0, 60.0, 60.1))
+    sweeps = Sweeps(lambda: next(times))
+    gc.collect()
+    cycle = weakref.ref(_Cycle())
+
+    assert not sweeps.sweep_if_due()
+    assert cycle() is not None
+    assert sweeps.sweep_if_due()
+    assert cycle() is None
+
+
+def test_it_rests_by_what_it_took() -> None:
+    """
+    Five hundred times as long, and a minute at least.
+    """
+    times = iter((0.0, 100.0, 100.4, 300.0, 300.5, 300.6, 360.0, 361.0, 361.1))
+    sweeps = Sweeps(lambda: next(times))
+
+    assert [True, False, True, False, True] == [sweeps.sweep_if_due() for _ in range(5)]
