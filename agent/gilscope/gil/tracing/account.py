@@ -87,9 +87,9 @@ class GilAccount:
 
     def traces(self, pid: int) -> bool:
         """Return whether *pid* is traced and has not ended."""
-        with self._lock:
-            traced = self._processes.by_pid.get(pid)
-            return traced is not None and not traced.ended
+        # One lookup, which needs no lock: who holds it may be looking after a thousand of them.
+        traced = self._processes.by_pid.get(pid)
+        return traced is not None and not traced.ended
 
     @property
     def untrusted_pids(self) -> tuple[int, ...]:
@@ -123,11 +123,17 @@ class GilAccount:
         One whose probes could not be trusted is shown as such for as long as it is *alive*.
         """
         now_ns = time.monotonic_ns()
-        with self._lock:
-            for traced in self._processes.all():
-                is_shown = bool(traced.invalid) and traced.pid in alive
-                ended_ns = traced.ended_ns
-                if ended_ns is not None and now_ns - ended_ns >= kept_s * NS_PER_S and not is_shown:
+        # Mostly there are none, and then nobody is waited for.
+        over = [
+            traced
+            for traced in self._processes.all()
+            if (ended_ns := traced.ended_ns) is not None
+            and now_ns - ended_ns >= kept_s * NS_PER_S
+            and not (traced.invalid and traced.pid in alive)
+        ]
+        for traced in over:
+            with self._lock:
+                if self._processes.by_pid.get(traced.pid) is traced:
                     self._processes.drop(traced.pid)
 
     def attached(self, pid: int) -> AttachedProcess | None:
