@@ -116,7 +116,7 @@ def _targets() -> Line:
         empty=_NO_AGENT,
     )
     methods = curves(
-        "Processes with valid probes, by method",
+        "Services with valid probes, by method",
         "libc is the fallback, which sees no holds and few causes of waits: another build of that "
         "Python may do better.",
         units.Short,
@@ -124,7 +124,7 @@ def _targets() -> Line:
         empty=_NO_TARGET,
     )
     runtimes = curves(
-        "Processes with valid probes, by runtime",
+        "Services with valid probes, by runtime",
         "Which versions lose the most tells whether another one would help.",
         units.Short,
         [
@@ -160,7 +160,7 @@ def _losses() -> tuple[Line, ...]:
         empty="Nothing was lost",
     )
     processes = curves(
-        "Events lost since the attachment, by process",
+        "Events lost since the attachment, by service",
         "Where it is always the same process, its figures are a little too low.",
         units.Short,
         [
@@ -183,7 +183,7 @@ def _losses() -> tuple[Line, ...]:
 
 def _target_costs() -> Line:
     shares = curves(
-        "Estimated cost, by process",
+        "Estimated cost, by service",
         "By the CPU time that a process uses itself. In auto mode it stays below the overhead "
         "budget, unless its waits alone cost more.",
         units.PercentUnit,

@@ -113,7 +113,7 @@ def _kinds() -> Line:
         empty=_NO_WAITS,
     )
     by_process = curves(
-        "Threads that wait, by process",
+        "Threads that wait, by service",
         "A process that stands out has its own places in the list above.",
         units.Short,
         [Curve(_SERIES.rate(metrics.LOCK_WAIT, *PROCESS), _LEGEND)],
@@ -146,7 +146,7 @@ def _stops() -> Line:
         empty=_NO_STOPS,
     )
     share = curves(
-        "Share of the time in which the world stands, by process",
+        "Share of the time in which the world stands, by service",
         "Nothing runs meanwhile but the thread that has asked for it.",
         units.PercentUnit,
         [Curve(_SERIES.rate(metrics.WORLD_STOPPED, *PROCESS), _LEGEND)],

@@ -171,7 +171,7 @@ def _containers() -> Panel:
 
 def _since_when() -> tuple[Line, ...]:
     waiting = curves(
-        "Threads kept waiting, by process",
+        "Threads kept waiting, by service",
         "A step up tells since when: what was deployed, or what load came, then? Above 1, one "
         "thread fewer would do the same work.",
         units.Short,
@@ -179,7 +179,7 @@ def _since_when() -> tuple[Line, ...]:
         empty=_NOBODY,
     )
     held = curves(
-        "Share of the time that the GIL is held, by process",
+        "Share of the time that the GIL is held, by service",
         "Near 1 more threads gain nothing: use more processes. Low, with threads that wait: "
         "check long holds and drop latency instead.",
         units.PercentUnit,
@@ -193,14 +193,14 @@ def _since_when() -> tuple[Line, ...]:
         most=1,
     )
     convoys = curves(
-        "Convoy waits a second, by process",
+        "Convoy waits a second, by service",
         "Threads that do I/O queue behind threads that compute. The Process dashboard names both.",
         units.CountsPerSecond,
         [Curve(_SERIES.rate(metrics.GIL_CONVOY_WAITS, *PROCESS).top(_SHOWN), _LEGEND)],
         empty=_NOBODY,
     )
     longest = curves(
-        "Longest wait in flight, by process",
+        "Longest wait in flight, by service",
         "A line that rises steadily is one thread that waits all that time. Which call keeps the "
         "GIL is in the Process dashboard, under what is slow to drop it.",
         units.Seconds,
@@ -212,7 +212,7 @@ def _since_when() -> tuple[Line, ...]:
 
 def _transactions() -> Line:
     in_vain = curves(
-        "Threads that do wasted work, by process or log",
+        "Threads that do wasted work, by service or log",
         "Transactions that are aborted and made again, of PyPy-STM or GCC's libitm. The STM "
         "dashboard says which lines collide.",
         units.Short,
@@ -225,7 +225,7 @@ def _transactions() -> Line:
         empty=_NO_TRANSACTIONS,
     )
     still = curves(
-        "Threads that stand still, by process or log",
+        "Threads that stand still, by service or log",
         "Transactions that wait for others, and threads that wait to begin one.",
         units.Short,
         [
