@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+from http import HTTPStatus
 from pathlib import Path
 
 # Run as a script: its own folder is on the path, the checkout and the tests are not.
@@ -34,6 +35,7 @@ from bench.served import Figures, fetch_page
 from bench.tool import ToolFailed, tool_environment, tool_started
 
 from accuracy.truth import WorkloadFailed, started
+from gilscope.web.compression import compressed
 from support.deploy.dashboards import DASHBOARDS, targets, with_values
 
 __all__ = ["main"]
@@ -47,6 +49,9 @@ _RULES = (
 )
 _KINDS = ("fight", "io", "quiet")
 _MODES = ("contention", "auto", "full")
+_SERVICES = tuple(f"{kind}.py" for kind in _KINDS)
+_PROCESSES = 2
+"""Of each service."""
 _THREADS = 4
 _GROWTH_S = 10.0
 _INTERVAL_S = 15
@@ -105,10 +110,10 @@ def _measure(options: argparse.Namespace) -> Fleet:
     with tempfile.TemporaryDirectory() as cache:
         pages = {mode: _traced(mode, cache) for mode in _MODES}
     modes = tuple(
-        Mode(mode, tuple(series_of(last)), len(last.encode()), tuple(pids.items()))
-        for mode, (_, last, pids) in pages.items()
+        Mode(mode, tuple(series_of(last)), len(last.encode()), _compressed_bytes(last), _SERVICES)
+        for mode, (_, last) in pages.items()
     )
-    first, last, _ = pages["auto"]
+    first, last = pages["auto"]
     measured = tuple(
         _scraped(count, dumped(continued(first, last, _GROWTH_S)), options.seconds)
         for count in options.agents
@@ -133,24 +138,31 @@ def _measure(options: argparse.Namespace) -> Fleet:
     )
 
 
-def _traced(mode: str, cache: str) -> tuple[str, str, dict[str, int]]:
-    """Return two scrapes of an agent some seconds apart, and the pids of what it traces."""
-    script = str(Path(__file__).with_name("scale_target.py"))
-    with ExitStack() as stack:
-        pids = {
-            kind: stack.enter_context(
-                started(["/usr/bin/python3"], script, kind, "--threads", str(_THREADS))
-            ).pid
-            for kind in _KINDS
-        }
-        wanted = [word for pid in pids.values() for word in ("--pid", str(pid))]
+def _traced(mode: str, cache: str) -> tuple[str, str]:
+    """Return two scrapes of an agent some seconds apart."""
+    script = Path(__file__).with_name("scale_target.py")
+    with ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
+        pids = []
+        for kind, name in zip(_KINDS, _SERVICES, strict=True):
+            # A service is called by its script.
+            own = Path(folder, name)
+            own.symlink_to(script)
+            arguments = (str(own), kind, "--threads", str(_THREADS))
+            workers = [started(["/usr/bin/python3"], *arguments) for _ in range(_PROCESSES)]
+            pids += [stack.enter_context(worker).pid for worker in workers]
+        wanted = [word for pid in pids for word in ("--pid", str(pid))]
         command = gilscope_command(*wanted, mode=mode)
         with tool_started(command, "Serving ", tool_environment(cache)) as tool:
             # Windows of auto mode come by chance; what has not been seen has no series yet.
             time.sleep(_GROWTH_S)
             first = fetch_page(tool)
             time.sleep(_GROWTH_S)
-            return first, fetch_page(tool), pids
+            return first, fetch_page(tool)
+
+
+def _compressed_bytes(page: str) -> int:
+    """Return how large *page* is as the agent sends it to Prometheus."""
+    return len(compressed((HTTPStatus.OK, {}, page.encode()), "gzip")[2])
 
 
 def _scraped(count: int, exposition: str, seconds: int) -> Measured:

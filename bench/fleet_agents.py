@@ -15,13 +15,10 @@ from dataclasses import asdict, dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-__all__ = ["Exposition", "Line", "at_agent", "continued", "dumped", "rendered", "series_of"]
+__all__ = ["Exposition", "Line", "continued", "dumped", "rendered", "series_of"]
 
-_PATH = re.compile(r"/agent/(\d+)/metrics")
-_PID = re.compile(r'(?<=[{,]pid=")(\d+)(?=")')
+_PATH = re.compile(r"/agent/\d+/metrics")
 _COUNTED = ("counter", "histogram")
-_PIDS_APART = 100_000
-"""So that no two agents have the same pid: processes of a fleet differ in theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +69,6 @@ def rendered(exposition: Exposition, after_s: float) -> str:
     return "".join(f"{_line(line, after_s)}\n" for line in exposition.lines)
 
 
-def at_agent(page: str, number: int) -> str:
-    """Return the page of agent *number*, counted from 0: its processes have pids of their own."""
-    return _PID.sub(lambda found: str(int(found[1]) + (number + 1) * _PIDS_APART), page)
-
-
 def series_of(page: str) -> list[tuple[str, Mapping[str, str]]]:
     """Return the series of *page*, by the name of the sample and its labels as they are written."""
     return [
@@ -123,12 +115,11 @@ class _Agent(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        """Answer as the agent of the path."""
-        asked = _PATH.fullmatch(self.path)
-        if asked is None or not isinstance(self.server, _Fleet):
+        """Answer as the agent of the path: all of them tell the same."""
+        if _PATH.fullmatch(self.path) is None or not isinstance(self.server, _Fleet):
             self.send_error(404)
             return
-        content = at_agent(self.server.page(), int(asked[1])).encode()
+        content = self.server.page().encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
         self.send_header("Content-Length", str(len(content)))

@@ -75,9 +75,9 @@ def _loss(regex: str, series: Sequence[Series]) -> list[str]:
     ]
 
 
-def family_table(series: Sequence[Series], processes: int) -> str:
+def family_table(series: Sequence[Series], services: int) -> str:
     """Return the families by their series, with the dashboards and rules that read them."""
-    counts = Counter(_family(name) for name, labels in series if "pid" in labels)
+    counts = Counter(_family(name) for name, labels in series if "process" in labels)
     queries: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for panel, name in panel_reads():
         queries[_family(name)][panel.partition(":")[0]] += 1
@@ -85,17 +85,17 @@ def family_table(series: Sequence[Series], processes: int) -> str:
     for rule, name, _ in rule_reads():
         named[_family(name)].add(rule)
     return table(
-        ["family", "series a process", "share of a scrape", "queries that read it", "rules"],
+        ["family", "series a service", "share of a scrape", "queries that read it", "rules"],
         [
             [
                 f"`{name}`",
-                f"{count / processes:.1f}",
+                f"{count / services:.1f}",
                 f"{count / len(series):.1%}",
                 ", ".join(f"{dash} {n}" for dash, n in sorted(queries[name].items())) or NONE,
                 str(len(named[name])),
             ]
             for name, count in counts.most_common()
-            if count > processes
+            if count > services
         ],
     )
 

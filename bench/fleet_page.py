@@ -14,11 +14,8 @@ __all__ = ["Fleet", "Measured", "Mode", "page"]
 
 _TEXT = Path(__file__).with_name("fleet.md")
 _DEFAULT = "auto"
-_LEAST_SERIES_BYTES = 6600
-"""What a series took with 1,000 agents after 8.6 minutes and half of the queries, as bench/fleet.md
-says: a short run with few of them finds less, because chunks are not filled yet."""
-_HOSTS, _PROCESSES = 10_000, 3
-_SIZES = ((100, 3), (1000, 3), (1000, 16), (10_000, 3), (10_000, 16))
+_HOSTS, _SERVICES = 10_000, 3
+_SIZES = ((100, 3), (1000, 3), (1000, 20), (10_000, 3), (10_000, 20))
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +25,14 @@ class Mode:
     mode: str
     series: tuple[Series, ...]
     page_bytes: int
-    pids: tuple[tuple[str, int], ...]
-    """What each kind of traced process was."""
+    compressed_bytes: int
+    """As Prometheus gets it, by gzip."""
+    services: tuple[str, ...]
+    """Each kind of process that was traced, as it is called."""
 
-    def of(self, pid: int | None) -> int:
-        """Return the number of series of a process; of None: those of no process."""
-        wanted = None if pid is None else str(pid)
-        return sum(labels.get("pid") == wanted for _, labels in self.series)
+    def of(self, service: str | None) -> int:
+        """Return the number of series of a service; of None: those of none."""
+        return sum(labels.get("process") == service for _, labels in self.series)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,8 @@ class Fleet:
                         each["mode"],
                         _pairs(each["series"]),
                         each["page_bytes"],
-                        _pairs(each["pids"]),
+                        each["compressed_bytes"],
+                        tuple(each["services"]),
                     )
                     for each in raw["modes"]
                 ),
@@ -127,25 +126,25 @@ def _parts(fleet: Fleet) -> dict[str, str]:
     most = max(fleet.measured, key=lambda each: each.agents)
     (usual,) = [each for each in fleet.modes if each.mode == _DEFAULT]
     of_agent = usual.of(None)
-    of_process = (len(usual.series) - of_agent) / len(usual.pids)
-    series = _HOSTS * (of_agent + _PROCESSES * of_process)
-    each_bytes = max(_LEAST_SERIES_BYTES, most.resident_after_bytes / most.head_series)
+    of_service = (len(usual.series) - of_agent) / len(usual.services)
+    series = _HOSTS * (of_agent + _SERVICES * of_service)
+    each_bytes = most.resident_after_bytes / most.head_series
     return {
         "machine": key_table(fleet.rows),
         "modes": _mode_table(fleet.modes),
         "fleets": _fleet_table(fleet.measured),
         "groups": _group_table(most),
         "queries": _query_table(most),
-        "families": family_table(usual.series, len(usual.pids)),
+        "families": family_table(usual.series, len(usual.services)),
         "losses": loss_table(usual.series),
         "drops": drop_rules(),
-        "sizes": "".join(_size(each, of_agent, of_process, each_bytes) for each in _SIZES),
+        "sizes": "".join(_size(each, of_agent, of_service, each_bytes) for each in _SIZES),
         "agents": f"{most.agents:,}",
         "interval": str(fleet.interval_s),
         "of_agent": str(of_agent),
-        "of_process": f"{of_process:.0f}",
+        "of_service": f"{of_service:.0f}",
         "hosts": f"{_HOSTS:,}",
-        "processes": str(_PROCESSES),
+        "services": str(_SERVICES),
         "fleet_series": f"{series / 1e6:.1f} million",
         "fleet_samples": f"{series / fleet.interval_s:,.0f}",
         "fleet_samples_minute": f"{series / 60:,.0f}",
@@ -158,16 +157,23 @@ def _parts(fleet: Fleet) -> dict[str, str]:
 
 
 def _mode_table(modes: Sequence[Mode]) -> str:
-    kinds = [kind for kind, _ in modes[0].pids]
     return table(
-        ["mode", *(f"series of `{kind}`" for kind in kinds), "of the agent itself", "all", "bytes"],
+        [
+            "mode",
+            *(f"series of `{name}`" for name in modes[0].services),
+            "of the agent itself",
+            "all",
+            "bytes",
+            "compressed",
+        ],
         [
             [
                 each.mode,
-                *(str(each.of(pid)) for _, pid in each.pids),
+                *(str(each.of(name)) for name in each.services),
                 str(each.of(None)),
                 str(len(each.series)),
                 f"{each.page_bytes:,}",
+                f"{each.compressed_bytes:,}",
             ]
             for each in modes
         ],
@@ -224,12 +230,12 @@ def _query_row(name: str, all_asked: Sequence[Asked]) -> list[str]:
     ]
 
 
-def _size(size: tuple[int, int], of_agent: int, of_process: float, series_bytes: float) -> str:
-    hosts, processes = size
-    series = hosts * (of_agent + processes * of_process)
+def _size(size: tuple[int, int], of_agent: int, of_service: float, series_bytes: float) -> str:
+    hosts, services = size
+    series = hosts * (of_agent + services * of_service)
     cells = (
         f"{hosts:,}",
-        str(processes),
+        str(services),
         f"{series / 1e6:.2f} million",
         f"{series / 15:,.0f}",
         f"{series / 60:,.0f}",

@@ -46,8 +46,9 @@ _PATTERN = r"workers_targe[t]\.py"
 _PYTHON = "debian-3.11"
 _MODES = ("contention", "auto")
 _ALL_WITHIN_S = 180.0
-_LOOK_S = 1.0
-"""A scrape delays what it asks for."""
+_LOOK_S = 0.05
+_TRACED = "INFO: traced: "
+"""Stands in its log for each process."""
 _IDLE_S = 30.0
 _SCRAPES = 3
 _RUNS, _ROUNDS, _TRAPS_A_ROUND = 100, 40, 2
@@ -120,11 +121,12 @@ def main() -> int:
 def _measured(mode: str, workers: int, environment: Mapping[str, str]) -> AgentFigures:
     with _server(workers), _serving(mode, environment) as tool:
         began_ns = time.monotonic_ns() - tool.attach_ns
-        while (seen_s := _when_all_are_traced(tool, workers + 1)) is None:
+        while tool.output.count(_TRACED) <= workers:
             if time.monotonic_ns() - began_ns > _ALL_WITHIN_S * _NS_PER_S:
                 raise ToolFailed(f"did not trace all of {workers} workers")
             time.sleep(_LOOK_S)
-        attach_s, attach_cpu_s = seen_s - began_ns / _NS_PER_S, read_cpu_ns(tool.pid) / _NS_PER_S
+        attach_s = (time.monotonic_ns() - began_ns) / _NS_PER_S
+        attach_cpu_s = read_cpu_ns(tool.pid) / _NS_PER_S
         # What follows the start: names of threads, first windows.
         time.sleep(_IDLE_S)
         before_ns = read_cpu_ns(tool.pid)
@@ -135,6 +137,9 @@ def _measured(mode: str, workers: int, environment: Mapping[str, str]) -> AgentF
             scraped_s = time.monotonic()
             page = fetch_page(tool)
             took_s.append(time.monotonic() - scraped_s)
+        traced = Figures(page).traced
+        if traced <= workers:
+            raise ToolFailed(f"traces {traced} of {workers} workers and their first process")
         return AgentFigures(
             attach_s=attach_s,
             attach_cpu_s=attach_cpu_s,
@@ -159,12 +164,6 @@ def _serving(mode: str, environment: Mapping[str, str]) -> Iterator[Tool]:
     command = gilscope_command("--match", _PATTERN, mode=mode)
     with tool_started(command, "Serving ", environment) as tool:
         yield tool
-
-
-def _when_all_are_traced(tool: Tool, processes: int) -> float | None:
-    """Return when a scrape said that so many are traced, by the monotonic clock; None: not yet."""
-    traced = Figures(fetch_page(tool)).traced
-    return time.monotonic() if traced >= processes else None
 
 
 def _trap_ns() -> tuple[float, float]:

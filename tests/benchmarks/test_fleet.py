@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import pytest
 import yaml
-from bench.fleet_agents import at_agent, continued, rendered, series_of
+from bench.fleet_agents import continued, rendered
 from bench.fleet_families import DROPS, FLEET_RULES, drop_rules, panel_reads, rule_reads
 from bench.fleet_page import Fleet, Measured, Mode, page
 from bench.fleet_prometheus import Asked, Question, configuration
@@ -67,17 +67,6 @@ def test_growth_in_no_time_is_refused() -> None:
         continued(_FIRST, _LAST, apart_s=0)
 
 
-def test_agents_have_pids_of_their_own() -> None:
-    """
-    Nothing but the label is changed, and no two agents share a process.
-    """
-    first, second = (series_of(at_agent(_FIRST, number)) for number in (0, 1))
-
-    assert ["100007"] * 3 == [labels["pid"] for _, labels in first]
-    assert ["200007"] * 3 == [labels["pid"] for _, labels in second]
-    assert r"a pid=\"7\"" == first[0][1]["after"]
-
-
 def test_each_agent_is_an_instance() -> None:
     """
     Prometheus asks each for its own path, and promtool takes the configuration.
@@ -100,8 +89,11 @@ def _fleet() -> Fleet:
     question = Question("overview", "Processes A", "up", is_instant=True)
     series = (
         ("gilscope_build_info", {}),
-        *(("gilscope_gil_hold_seconds_bucket", {"pid": "7", "le": str(le)}) for le in range(3)),
-        *(("gilscope_gil_waiting_threads", {"pid": pid}) for pid in ("7", "8")),
+        *(
+            ("gilscope_gil_hold_seconds_bucket", {"process": "fight.py", "le": str(le)})
+            for le in range(3)
+        ),
+        *(("gilscope_gil_waiting_threads", {"process": name}) for name in ("fight.py", "io.py")),
     )
     measured = Measured(
         agents=100,
@@ -119,20 +111,20 @@ def _fleet() -> Fleet:
         groups=(("gilscope-gil", 0.25, 0.5),),
         asked=(Asked(question, 0.5, 3), Asked(question, 1.5, 4, "too much")),
     )
-    mode = Mode("auto", series, 1234, (("fight", 7), ("io", 8)))
+    mode = Mode("auto", series, 1234, 99, ("fight.py", "io.py"))
     return Fleet((("CPU", "one"),), 15, (mode,), (measured,))
 
 
 def test_page_has_what_was_measured() -> None:
     """
-    And what follows from that for more hosts: (1 + 3 * 2.5) series of each, 6600 bytes a series.
+    And what follows from that for more hosts: (1 + 3 * 2.5) series of each, 6000 bytes a series.
     """
     text = page(_fleet())
 
-    assert "| auto | 4 | 1 | 1 | 6 | 1,234 |" in text
+    assert "| auto | 4 | 1 | 1 | 6 | 1,234 | 99 |" in text
     assert "| bytes of the WAL a sample | 2.0 |" in text
     assert "| overview | 2 | 2.0 | 1.5 | Processes A | 4 | 1 |" in text
-    assert "| 10,000 | 3 | 0.09 million | 5,667 | 1,417 | 0.6 GB |" in text
+    assert "| 10,000 | 3 | 0.09 million | 5,667 | 1,417 | 0.5 GB |" in text
     assert "| `gilscope_gil_(hold\\|switch_latency)_seconds_bucket` | 3 | 50.0% |" in text
     assert [] == re.findall(r"\{[a-z_]+\}", text)
 
@@ -144,8 +136,8 @@ def test_figures_are_kept() -> None:
     raw = json.loads(json.dumps(asdict(_fleet())))
 
     assert page(_fleet()) == page(Fleet.read(raw))
-    del raw["modes"][0]["pids"]
-    with pytest.raises(ValueError, match="another form: 'pids'; measure again"):
+    del raw["modes"][0]["services"]
+    with pytest.raises(ValueError, match="another form: 'services'; measure again"):
         Fleet.read(raw)
 
 

@@ -1,8 +1,11 @@
 """How many series a service has, whatever its processes do."""
 
+import hashlib
 from dataclasses import replace
+from http import HTTPStatus
 
 from gilscope.exporter.collector import AgentCollector
+from gilscope.exporter.exposition import encode
 from gilscope.model.gil import (
     Edge,
     GilObservation,
@@ -14,8 +17,9 @@ from gilscope.model.gil import (
 )
 from gilscope.model.kinds import Kind
 from gilscope.series.blocking import BlockingSeries
+from gilscope.web.compression import compressed
 from support.recordings.gil import MS, PROCESS, full_mode, held_up_of, stack
-from support.reports.scraped import Fixed, read
+from support.reports.scraped import OPEN_METRICS, Fixed, read
 
 _S = 1000 * MS
 _KINDS = (Kind.BLOCKING_CALL, Kind.PREEMPTION, Kind.CONVOY)
@@ -81,3 +85,28 @@ def test_who_wants_more_can_have_them() -> None:
     """
     assert 300 < _series(BlockingSeries(50, by_service=True), processes=3)
     assert 600 < _series(BlockingSeries(), processes=2)
+
+
+def test_a_scrape_of_many_services_is_small() -> None:
+    """
+    Of 200 of them at most 1.5 MB, as Prometheus gets it.
+    """
+    seen = Fixed()
+    collector = AgentCollector(seen.source, BlockingSeries(by_service=True))
+    for step in range(1, 5):
+        seen.observations = [_service(number, step) for number in range(20)]
+        text = encode(collector.collect(), OPEN_METRICS)
+    _, _, body = compressed((HTTPStatus.OK, {}, text), "gzip")
+
+    assert 20 * 140 < text.count(b'process="')
+    assert len(body) < 1_500_000 / 10
+
+
+def _service(number: int, step: int) -> GilObservation:
+    process = replace(
+        PROCESS,
+        name=f"service_{number}.py",
+        pid=number,
+        container_id=hashlib.sha256(bytes([number])).hexdigest(),
+    )
+    return replace(_busy(number % 3, step), process=process)
