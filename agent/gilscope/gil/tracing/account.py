@@ -34,6 +34,8 @@ _SETTLE_EACH_S, _LONGEST_SETTLE_S = 0.03, 30.0
 where threads come and go by the thousand, their records must leave the maps all the same."""
 _FREE_CHILDREN_S = 0.05
 """Between two times at which probes are taken out of forked children."""
+_CHECK_READS_S = 1.0
+"""How often it is asked whether the memory of a process is still read."""
 _ASKED_AGAIN_S = 20.0
 """Who asks does that too, and is likely to ask again within this time."""
 
@@ -68,6 +70,7 @@ class GilAccount:
         self._settle_at_s = 0.0
         self._forked: set[int] = set()
         self._free_children_s = 0.0
+        self._check_reads_s = 0.0
         self._closing = contextlib.ExitStack()
         self._processes = Attachments(
             probe,
@@ -176,16 +179,7 @@ class GilAccount:
             self._processes.readings.learn_stacks()
             self._processes.full_mode.step()
             self._processes.give_up_unanswered()
-            now_s = time.monotonic()
-            for traced in self._processes.all():
-                if not self._processes.needs_care(traced, now_s):
-                    continue
-                with self._checks.failing_alone(traced):
-                    self._processes.look_after(traced)
-                    if traced.does_without_gil():
-                        self.without_gil = without_gil(traced.pid, traced.target.process.python)
-                        self._processes.drop(traced.pid)
-                        replaced.append(traced.pid)
+            replaced += self._look_after_due()
             self._processes.end_dead()
             self._free_children()
             if time.monotonic() >= self._settle_at_s:
@@ -193,6 +187,25 @@ class GilAccount:
                 pause_s = max(_SETTLE_S, min(for_all_s, _LONGEST_SETTLE_S))
                 self._settle(self._processes.readings.read(), pause_s)
             return replaced
+
+    def _look_after_due(self) -> list[int]:
+        """Look after the processes that are due; return those that turn out to have no GIL."""
+        now_s = time.monotonic()
+        is_checked = now_s >= self._check_reads_s
+        if is_checked:
+            self._check_reads_s = now_s + _CHECK_READS_S
+        without = []
+        for traced in self._processes.all():
+            # Asked of a thousand processes a few times a second.
+            if now_s < traced.care_due_s and not (is_checked and traced.reads.stopped):
+                continue
+            with self._checks.failing_alone(traced):
+                self._processes.look_after(traced)
+                if traced.does_without_gil():
+                    self.without_gil = without_gil(traced.pid, traced.target.process.python)
+                    self._processes.drop(traced.pid)
+                    without.append(traced.pid)
+        return without
 
     def wait(self, timeout_s: float) -> None:
         """Wait until `tick` has something to do, *timeout_s* at the most.
@@ -285,7 +298,7 @@ class GilAccount:
         if notice.kind is NoticeKind.RETURN:
             self._checks.probe_returns(notice.pid)
         elif notice.kind is NoticeKind.THREAD:
-            traced.runtime.threads.want(notice.tid)
+            traced.want_role(notice.tid)
         elif notice.kind is NoticeKind.LOCK and not traced.ended:
             self._processes.learn_gils(traced)
         elif notice.kind is NoticeKind.WINDOW:

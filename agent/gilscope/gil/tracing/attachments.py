@@ -148,17 +148,6 @@ class Attachments:
                 self._probe.add_gil(traced.pid, cond)
         self.full_mode.learn_locks(traced)
 
-    def needs_care(self, traced: AttachedProcess, now_s: float) -> bool:
-        """Return whether `look_after` has something to do for *traced*, or its reads have failed.
-
-        It is asked of a thousand processes a few times a second.
-        """
-        return (
-            now_s >= traced.care_due_s
-            or traced.runtime.threads.is_wanted
-            or bool(traced.reads.stopped)
-        )
-
     def look_after(self, traced: AttachedProcess) -> None:
         """Name the threads of *traced* that are new, and find its new locks."""
         self.read_roles(traced)
@@ -170,7 +159,8 @@ class Attachments:
             self.held_time.sample(traced)
         is_known = bool(traced.gils) and traced.is_gil_settled
         if traced.ended or (is_known and not self.held_time.is_behind(traced)):
-            traced.care_due_s = self._contexts.due_s(traced)
+            is_naming = traced.runtime.threads.is_wanted and not traced.ended
+            traced.care_due_s = 0.0 if is_naming else self._contexts.due_s(traced)
 
     def give_up_unanswered(self) -> None:
         """Stop reading the process whose memory keeps the lock's sampler waiting."""

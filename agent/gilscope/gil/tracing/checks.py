@@ -82,10 +82,10 @@ class Checks:
         reason = traced.invalid or traced.reason_to_distrust(process)
         if not reason:
             for tid in holders(process):
-                traced.runtime.threads.want(tid)
+                traced.want_role(tid)
             for tid, record in process.threads.items():
                 traced.learn_role(tid, record)
-                traced.runtime.threads.want(tid)
+                traced.want_role(tid)
                 if has_exited(record):
                     # A dead thread's record is final. It leaves the map, which never fills up so.
                     self._probe.forget_thread_of(traced.pid, tid)

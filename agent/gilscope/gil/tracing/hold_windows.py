@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 from typing import Final
@@ -13,6 +14,7 @@ from gilscope.budget.stack_sampling import StackSampling
 from gilscope.budget.trap_costs import ASSUMED, TrapCosts
 from gilscope.errors import KernelOrBccMissing
 from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.probes.window import Window
 from gilscope.gil.probes.window_probes import WindowSites
 from gilscope.gil.tracing.overhead import CostAccount
 from gilscope.gil.tracing.probed_files import ProbedFiles
@@ -76,6 +78,11 @@ class HoldWindows:
         """Before this only windows that must end are checked."""
         self._known_lapses = 0
         self._forgotten_traps = 0
+        self._ending: list[ProcessWindows] = []
+        """Those with a window that must be ended at some time."""
+        self._end_ns = self._wanted_ns = NEVER_NS
+        """When the first of these must, and when something else may be due in any process. So that
+        nobody has to ask a thousand of them, some ten times a second, whether it is."""
 
     @property
     def traps(self) -> int:
@@ -93,10 +100,7 @@ class HoldWindows:
     def due_ns(self) -> int:
         """When `step` wants to be called at the latest, CLOCK_MONOTONIC."""
         # Asked without the lock that guards the rest.
-        watched = tuple(self._watched.values())
-        end_ns = min((each.end_ns for each in watched), default=NEVER_NS)
-        wanted_ns = min((each.wanted_ns for each in watched), default=NEVER_NS)
-        return min(end_ns, max(wanted_ns, self._beat_ns))
+        return min(self._end_ns, max(self._wanted_ns, self._beat_ns))
 
     def begin(self, traced: AttachedProcess) -> None:
         """Take on a process whose contended path has just been probed; raises as that does."""
@@ -118,12 +122,17 @@ class HoldWindows:
             watched.stack_share = 1.0
             if self._plan.mode is Mode.AUTO:
                 watched.sampling = StackSampling(budget, usage)
-        if traced.window is None:
-            return
+        if traced.window is not None:
+            self._begin_windows(traced, traced.window, watched, budget)
+        self._note_due([*self._ending, watched], is_all=False)
+
+    def _begin_windows(
+        self, traced: AttachedProcess, window: Window, watched: ProcessWindows, budget: Budget
+    ) -> None:
         self.learn_locks(traced)
         if self._plan.mode is Mode.FULL:
-            traced.window.open()
-            file.open_in.add(traced.pid)
+            window.open()
+            watched.file.open_in.add(traced.pid)
         else:
             watched.governor = Governor(budget, self._random)
 
@@ -152,14 +161,16 @@ class HoldWindows:
         is_beat = now_ns >= self._beat_ns
         if is_beat:
             self._beat_ns = now_ns + int(self._random.uniform(*_BEAT_NS))
-        for watched in self._watched.values():
+        for watched in self._watched.values() if is_beat else self._ending:
             watched.step(now_ns, is_beat=is_beat)
+        self._note_due(self._watched.values() if is_beat else self._ending, is_all=is_beat)
 
     def learn(self, traced: AttachedProcess) -> None:
         """React to the notice that something has come to its end in the window of *traced*."""
         watched = self._watched.get(traced.pid)
         if watched is not None:
             watched.learn()
+            self._note_due([*self._ending, watched], is_all=False)
 
     def end(self, traced: AttachedProcess) -> None:
         """Take the window's probes out of a process, which is not observed any more."""
@@ -180,6 +191,15 @@ class HoldWindows:
         """Return what tracing costs *traced*, by the costs of a trap on this machine."""
         watched = self._watched.get(traced.pid)
         return None if watched is None else watched.cost()
+
+    def _note_due(self, watched: Iterable[ProcessWindows], *, is_all: bool) -> None:
+        """Note when something is due in *watched*: those that end, and may be all there are."""
+        asked = tuple(watched)
+        self._ending = [each for each in dict.fromkeys(asked) if each.end_ns != NEVER_NS]
+        self._end_ns = min((each.end_ns for each in self._ending), default=NEVER_NS)
+        wanted_ns = min((each.wanted_ns for each in asked), default=NEVER_NS)
+        # What was due in others still is; at the next beat it is asked of all again.
+        self._wanted_ns = wanted_ns if is_all else min(self._wanted_ns, wanted_ns)
 
     def _end_lapsed(self) -> None:
         _log.warning(

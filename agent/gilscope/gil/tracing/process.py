@@ -98,7 +98,7 @@ class AttachedProcess(Attachment):
     gil_needed_by: str | None = None
     """The module for which a free-threaded build has it, as far as is known."""
     care_due_s: float = 0.0
-    """Nothing has to be looked after before, unless there is a new thread or lock."""
+    """Nothing has to be looked after before. A new thread or lock makes it due at once."""
     over_limit: str = ""
     """What there was too much of to be read, in words."""
     unlisted_since_s: float = 0.0
@@ -151,6 +151,12 @@ class AttachedProcess(Attachment):
         """Return *points* of the file with the GIL's code, ready to be placed."""
         path = self.target.file.path
         return tuple(Hook(point.program, path, point.offset) for point in points)
+
+    def want_role(self, tid: int) -> None:
+        """Have the thread *tid* named, if it is not yet."""
+        self.runtime.threads.want(tid)
+        if self.runtime.threads.is_wanted:
+            self.care_due_s = 0.0
 
     def refresh_gils(self) -> list[int]:
         """Look for new locks, and return the addresses of those that were found."""

@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 NEVER_NS: Final = 1 << 63
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class ProcessWindows:
     """One process, how closely it is watched, and what that costs it."""
 

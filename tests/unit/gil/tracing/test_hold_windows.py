@@ -149,11 +149,11 @@ def test_auto_mode_asks_the_governor(setting: Setting) -> None:
     """
     With the budget of the plan; no window is open before it grants one.
     """
+    setting.governor.due_ns = 77
     mode = setting.begun(AUTO)
 
     assert not setting.process.window.is_open
     assert Budget(0.02) == setting.governor.budget
-    setting.governor.due_ns = 77
     assert 77 == mode.due_ns
 
 
