@@ -47,8 +47,8 @@ _PYTHON = "debian-3.11"
 _MODES = ("contention", "auto")
 _ALL_WITHIN_S = 180.0
 _LOOK_S = 0.05
-_TRACED = "INFO: traced: "
-"""Stands in its log for each process."""
+_ALL_TRACED = "more since the last one that is named here"
+"""Is in its log when it has been through all processes that there are, and they are many."""
 _IDLE_S = 30.0
 _SCRAPES = 3
 _RUNS, _ROUNDS, _TRAPS_A_ROUND = 100, 40, 2
@@ -121,7 +121,7 @@ def main() -> int:
 def _measured(mode: str, workers: int, environment: Mapping[str, str]) -> AgentFigures:
     with _server(workers), _serving(mode, environment) as tool:
         began_ns = time.monotonic_ns() - tool.attach_ns
-        while tool.output.count(_TRACED) <= workers:
+        while _ALL_TRACED not in tool.output:
             if time.monotonic_ns() - began_ns > _ALL_WITHIN_S * _NS_PER_S:
                 raise ToolFailed(f"did not trace all of {workers} workers")
             time.sleep(_LOOK_S)

@@ -21,7 +21,7 @@ from gilscope.commands.serving.regions import given_regions
 from gilscope.commands.serving.service import Service, begin_log
 from gilscope.commands.session import attach_tree, new_tracer, tracing_session
 from gilscope.discovery.agent_stats import AgentReader
-from gilscope.discovery.scanner import Scanner
+from gilscope.discovery.scanner import Following, Scanner
 from gilscope.discovery.selection import Choice, Kinship
 from gilscope.discovery.traced_log import TracedLog
 from gilscope.doctor.explain import require_processes
@@ -171,7 +171,13 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
             traced.add(process)
     ticking, scanning = Pulse(), Pulse("looks for processes")
     wanted = _noted(chosen_targets(arguments), scanning.beat)
-    scanner = Scanner(tracer, wanted, pids, has_all_transactions=arguments.transactions)
+    scanner = Scanner(
+        tracer,
+        wanted,
+        pids,
+        has_all_transactions=arguments.transactions,
+        following=Following(traced.add),
+    )
     source = Source(agent.read, tracer.observe, scanner.refusals, parts.probe.bcc_version)
     health = Health(ticking, scanning)
     if logs is not None:
@@ -185,10 +191,9 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
         if not health.complaint:
             service.alive()
 
+    scanned = _at_first(traced.tell_rest, scanning.beat)
     with (
-        tracing_session(
-            tracer, scanner, _TICK_S, ticked=ticked, scanned=scanning.beat
-        ) as has_scanned,
+        tracing_session(tracer, scanner, _TICK_S, ticked=ticked, scanned=scanned) as has_scanned,
         capturing.running(tracer.gils, past),
         given_regions(
             arguments.regions,
@@ -222,6 +227,20 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
             ):
                 service.ready(parts.server.url)
                 service.stopped.wait()
+
+
+def _at_first(tell: Callable[[], None], note: Callable[[], None]) -> Callable[[], None]:
+    """Return *note*, which also calls *tell* the first time."""
+    is_told = False
+
+    def noted() -> None:
+        nonlocal is_told
+        note()
+        if not is_told:
+            is_told = True
+            tell()
+
+    return noted
 
 
 def _noted(choice: Choice, note: Callable[[], None]) -> Choice:

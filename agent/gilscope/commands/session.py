@@ -42,6 +42,9 @@ _log = logging.getLogger(__name__)
 
 _FIRST_TICK_S = 0.02
 """Between two ticks until all processes have been attached to that were there at the start."""
+_FIRST_REST = 10
+"""For so many times what the last one took, at least: of a thousand processes it takes what is
+needed to attach to them."""
 _RECORD_TICK_S = 0.05
 _PATIENCE_S = 0.5
 """How long a thread may take to end."""
@@ -162,12 +165,16 @@ def tracing_session(
     stopped, has_scanned = threading.Event(), threading.Event()
 
     def look_after() -> None:
+        took_s = 0.0
         while not stopped.is_set():
-            tracer.wait(tick_s if has_scanned.is_set() else _FIRST_TICK_S)
+            first_s = min(max(_FIRST_TICK_S, _FIRST_REST * took_s), tick_s)
+            tracer.wait(tick_s if has_scanned.is_set() else first_s)
+            began_s = time.monotonic()
             if _succeeds(lambda: scanner.note_executed(tracer.tick())):
                 ticked()
             else:
                 stopped.wait(tick_s)  # what is due may stay due for ever
+            took_s = time.monotonic() - began_s
 
     ticking = threading.Thread(target=look_after, name="tick", daemon=True)
     ticking.start()

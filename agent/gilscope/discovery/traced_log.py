@@ -27,11 +27,16 @@ class TracedLog:
         """Log that *process* is traced, or count it if there were too many of late."""
         now_s = time.monotonic()
         if now_s >= self._span_ends_s:
-            if self._unsaid:
-                _log.info("traced: %d more since the last one that is named here", self._unsaid)
-            self._span_ends_s, self._said, self._unsaid = now_s + _SPAN_S, 0, 0
+            self.tell_rest()
+            self._span_ends_s, self._said = now_s + _SPAN_S, 0
         if self._said < _MOST:
             self._said += 1
             _log.info("traced: %s, pid %d", printable(process.name), process.pid)
         else:
             self._unsaid += 1
+
+    def tell_rest(self) -> None:
+        """Log how many there were that are not named, if any."""
+        if self._unsaid:
+            _log.info("traced: %d more since the last one that is named here", self._unsaid)
+        self._unsaid = 0
