@@ -16,6 +16,10 @@ from gilscope.text.units import NS_PER_S
 
 __all__ = ["ServiceSums"]
 
+_OTHER: Final = "other"
+_MOST_ROWS: Final = 100
+"""Of a family in one service: each process may name as many routes, and the next one others."""
+
 Add = Callable[[Mapping[Family, Rows], Labels, Observation], None]
 """Adds what is known of one process to families, with the labels that are given."""
 
@@ -109,6 +113,16 @@ class _Sums:
         for labels, histogram in other.histograms.items():
             self.add_histogram(labels, histogram, other.exemplars.get(labels, ()))
 
+    def renamed(self, name: Callable[[Labels], Labels]) -> "_Sums":
+        """Return the same with the labels that *name* makes of them."""
+        made = _Sums(self.family)
+        made.are_times = self.are_times
+        for labels, value in self.values.items():
+            made.add(name(labels), value)
+        for labels, histogram in self.histograms.items():
+            made.add_histogram(name(labels), histogram, self.exemplars.get(labels, ()))
+        return made
+
     def write(self, series: Series) -> None:
         """Add them to *series*."""
         if self.family is metrics.TARGET_INFO:
@@ -138,19 +152,41 @@ class _Kept:
         """Of processes that are not seen any more."""
         self._told = _Families()
         """What was exported last."""
+        self._admitted: dict[Family, set[Labels]] = {}
+        """Which rows have series of their own; of all further ones the last label is `other`."""
 
     def advanced(self, now: Mapping[Family, _Sums]) -> Iterator[_Sums]:
         """Yield the families of what counts: *now* with what has gone, and nothing below before."""
         for family in {**self._told, **self.gone, **now}:
             if family.type == "gauge":
                 continue
+            if family in self.gone:
+                self.gone[family] = self._limited(self.gone[family])
             sums = _Sums(family)
             for part in (now, self.gone):
                 if family in part:
-                    sums.extend(part[family])
+                    sums.extend(self._limited(part[family]))
             self._hold_up(sums, self._told[family])
             self._told[family] = sums
             yield sums
+
+    def _limited(self, sums: _Sums) -> _Sums:
+        """Return *sums* with no more rows than may have series of their own."""
+        admitted = self._admitted.setdefault(sums.family, set())
+        rows = sums.values.keys() | sums.histograms.keys()
+        if rows <= admitted:
+            return sums
+        # In the order in which they are told, so that those of one route are all in or all out.
+        for labels in (*sums.values, *sums.histograms):
+            if len(admitted) < _MOST_ROWS:
+                admitted.add(labels)
+        return (
+            sums
+            if rows <= admitted
+            else sums.renamed(
+                lambda labels: labels if labels in admitted else (*labels[:-1], _OTHER)
+            )
+        )
 
     def _hold_up(self, sums: _Sums, told: _Sums) -> None:
         """Let *sums* not be less than *told*: what is missing has gone."""
