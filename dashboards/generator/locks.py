@@ -149,7 +149,14 @@ def _stops() -> Line:
         "Share of the time in which the world stands, by service",
         "Nothing runs meanwhile but the thread that has asked for it.",
         units.PercentUnit,
-        [Curve(_SERIES.rate(metrics.WORLD_STOPPED, *PROCESS), _LEGEND)],
+        [
+            Curve(
+                _SERIES.rate(metrics.WORLD_STOPPED, *PROCESS).per(
+                    _SERIES.rate(metrics.LOCK_OBSERVED, *PROCESS, window="full")
+                ),
+                _LEGEND,
+            )
+        ],
         empty=_NO_STOPS,
     )
     to_stop = curves(

@@ -90,7 +90,6 @@ def run(arguments: argparse.Namespace) -> int:
     service = Service()
     allow_many()
     share_one_arena()
-    spare_old_objects()
     server = Server(arguments.listen, _guard(arguments.web_config_file))
     try:
         _run(arguments, server, service)
@@ -184,6 +183,7 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
         health.watch(logs.pulse)
 
     sweeps = Sweeps()
+    spare_old_objects()
 
     def ticked() -> None:
         ticking.beat()

@@ -1,8 +1,7 @@
 """Adds up the processes of each service, those that have gone included: no counter runs back."""
 
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from gilscope.exporter.samples import Exemplar, Labels, Rows, Series
@@ -33,25 +32,34 @@ _COMBINE: Final[Mapping[str, Callable[[float, float], float]]] = {
 class ServiceSums:
     """What the processes of each service have counted, from when the first of them was seen.
 
-    Of one that has ended its last figures stay in the sums. One that goes without having been seen
-    to end, or whose figures cannot be trusted any more, leaves what was last told of it; what
-    others have gained by the same moment is then left out, as far as it takes for none to fall.
+    What was last seen of one that has gone stays in the sums, and so does what was seen of one
+    whose figures cannot be trusted any more.
     """
 
     def __init__(self, add: Add, owner_of: OwnerOf) -> None:
         """Sum up what *add* tells of a process, for its owner by *owner_of*."""
         self._add, self._owner_of = add, owner_of
-        self._ended: dict[tuple[object, ...], Observation] = {}
+        self._last: dict[tuple[object, ...], Observation] = {}
+        """Of each process, while it is seen: what could be trusted."""
         self._kept: Remembered[Owner, _Kept] = Remembered(_Kept)
 
     def add_to(self, families: Mapping[Family, Series], seen: Sequence[Observation]) -> None:
         """Add to *families* what was *seen*, and what has gone before."""
-        self._take_gone(seen)
+        self._take_gone({each.key for each in seen})
+        if not seen:
+            return
         now: dict[Owner, _Families] = {}
         for each in seen:
             owner = self._owner_of(each.process)
-            self._add(now.setdefault(owner, _Families()), owner, each)
-        self._kept.forget_absent(now, max((each.at_ns for each in seen), default=0))
+            of_owner = now.setdefault(owner, _Families())
+            self._add(of_owner, owner, each)
+            if each.is_valid:
+                self._last[each.key] = each
+            elif (last := self._last.get(each.key)) is not None:
+                before = _Families()
+                self._add(before, owner, last)
+                of_owner.count(before)
+        self._kept.forget_absent(now, max(each.at_ns for each in seen))
         trusted = {self._owner_of(each.process) for each in seen if each.is_valid}
         for owner, of_owner in now.items():
             for family, sums in of_owner.items():
@@ -61,14 +69,14 @@ class ServiceSums:
                 for sums in self._kept[owner].advanced(of_owner):
                     sums.write(families[sums.family])
 
-    def _take_gone(self, seen: Iterable[Observation]) -> None:
-        """Keep what those have counted that had ended, and are not seen any more."""
-        by_key = {each.key: each for each in seen}
-        for key, last in self._ended.items():
-            if key not in by_key:
-                owner = self._owner_of(last.process)
-                self._add(self._kept[owner].gone, owner, last)
-        self._ended = {key: each for key, each in by_key.items() if each.has_ended}
+    def _take_gone(self, present: Collection[tuple[object, ...]]) -> None:
+        """Keep what those have counted that are not seen any more."""
+        for key in self._last.keys() - present:
+            last = self._last.pop(key)
+            owner = self._owner_of(last.process)
+            gone = _Families()
+            self._add(gone, owner, last)
+            self._kept[owner].gone.count(gone)
 
 
 class _Sums:
@@ -100,7 +108,7 @@ class _Sums:
         known = self.histograms.get(labels)
         if known is None:
             self.histograms[labels] = histogram
-        elif any(histogram.slots):  # most processes of a thousand wait for nothing
+        elif histogram.sum_ns or any(histogram.slots):  # most of a thousand wait for nothing
             self.histograms[labels] = known + histogram
         for each in exemplars:
             self.exemplars.setdefault(labels, []).append(each)
@@ -112,6 +120,20 @@ class _Sums:
             self.add(labels, value)
         for labels, histogram in other.histograms.items():
             self.add_histogram(labels, histogram, other.exemplars.get(labels, ()))
+
+    def hold_up(self, told: "_Sums") -> None:
+        """Have nothing less than what was *told* before: none may run back."""
+        self.are_times |= told.are_times
+        for labels, before in told.values.items():
+            if before > self.values.get(labels, 0):
+                self.values[labels] = before
+        for labels, had in told.histograms.items():
+            has = self.histograms.get(labels)
+            if has is None:
+                self.histograms[labels] = had
+            elif has.slots != had.slots or has.sum_ns < had.sum_ns:
+                slots = tuple(map(max, has.slots, had.slots))
+                self.histograms[labels] = Histogram(slots, max(has.sum_ns, had.sum_ns))
 
     def renamed(self, name: Callable[[Labels], Labels]) -> "_Sums":
         """Return the same with the labels that *name* makes of them."""
@@ -126,9 +148,9 @@ class _Sums:
     def write(self, series: Series) -> None:
         """Add them to *series*."""
         if self.family is metrics.TARGET_INFO:
-            # Who joins with it needs one. Its values are numbers of processes here.
-            commonest = Counter(self.values).most_common(1)
-            series.add(commonest[0][0], 1)
+            # Who joins with it needs one. Its values are numbers of processes here, and its last
+            # label is what these call their service: one of a server's two may not say.
+            series.add(max(self.values, key=lambda each: (each[-1] != "", self.values[each])), 1)
             return
         for labels, value in self.values.items():
             series.add(labels, value / NS_PER_S if self.are_times else value)
@@ -142,6 +164,13 @@ class _Families(dict[Family, _Sums]):
     def __missing__(self, family: Family) -> _Sums:
         sums = self[family] = _Sums(family)
         return sums
+
+    def count(self, others: "_Families") -> None:
+        """Add what counts in *others*; what led to it is told but once."""
+        for family, sums in others.items():
+            if family.type != "gauge":
+                sums.exemplars.clear()
+                self[family].extend(sums)
 
 
 class _Kept:
@@ -166,7 +195,7 @@ class _Kept:
             for part in (now, self.gone):
                 if family in part:
                     sums.extend(self._limited(part[family]))
-            self._hold_up(sums, self._told[family])
+            sums.hold_up(self._told[family])
             self._told[family] = sums
             yield sums
 
@@ -187,31 +216,6 @@ class _Kept:
                 lambda labels: labels if labels in admitted else (*labels[:-1], _OTHER)
             )
         )
-
-    def _hold_up(self, sums: _Sums, told: _Sums) -> None:
-        """Let *sums* not be less than *told*: what is missing has gone."""
-        missing = _Sums(sums.family)
-        for labels, before in told.values.items():
-            less = before - sums.values.get(labels, 0)
-            if less > 0:
-                missing.values[labels] = less
-        for labels, had in told.histograms.items():
-            has = sums.histograms.get(labels)
-            if has is None or has.slots != had.slots or has.sum_ns < had.sum_ns:
-                lost = had if has is None else _shortfall(had, has)
-                if lost is not None:
-                    missing.histograms[labels] = lost
-        if missing.values or missing.histograms:
-            missing.are_times = sums.are_times = sums.are_times or told.are_times
-            self.gone[sums.family].extend(missing)
-            sums.extend(missing)
-
-
-def _shortfall(before: Histogram, now: Histogram) -> Histogram | None:
-    """Return what *now* has less than *before*, slot by slot; None: nothing."""
-    slots = tuple(max(0, had - has) for had, has in zip(before.slots, now.slots, strict=True))
-    less_ns = max(0, before.sum_ns - now.sum_ns)
-    return Histogram(slots, less_ns) if less_ns or any(slots) else None
 
 
 def _latest(exemplars: Iterable[Exemplar]) -> Iterable[Exemplar]:

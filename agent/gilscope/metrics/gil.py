@@ -116,8 +116,8 @@ GIL_OBSERVED = of_process(
     "gilscope_gil_observed_seconds_total",
     "counter",
     "Time that was observed. full: covered by windows of full mode; all: since the attachment.",
-    "What holds and hold times are to be divided by; the rate of full is the share of the time "
-    "that windows cover.",
+    "What holds and hold times are to be divided by; the rate of full by that of all is the share "
+    "of the time that windows cover.",
     "window",
 )
 GIL_BLOCKED = of_process(
@@ -169,7 +169,8 @@ GIL_HELD_BY = of_process(
     "process nothing. The places that held it longest have series of their own, which begin at 0 "
     "when one gets them; the rest is under other.",
     "Names the code that a busy thread or a blocked event loop is in, also where nobody waits for "
-    "the GIL. The rate is the share of the time; it is off by a few points over some minutes.",
+    "the GIL. The rate is the share of the time, of a service the sum of its processes; it is off "
+    "by a few points over some minutes.",
     "holder",
     "application",
 )
@@ -180,7 +181,8 @@ GIL_SLOW_DROP = of_process(
     "only of requests that took longer than 10 ms. Left out on PyPy and CPython 2.7, whose threads "
     "do not ask.",
     "Names the code that is slow to drop the GIL, a call into C as a rule. The rate is the "
-    "share of the time for which a drop request to it is unanswered.",
+    "share of the time for which a drop request to it is unanswered, of a service the sum of its "
+    "processes.",
     "holder",
 )
 GIL_SLOW_DROPS = of_process(
@@ -295,7 +297,8 @@ TARGET_THROTTLED = of_process(
     "counter",
     "Time for which the CPU limit of its cgroup has kept this process from running, since it is "
     "traced; left out where no limit can be seen.",
-    "Where holders keep the GIL in the state no_cpu, this says whether a CPU limit is the reason.",
+    "Where holders keep the GIL in the state no_cpu, this says whether a CPU limit is the reason. "
+    'By gilscope_gil_observed_seconds_total{window="all"} it is the share of the time.',
 )
 TARGET_TRAPS = of_process(
     "gilscope_target_traps_total",

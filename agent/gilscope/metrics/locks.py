@@ -31,8 +31,8 @@ LOCK_OBSERVED = of_process(
     "counter",
     "Time that the locks of this process were observed. full: covered by windows in which every "
     "wait is seen; all: since the attachment.",
-    "What all figures on locks are to be divided by: the rate of full is the share of the time "
-    "that they are of, 1 unless that would cost more than the overhead budget.",
+    "What all figures on locks are to be divided by: the rate of full by that of all is the share "
+    "of the time that they are of, 1 unless that would cost more than the overhead budget.",
     "window",
 )
 LOCK_WAIT = of_process(
@@ -98,7 +98,8 @@ WORLD_STOPPED = of_process(
     "counter",
     "Time for which the world stood still: from when the last thread had stopped until the last "
     "one was woken.",
-    "The rate is the share of the time in which nothing runs but what has asked for it.",
+    "The rate by that of the time observed is the share of the time in which nothing runs but what "
+    "has asked for it.",
     "cause",
 )
 LOCK_TRAPS = of_process(

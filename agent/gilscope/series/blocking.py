@@ -87,26 +87,40 @@ class BlockingSeries:
         accounts = self._entered(observations).values()
         if not self.by_service:
             return {account.owner: account for account in accounts}
-        return {account.owner: self._services[account.owner] for account in accounts}
+        return {account.owner: self.service(account.owner) for account in accounts}
 
     def _entered(self, observations: Iterable[GilObservation]) -> dict[int, BlockingAccount]:
-        valid = {seen.process.pid: seen for seen in observations if not seen.invalid}
+        everything = tuple(observations)
+        valid = {seen.process.pid: seen for seen in everything if not seen.invalid}
         at_ns = max((seen.totals.at_ns for seen in valid.values()), default=0)
         if at_ns >= self._at_ns:
             self._at_ns = at_ns
-            self._accounts = {pid: self._account(pid, seen) for pid, seen in valid.items()}
-            if self.by_service:
-                self._services.forget_absent({a.owner for a in self._accounts.values()}, at_ns)
-            for pid, account in self._accounts.items():
-                account.enter(valid[pid].totals)
+            # What cannot be trusted now may be again: a service would gain it once more.
+            present = {seen.process.pid for seen in everything}
+            kept = {pid: account for pid, account in self._accounts.items() if pid in present}
+            self._accounts = kept | {pid: self._account(pid, seen) for pid, seen in valid.items()}
+            for pid, seen in valid.items():
+                self._accounts[pid].enter(seen.totals)
+            if self.by_service and valid:
+                self._forget_services(at_ns)
         return {pid: self._accounts[pid] for pid in valid if pid in self._accounts}
+
+    def service(self, owner: Owner) -> ServiceBook:
+        """Return the book of a service, begun where it is not known."""
+        return self._services[owner]
+
+    def _forget_services(self, at_ns: int) -> None:
+        owners = {account.owner for account in self._accounts.values()}
+        self._services.forget_absent(owners, at_ns)
+        for owner in owners:
+            self.service(owner).forget_trifles()
 
     def _account(self, pid: int, seen: GilObservation) -> BlockingAccount:
         account = self._accounts.get(pid)
         if account is None or account.since_ns != seen.since_ns:
             # A process may have replaced its program, or have another's number.
             owner = self.owner_of(seen.process)
-            service = self._services[owner] if self.by_service else None
+            service = self.service(owner) if self.by_service else None
             return BlockingAccount(seen, owner, self.limit, self.application, service)
         return account
 

@@ -98,7 +98,7 @@ def test_convoy_is_notified_and_so_is_its_end(monitored: _Monitored) -> None:
     assert re.fullmatch(
         rf"quotes_before\.py \(pid {monitored.pid} at 127\.0\.0\.1:\d+\): [\d.]+ times a second a "
         r"thread comes back from a blocking call and waits for the GIL for a switch interval "
-        r"\(5 ms, if it has no such interval\) or longer, in each process of its name on average\. "
+        r"\(5 ms, if it has no such interval\) or longer, in all processes of its name together\. "
         r"For [\d.]+% of that the holder is in (compute_price|refresh_prices) "
         r"\(quotes_before\.py:\d+\)\."
         # On a machine that others use too.

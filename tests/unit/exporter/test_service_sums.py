@@ -7,11 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gilscope.model.gil import TracingCost
-from support.recordings.gil import (
-    MS,
-    PROCESS,
-    thread,
-)
+from support.recordings.gil import MS, PROCESS, gil, histogram, thread
 from support.reports.scraped import Scrape
 from support.reports.services import CONVOYS, WAITS, ScrapedAgent, of_service, worker
 
@@ -81,24 +77,57 @@ def test_what_a_worker_has_counted_stays_when_it_ends() -> None:
     ]
 
 
-def test_a_worker_that_goes_unseen_lets_nothing_fall() -> None:
+def test_a_worker_that_goes_unseen_leaves_what_was_seen() -> None:
     """
-    It has replaced its program, or nobody has scraped for long: what was last told stays.
+    It has replaced its program, or nobody has scraped for long; the others lose nothing by that.
     """
     agent = ScrapedAgent()
     agent.scrape(worker(1, waits=30), worker(2, waits=4))
     gone = agent.scrape(worker(2, waits=6))
     later = agent.scrape(worker(2, waits=9))
 
-    # Two waits of the other one are left out, for none is to fall.
-    assert [34, 37] == [of_service(each, CONVOYS, interpreter="0") for each in (gone, later)]
-    assert [34, 37] == [
+    assert [36, 39] == [of_service(each, CONVOYS, interpreter="0") for each in (gone, later)]
+    assert [36, 39] == [
         of_service(each, WAITS, interpreter="0", after="blocking_call") for each in (gone, later)
     ]
-    assert [0.68, 0.74] == [
+    assert [0.72, 0.78] == [
         of_service(each, "gilscope_gil_wait_seconds_sum", interpreter="0", after="blocking_call")
         for each in (gone, later)
     ]
+
+
+def test_a_worker_that_cannot_be_read_once_is_not_counted_twice() -> None:
+    """
+    What was seen of it stays until it is seen again.
+    """
+    agent = ScrapedAgent()
+    agent.scrape(worker(1, waits=30), worker(2, waits=4))
+    broken = replace(worker(1), invalid="for a moment")
+    during = agent.scrape(broken, worker(2, waits=6))
+    after = agent.scrape(worker(1, waits=31), worker(2, waits=6))
+
+    assert [36, 37] == [of_service(each, CONVOYS, interpreter="0") for each in (during, after)]
+
+
+def test_nothing_falls_whatever_a_worker_tells() -> None:
+    """
+    Neither a number nor a time, where one of both alone runs back.
+    """
+    agent = ScrapedAgent()
+    lock = gil(blocking_call=histogram(60_000 * MS))
+    long = replace(worker(1), totals=replace(worker(1).totals, gils=(lock,)))
+    short = replace(lock, waits=gil(blocking_call=histogram(18_000 * MS)).waits)
+    told = [
+        of_service(
+            agent.scrape(replace(long, totals=replace(long.totals, gils=(each,)))),
+            "gilscope_gil_wait_seconds_sum",
+            interpreter="0",
+            after="blocking_call",
+        )
+        for each in (lock, short, gil())
+    ]
+
+    assert [60.0, 60.0, 60.0] == told
 
 
 def test_a_worker_that_is_not_trusted_leaves_what_it_had() -> None:
@@ -121,7 +150,7 @@ def test_a_worker_that_is_not_trusted_leaves_what_it_had() -> None:
         for sample in family.samples
         if sample.labels.get("process")
     ]
-    assert 7 == of_service(again, CONVOYS, interpreter="0")
+    assert 8 == of_service(again, CONVOYS, interpreter="0")
 
 
 def test_a_service_that_has_gone_has_no_series() -> None:

@@ -52,6 +52,33 @@ def test_who_joins_with_the_info_of_a_service_finds_one() -> None:
     assert "3.12.1" == info["version"]
 
 
+def test_who_says_what_its_service_is_called_is_asked_first() -> None:
+    """
+    A server's first process may not say, and its only worker does.
+    """
+    said = (None, "shop", None)
+    figures = ScrapedAgent().scrape(
+        *(worker(n, process=replace(PROCESS, service=each)) for n, each in enumerate(said))
+    )
+
+    (info,) = figures.samples("gilscope_target_info")
+    assert "shop" == info.labels["service"]
+
+
+def test_exemplars_go_with_their_process() -> None:
+    """
+    Those of all that have ever been would be many.
+    """
+    agent = ScrapedAgent()
+    before = agent.scrape(with_traces().observation, content_type=OPEN_METRICS)
+    after = agent.scrape(worker(9), content_type=OPEN_METRICS)
+    name = "gilscope_gil_wait_seconds_bucket"
+
+    assert [each for each in before.samples(name) if each.exemplar]
+    assert [] == [each for each in after.samples(name) if each.exemplar]
+    assert 0 < after.total(name)
+
+
 def test_exemplars_are_the_last_of_each_bucket() -> None:
     """
     Of all processes together.

@@ -184,3 +184,35 @@ def test_what_was_lost_lately_is_told_of_each_process() -> None:
     lately = book.lately([_seen(_S, 40 * MS, pid=1), _seen(_S, 30 * MS, pid=2)], most=5)
 
     assert {1: 40 * MS, 2: 30 * MS} == {pid: each.lost_ns for pid, each in lately.items()}
+
+
+def test_what_is_not_trusted_for_a_moment_is_not_lost_twice() -> None:
+    """
+    A process whose figures come back is the one that it was.
+    """
+    book = BlockingSeries(by_service=True)
+    other = _seen(1, pid=2)
+    _pairs(book, _seen(1, 40 * MS), other)
+    _pairs(book, replace(_seen(2, 50 * MS), invalid="for a moment"), other)
+
+    assert {_OTHER: 40 * MS, _PAIR: 20 * MS} == _pairs(book, _seen(3, 60 * MS), other)
+
+
+def test_what_is_much_is_forgotten_by_name_though_nobody_asks() -> None:
+    """
+    A page alone is enough for that, and so is --pairs 0; the sum is right all the same.
+    """
+    for pairs in (0, 4):
+        book = BlockingSeries(pairs, by_service=True)
+        for number in range(30):
+            edges = [
+                Edge(
+                    Kind.CONVOY, SERVING, stack((f"f{number}_{line}", "/a.py", 1, line)), Tally(MS)
+                )
+                for line in range(200)
+            ]
+            book.lately([_seen(number, 0, edges, since_ns=number)], most=0)
+        service = book.service(_OWNER)
+
+        assert len(service.ledgers.pairs.lines) <= 4096 + 200
+        assert 30 * 200 * MS == service.ledgers.pairs.ns

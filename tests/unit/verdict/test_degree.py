@@ -42,7 +42,7 @@ def test_thresholds_are_those_of_the_alerts() -> None:
     expressions = [
         f"process:gilscope_gil_lost:ratio_rate5m > {LOST_RATIO:g}",
         f"process:gilscope_gil_thread_wait_seconds:rate5m > {SEVERE_THREADS:g}",
-        f" / process:gilscope_processes:rate5m > {CONVOYS_A_SECOND:g}",
+        f"process:gilscope_gil_convoy_waits:rate5m > {CONVOYS_A_SECOND:g}",
         f"process:gilscope_gil_slow_drop_seconds:rate5m > {HOG_SHARE:g}",
     ]
 

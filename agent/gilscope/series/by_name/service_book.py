@@ -35,13 +35,14 @@ class ServiceBook:
 
     def blame(self, at_ns: int) -> BlameSeries:
         """Return what the series show now, at *at_ns*."""
-        shown = self._slots.blame(at_ns)
-        self._slots.forget_trifles(MOST_LINES)
-        return shown
+        return self._slots.blame(at_ns)
 
     def role_figures(self, at_ns: int) -> tuple[RoleFigures, ...]:
         """Return what the series of thread roles show now, at *at_ns*."""
-        shown = role_figures(self._role_slots.shown(at_ns))
+        return role_figures(self._role_slots.shown(at_ns))
+
+    def forget_trifles(self) -> None:
+        """Forget by name what has no series of its own, where it is much."""
+        self._slots.forget_trifles(MOST_LINES)
         if len(self.roles.lines) > MOST_LINES:
             self.roles.forget_all_but(self._role_slots.chosen)
-        return shown

@@ -46,22 +46,27 @@ class LockSeries:
         """
         if not self._limit:
             return {}
-        known, self._processes = self._processes, {}
         at_ns: dict[Owner, int] = {}
+        present = set()
         for seen in observations:
+            pid, owner = seen.process.pid, self._owner_of(seen.process)
+            # What cannot be trusted now may be again: it would be gained once more.
+            present.add(pid)
             if seen.totals is None or seen.invalid:
                 continue
-            pid, owner = seen.process.pid, self._owner_of(seen.process)
-            places = known.get(pid)
+            places = self._processes.get(pid)
             # A process may have replaced its program, or have another's number.
             if places is None or places.since_ns != seen.since_ns:
                 if not self._by_service:
                     self._owners.pop(owner, None)
                 places = _Places(seen.since_ns, self._application, self._owners[owner].totals)
-            self._processes[pid] = places
+                self._processes[pid] = places
             places.enter(wait for thread in seen.totals.threads for wait in thread.waits)
             at_ns[owner] = seen.totals.at_ns
-        self._owners.forget_absent(at_ns, max(at_ns.values(), default=0))
+        for pid in self._processes.keys() - present:
+            del self._processes[pid]
+        if at_ns:
+            self._owners.forget_absent(at_ns, max(at_ns.values()))
         return {owner: self._owners[owner].shown(at_ns[owner]) for owner in at_ns}
 
     def _book(self) -> "_Book":

@@ -62,3 +62,19 @@ def test_without_room_there_are_no_series() -> None:
     As --pairs 0 asks for.
     """
     assert {} == LockSeries(0).series([lock_recording().observation])
+
+
+def test_a_service_has_what_all_its_processes_lose() -> None:
+    """
+    Those that have gone too, and one that could not be read for a moment but once.
+    """
+    seen, book = lock_recording().observation, LockSeries(10, by_service=True)
+    other = replace(seen, process=replace(seen.process, pid=2))
+    broken = replace(_grown(seen, 30), invalid="for a moment")
+    book.series([seen, other])
+    book.series([broken, _grown(other, 50)])
+    (series,) = book.series([_grown(seen, 50)]).values()
+    shown = {labels: (ns, count) for labels, ns, count in series}
+
+    assert (100 * MS, 2) == shown[_PLACE]
+    assert (60 * MS, 4) == shown["other", "other", "other", "object"]
