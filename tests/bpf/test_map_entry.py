@@ -1,5 +1,7 @@
 """Single fields of entries, read out of real maps."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from gilscope.gil.probes.probe import GilProbe
@@ -21,6 +23,25 @@ def test_a_field_is_what_the_whole_value_shows(probe: GilProbe) -> None:
 
         assert {**expected, "tgid": 7} == {name: field.read() for name, field in fields.items()}
     locks.put(slot, {})
+
+
+def test_threads_read_their_own_entries(probe: GilProbe) -> None:
+    """
+    At the same time, of values of different sizes.
+    """
+    tables = {"locks": {"value": 4001}, "targets": {"value": 0}}
+    entries = {}
+    for traps, (name, key) in enumerate(tables.items(), start=1):
+        probe.tables[name].put(key, {"traps": traps})
+        entries[traps] = probe.tables[name].entry(key, "traps")
+
+    def read(traps: int) -> set[int | None]:
+        return {entries[traps].read() for _ in range(3000)}
+
+    with ThreadPoolExecutor(2) as threads:
+        assert [{1}, {2}] == list(threads.map(read, entries))
+    probe.tables["locks"].put(tables["locks"], {})
+    probe.tables["targets"].delete(tables["targets"])
 
 
 def test_an_entry_that_is_not_there(probe: GilProbe) -> None:
