@@ -26,7 +26,8 @@ _SILENT = {
     # No process runs transactions.
     "log:gilscope_stm_observed_seconds:rate5m",
     # Nobody has asked for locks.
-    "process:gilscope_lock_observed_seconds:rate5m",
+    "process:gilscope_lock_observed:ratio_rate5m",
+    "process:gilscope_lock_processes:rate5m",
     "process:gilscope_lock_wait_seconds:rate5m",
     "process:gilscope_lock_place_wait_seconds:rate5m",
     "process:gilscope_world_stopped_seconds:rate5m",
