@@ -31,6 +31,8 @@ class _Field:
     """Place of its first element among all elements of the record."""
     count: int
     default: int | bytes | tuple[int, ...] = 0
+    zeros: bytes = b""
+    """What an array is that has no other number."""
 
 
 class RecordLayout:
@@ -50,8 +52,10 @@ class RecordLayout:
             position = offset + (count or 1) * struct.calcsize(f"={code}")
             is_array, elements_here = count > 0 and not is_text, 1 if is_text else count or 1
             default = b"" if is_text else (0,) * count if is_array else 0
-            field = _Field(name, is_array, offset, code, elements, elements_here, default)
-            self._fields.append(field)
+            zeros = bytes(position - offset) if is_array else b""
+            self._fields.append(
+                _Field(name, is_array, offset, code, elements, elements_here, default, zeros)
+            )
             elements += elements_here
         self._struct = struct.Struct(f"{form}{size - position}x")
 
@@ -65,12 +69,17 @@ class RecordLayout:
         return cls(description["size"], fields)
 
     def unpack(self, raw: bytes) -> dict[str, Any]:
-        """Return the fields of *raw*, which is ``size`` bytes long."""
+        """Return the fields of *raw*, which is ``size`` bytes long.
+
+        Arrays of nothing but 0, as most histograms are, are one object.
+        """
         elements = self._struct.unpack(raw)
         return {
-            field.name: elements[field.first : field.first + field.count]
-            if field.is_array
-            else elements[field.first]
+            field.name: elements[field.first]
+            if not field.is_array
+            else field.default
+            if raw.startswith(field.zeros, field.offset)
+            else elements[field.first : field.first + field.count]
             for field in self._fields
         }
 

@@ -108,7 +108,7 @@ class _Sums:
         known = self.histograms.get(labels)
         if known is None:
             self.histograms[labels] = histogram
-        elif histogram.sum_ns or any(histogram.slots):  # most of a thousand wait for nothing
+        else:
             self.histograms[labels] = known + histogram
         for each in exemplars:
             self.exemplars.setdefault(labels, []).append(each)
@@ -131,9 +131,8 @@ class _Sums:
             has = self.histograms.get(labels)
             if has is None:
                 self.histograms[labels] = had
-            elif has.slots != had.slots or has.sum_ns < had.sum_ns:
-                slots = tuple(map(max, has.slots, had.slots))
-                self.histograms[labels] = Histogram(slots, max(has.sum_ns, had.sum_ns))
+            elif has != had:
+                self.histograms[labels] = has.with_each(max, had)
 
     def renamed(self, name: Callable[[Labels], Labels]) -> "_Sums":
         """Return the same with the labels that *name* makes of them."""

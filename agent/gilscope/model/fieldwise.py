@@ -4,10 +4,15 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, TypeVar, cast
 
+from gilscope.model.histogram import Histogram
+
 __all__ = ["added", "larger", "left"]
 
 Value = TypeVar("Value")
-"""A number, or a dataclass, mapping or tuple of such values. What is missing in a mapping is 0."""
+"""A number, a histogram, or a dataclass, mapping or tuple of such values.
+
+What is missing in a mapping is 0.
+"""
 
 
 def added(one: Value, other: Value) -> Value:
@@ -39,6 +44,8 @@ def _of_both(operation: Any, one: Any, other: Any) -> Any:  # noqa: ANN401 - see
             else (one if key in one else other)[key]
             for key in {**one, **other}
         }
+    if isinstance(one, Histogram):
+        return one.with_each(operation, other)
     if isinstance(one, tuple):
         return tuple(_of_both(operation, a, b) for a, b in zip(one, other, strict=True))
     return _fieldwise(lambda a, b: _of_both(operation, a, b), one, other)
@@ -53,6 +60,8 @@ def _left(now: Any, earlier: Any) -> Any:  # noqa: ANN401 - likewise
             for key, value in now.items()
             if value != earlier.get(key, 0)
         }
+    if isinstance(now, Histogram):
+        return now - earlier
     if isinstance(now, tuple):
         return tuple(map(_left, now, earlier))
     return _fieldwise(_left, now, earlier)

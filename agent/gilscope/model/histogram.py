@@ -2,9 +2,10 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from operator import add, sub
 
 __all__ = [
     "BOUNDS_NS",
@@ -44,6 +45,8 @@ OCTAVES = _LAST + 2
 SLOTS = (_LAST - OCTAVE_BITS + 1) * _IN_OCTAVE + 1
 """The last one counts whatever is longer."""
 
+_NONE = (0,) * SLOTS
+
 _FIRST_BOUND, _OCTAVES_APART = 14, 2
 BOUNDS_NS = tuple(1 << octave for octave in range(_FIRST_BOUND, _LAST + 1, _OCTAVES_APART))
 """Upper bounds that are published: 16.4 us to 17.2 s, each four times the one before. What is
@@ -51,25 +54,63 @@ longer is in +Inf alone. Each bound is a series of every histogram; who needs fi
 native histograms, which tell all slots apart."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Histogram:
-    """Durations: how many fell into each slot, and their exact sum."""
+    """Durations: how many fell into each slot, and their exact sum.
 
-    slots: tuple[int, ...]
+    Thousands are remembered, and most slots of most of them count nothing: kept is what lies
+    between the first that does and the last.
+    """
+
+    _first: int
+    _filled: tuple[int, ...]
     sum_ns: int
+
+    def __init__(self, slots: Sequence[int], sum_ns: int) -> None:
+        """Take the counts of all SLOTS *slots*; raises ValueError where there are not as many."""
+        if len(slots) != SLOTS:
+            raise ValueError(f"a histogram has {SLOTS} slots, and not {len(slots)}")
+        first, end = _filled_range(slots)
+        object.__setattr__(self, "_first", first)
+        object.__setattr__(self, "_filled", tuple(slots[first:end]))
+        object.__setattr__(self, "sum_ns", sum_ns)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(slots={self.slots}, sum_ns={self.sum_ns})"
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """The counts of all slots."""
+        after = SLOTS - self._first - len(self._filled)
+        return (*_NONE[: self._first], *self._filled, *_NONE[:after])
 
     @property
     def count(self) -> int:
         """Number of values."""
-        return sum(self.slots)
+        return sum(self._filled)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it counts nothing."""
+        return not (self._filled or self.sum_ns)
 
     def __add__(self, other: "Histogram") -> "Histogram":
-        slots = tuple(a + b for a, b in zip(self.slots, other.slots, strict=True))
-        return Histogram(slots, self.sum_ns + other.sum_ns)
+        # Most of a thousand processes have waited for nothing.
+        if other.is_empty:
+            return self
+        if self.is_empty:
+            return other
+        return self.with_each(add, other)
 
     def __sub__(self, earlier: "Histogram") -> "Histogram":
-        slots = tuple(a - b for a, b in zip(self.slots, earlier.slots, strict=True))
-        return Histogram(slots, self.sum_ns - earlier.sum_ns)
+        if earlier.is_empty:
+            return self
+        return self.with_each(sub, earlier)
+
+    def with_each(self, operation: Callable[[int, int], int], other: "Histogram") -> "Histogram":
+        """Return what *operation* makes of each slot, and of the sum, of both."""
+        slots = tuple(map(operation, self.slots, other.slots))
+        return Histogram(slots, operation(self.sum_ns, other.sum_ns))
 
     def cumulative(self) -> tuple[tuple[int, int], ...]:
         """Return (upper bound in ns, count of values up to it) for every bound of BOUNDS_NS."""
@@ -148,4 +189,21 @@ def total(histograms: Iterable[Histogram]) -> Histogram:
     return sum(histograms, start=EMPTY)
 
 
-EMPTY = Histogram((0,) * SLOTS, 0)
+def _filled_range(slots: Sequence[int]) -> tuple[int, int]:
+    """Return the first slot that counts anything and the one after the last; 0, 0: none does."""
+    if not any(slots):
+        return 0, 0
+    first, end = 0, len(slots)
+    # By octaves, which `any` goes through at once.
+    while not any(slots[first : first + _IN_OCTAVE]):
+        first += _IN_OCTAVE
+    while not slots[first]:
+        first += 1
+    while not any(slots[end - _IN_OCTAVE : end]):
+        end -= _IN_OCTAVE
+    while not slots[end - 1]:
+        end -= 1
+    return first, end
+
+
+EMPTY = Histogram(_NONE, 0)

@@ -10,6 +10,7 @@ import errno
 import functools
 import os
 import time
+from array import array
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -35,8 +36,7 @@ class GuardedMemory(ProcessMemory):
         super().__init__(pid, proc=proc)
         self._maps = proc / str(pid) / "maps"
         self._files = {(mapping.device, mapping.inode) for mapping in files}
-        self._starts: list[int] = []
-        self._ends: list[int] = []
+        self._starts = self._ends = array("Q")
         self._range = (1, 0)
         self._left = float(_BURST)
         self._counted_s = time.monotonic()
@@ -72,8 +72,8 @@ class GuardedMemory(ProcessMemory):
         ranges = own_memory_ranges(
             self._maps.read_bytes(), self._files | {(_shared_memory(), None)}
         )
-        self._starts = [start for start, _ in ranges]
-        self._ends = [end for _, end in ranges]
+        self._starts = array("Q", (start for start, _ in ranges))
+        self._ends = array("Q", (end for _, end in ranges))
         self._range = (1, 0)
 
     def _may_refresh(self) -> bool:

@@ -1,7 +1,8 @@
 """Remembers some observations of the last minutes, so that a report of these can be made."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Generic, TypeVar
 
 from gilscope.model.gil import GilObservation
@@ -21,6 +22,8 @@ _THREAD_BYTES, _EDGE_BYTES = 800, 60
 _Any = GilObservation | StmObservation | LockObservation
 _Seen = TypeVar("_Seen", bound=_Any)
 
+_Part = TypeVar("_Part")
+
 _Key = tuple[int, int]
 """Pid and when it was attached to: numbers of processes come again."""
 
@@ -39,7 +42,11 @@ class Past(Generic[_Seen]):
         if times and at_ns - times[-1][0] < _APART_NS:
             return
         recent = [each for each in times if at_ns - each[0] <= LONGEST_S * NS_PER_S]
-        times = (*recent, (at_ns, {_key(each): each for each in seen if not each.invalid}))
+        last = recent[-1][1] if recent else {}
+        entered = {
+            _key(each): _sharing(each, last.get(_key(each))) for each in seen if not each.invalid
+        }
+        times = (*recent, (at_ns, entered))
         while len(times) > 1 and sum(_bytes(kept) for _, kept in times) > self._most_bytes:
             # From the latest one back, every second one.
             times = times[::-2][::-1]
@@ -69,6 +76,28 @@ class Pasts:
 
 def _key(seen: _Any) -> _Key:
     return seen.process.pid, seen.since_ns
+
+
+def _sharing(now: _Seen, before: _Seen | None) -> _Seen:
+    """Return *now* made of the same threads and locks as *before*, where they have not changed.
+
+    Most of a thousand processes are idle.
+    """
+    if not (isinstance(now, GilObservation) and isinstance(before, GilObservation)):
+        return now
+    totals, earlier = now.totals, before.totals
+    shared = replace(
+        totals,
+        threads=_shared(totals.threads, earlier.threads),
+        gils=_shared(totals.gils, earlier.gils),
+    )
+    return replace(now, totals=shared)
+
+
+def _shared(now: tuple[_Part, ...], before: tuple[_Part, ...]) -> tuple[_Part, ...]:
+    if now == before:
+        return before
+    return tuple(old if new == old else new for new, old in zip_longest(now, before[: len(now)]))
 
 
 def _at_ns(seen: _Any) -> int:

@@ -43,6 +43,21 @@ def test_missing_fields_are_zero() -> None:
     )
 
 
+def test_arrays_of_nothing_are_one() -> None:
+    """
+    Of the histograms of a thousand processes most are empty, and each has hundreds of slots.
+    """
+    layout = RecordLayout.from_json(_DESCRIPTION)
+    some, none, nothing = (
+        layout.unpack(layout.pack({"slots": slots, "last": last}))
+        for last, slots in enumerate([(0, 0, 1 << 63), (0, 0, 0), (0, 0, 0)])
+    )
+
+    assert (0, 0, 1 << 63) == some["slots"]
+    assert none["slots"] is nothing["slots"]
+    assert (1, 2) == (none["last"], nothing["last"])
+
+
 def test_array_of_bytes_is_one_value() -> None:
     """
     A text with what is behind it; one that is left out is zeros, and one byte is a number.

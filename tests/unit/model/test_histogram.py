@@ -10,6 +10,7 @@ from gilscope.model.histogram import (
     EMPTY,
     OCTAVES,
     SLOTS,
+    Histogram,
     bound_ns,
     slot_of,
     total,
@@ -152,3 +153,43 @@ def test_histograms_add_up_and_subtract() -> None:
     assert histogram(10, 2000, 2000, 1 << 30) == one + other == total([one, other])
     assert one == one + other - other
     assert EMPTY == total([])
+
+
+def test_a_histogram_is_its_slots_and_its_sum() -> None:
+    """
+    Thousands are remembered, so slots that count nothing are not kept; told and compared are all.
+    """
+    for values_ns in ((), (0,), (1 << 60,), (0, 1 << 60), (7, 9, 1 << 33), (100_000, 300_000)):
+        made = histogram(*values_ns)
+
+        assert dict.fromkeys(map(slot_of, values_ns), 1) == {
+            slot: count for slot, count in enumerate(made.slots) if count
+        }
+        assert SLOTS == len(made.slots)
+        assert made == Histogram(list(made.slots), sum(values_ns))
+        assert hash(made) == hash(Histogram(list(made.slots), sum(values_ns)))
+        assert made != Histogram(made.slots, sum(values_ns) + 1)
+        assert made != histogram(*values_ns, 50)
+        assert made.is_empty is (values_ns == ())
+
+
+def test_a_histogram_has_all_slots() -> None:
+    """
+    Fewer were those of another version of the probes.
+    """
+    with pytest.raises(ValueError, match=f"has {SLOTS} slots, and not 3"):
+        Histogram((1, 2, 3), 6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sums_and_differences_are_those_of_all_slots(seed: int) -> None:
+    """
+    Also with one that counts nothing.
+    """
+    one, other = (histogram(*_some_values(seed + more)[: seed * 3]) for more in (0, 100))
+
+    both = one + other
+
+    assert both.slots == tuple(a + b for a, b in zip(one.slots, other.slots, strict=True))
+    assert (both - other, both - one, both.sum_ns) == (one, other, one.sum_ns + other.sum_ns)
+    assert (one + EMPTY, EMPTY + one, one - EMPTY, (one - one).is_empty) == (one, one, one, True)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from gilscope.model.gil import GilObservation
 from gilscope.series.past import LONGEST_S, Past
-from support.recordings.gil import MS, PROCESS, observation
+from support.recordings.gil import MS, PROCESS, gil, observation, thread
 
 _S = 1000 * MS
 _ATTACHED_NS = 5 * _S
@@ -96,3 +96,37 @@ def test_what_cannot_be_trusted_is_not_kept() -> None:
     past.enter(20 * _S, [replace(_seen(20), invalid="more releases than acquires")])
 
     assert None is _near_s(past, 20)
+
+
+def test_what_has_not_changed_is_remembered_once() -> None:
+    """
+    Most of a thousand processes are idle, and each is remembered several times.
+    """
+    busy, idle, other = (thread(tid, "worker", {}) for tid in (7, 8, 9))
+    lock = gil()
+    first, second, third = (
+        replace(
+            _seen(at_s),
+            totals=replace(
+                observation().totals,
+                at_ns=at_s * _S,
+                threads=(replace(busy, drop_requests=requests), *map(replace, (idle, other))),
+                gils=(replace(lock),),
+            ),
+        )
+        for at_s, requests in ((20, 1), (30, 1), (40, 2))
+    )
+    past: Past[GilObservation] = Past()
+    for each in (first, second, third):
+        past.enter(each.totals.at_ns, [each])
+
+    found = [past.near(at_s * _S, _seen(100)) for at_s in (20, 30, 40)]
+
+    assert [first, second, third] == found
+    one, two, three = (each.totals for each in found if each is not None)
+    assert first.totals.threads is one.threads is two.threads
+    assert first.totals.gils is one.gils is two.gils is three.gils
+    assert [third.totals.threads[0], *one.threads[1:]] == list(three.threads)
+    assert [False, True, True] == [
+        now is before for now, before in zip(three.threads, one.threads, strict=True)
+    ]

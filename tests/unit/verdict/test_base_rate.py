@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from gilscope.model.gil import ProcessTotals
 from gilscope.verdict.base_rate import BaseRate, base_rate
+from support.recordings.durations import histogram
 from support.recordings.gil import MS, convoy, full_mode
 
 
@@ -45,8 +46,7 @@ def test_few_holds_in_windows_say_nothing() -> None:
     totals = _observed(500 * MS)
     (lock,) = totals.gils
     assert lock.holds is not None
-    slots = (99, *(0 for _ in lock.holds.finished.slots[1:]))
-    few = replace(lock.holds, finished=replace(lock.holds.finished, slots=slots))
+    few = replace(lock.holds, finished=histogram(*[1] * 99))
 
     assert base_rate(replace(totals, gils=(replace(lock, holds=few),)), 2000 * MS) is None
 

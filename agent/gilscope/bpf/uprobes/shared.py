@@ -21,6 +21,8 @@ _Key = tuple[FileIdentity, tuple[tuple[str, int], ...]]
 
 @dataclass(slots=True)
 class _Placed:
+    key: _Key
+    """The same object for a thousand processes."""
     groups: list[int]
     losses: int
     """Of keepers, when they were put in place: with the next one they have gone."""
@@ -53,9 +55,9 @@ class SharedProbes:
             losses = self._uprobes.losses
             groups = self._uprobes.open(pid, hooks, cookie=0, is_for_all=True)
             pids = set() if placed is None else placed.pids
-            placed = self._placed[key] = _Placed(groups, losses, pids)
+            placed = self._placed[key] = _Placed(key, groups, losses, pids)
         placed.pids.add(pid)
-        self._key_of[pid] = key
+        self._key_of[pid] = placed.key
 
     def leave(self, pid: int) -> list[Future[None]]:
         """Begin to take out what only *pid* has needed; return what says when it is out."""

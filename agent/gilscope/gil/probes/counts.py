@@ -10,6 +10,7 @@ from gilscope.gil.abi import Loss
 from gilscope.gil.probes.blame_maps import BlameTables
 from gilscope.gil.probes.window import Window
 from gilscope.gil.totals.raw import RawProcess, RawTotals
+from gilscope.model.histogram import Histogram
 
 __all__ = ["CountTables"]
 
@@ -49,7 +50,9 @@ class CountTables:
         for key, record in self._counted_items("gils", counted):
             processes[key["tgid"]].gils[key["cond"]] = record
         for key, record in self._counted_items("histograms", counted):
-            processes[key["tgid"]].histograms[key["cond"], key["quantity"]] = record
+            # Not kept as it is, with all its slots, until those of a thousand processes are read.
+            histogram = Histogram(record["slots"], record["sum_ns"])
+            processes[key["tgid"]].histograms[key["cond"], key["quantity"]] = histogram
         losses = {loss.number: loss for loss in Loss}
         for key, record in self._counted_items("lost_events", counted):
             processes[key["tgid"]].lost[losses[key["reason"]]] = record["value"]

@@ -172,8 +172,8 @@ def _gil_totals(raw: RawProcess, cond: int, gil: Gil, now_ns: int) -> GilTotals:
     return GilTotals(
         gil=gil,
         interval_ns=record["interval_ns"],
-        waits={cause: _histogram(raw.histograms.get((cond, cause.number))) for cause in Cause},
-        drop_latency=_histogram(raw.histograms.get((cond, Quantity.DROP_LATENCY))),
+        waits={cause: raw.histograms.get((cond, cause.number), EMPTY) for cause in Cause},
+        drop_latency=raw.histograms.get((cond, Quantity.DROP_LATENCY), EMPTY),
         convoy_waits=record["convoy_waits"],
         forced_switches=record["forced_switches"],
         drop_requests=record["drop_requests"],
@@ -190,7 +190,3 @@ def _hold_totals(lock: RawLock, now_ns: int) -> HoldTotals:
         held_ns=record["held_ns"] + sum(lock.credits_ns.values()) + in_flight_ns,
         holding_ns=0 if holding is None else max(0, now_ns - holding.since_ns),
     )
-
-
-def _histogram(record: Record | None) -> Histogram:
-    return EMPTY if record is None else Histogram(record["slots"], record["sum_ns"])

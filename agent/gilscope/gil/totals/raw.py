@@ -7,6 +7,7 @@ from gilscope.gil.abi import Loss
 from gilscope.gil.totals.held_traces import HeldKey, RawHeldTrace
 from gilscope.gil.totals.traces import RawTrace
 from gilscope.model.gil import Record
+from gilscope.model.histogram import Histogram
 
 __all__ = [
     "Holding",
@@ -121,7 +122,7 @@ class RawProcess:
     """By tid."""
     gils: dict[int, Record] = field(default_factory=dict)
     """By address of ``cond``."""
-    histograms: dict[tuple[int, int], Record] = field(default_factory=dict)
+    histograms: dict[tuple[int, int], Histogram] = field(default_factory=dict)
     """By address of ``cond`` and quantity."""
     locks: dict[int, RawLock] = field(default_factory=dict)
     """By address of ``cond``; empty where holds are not seen."""

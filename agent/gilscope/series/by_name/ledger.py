@@ -60,11 +60,23 @@ class Ledger:
     is gained there as well: it has the sums of several, and of what has been dropped since.
     """
 
+    # A thousand processes have five each.
+    __slots__ = (
+        "_above",
+        "_by_labels",
+        "_changed",
+        "_losses",
+        "lines",
+        "ns",
+        "places",
+        "sums",
+    )
+
     def __init__(self, kinds: Iterable[Labels], above: "Ledger | None" = None) -> None:
-        """Have a sum from the start for each of *kinds*, here and *above*."""
+        """Have a sum from the start for each of *kinds*: *above*, where there is such a ledger."""
         self._above = above
         self.ns = 0
-        self.sums = {kind: Sum() for kind in kinds}
+        self.sums: dict[Labels, Sum] = {}
         """By kind."""
         self.places: dict[Labels, Place] = {}
         self.lines: list[Line] = []
@@ -72,9 +84,9 @@ class Ledger:
         self._by_labels: dict[tuple[Labels, Labels], Line] = {}
         self._losses: dict[Hashable, _Loss] = {}
         self._changed: dict[Line, None] = {}
-        if above is not None:
-            for kind in self.sums:
-                above.sums.setdefault(kind, Sum())
+        sums = self.sums if above is None else above.sums
+        for kind in kinds:
+            sums.setdefault(kind, Sum())
 
     def update(
         self,

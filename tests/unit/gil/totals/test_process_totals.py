@@ -8,6 +8,7 @@ from gilscope.gil.totals.raw import Holding, RawLock, RawProcess
 from gilscope.model.gil import Gil, HoldTotals, Tally
 from gilscope.model.histogram import EMPTY, SLOTS, slot_of
 from gilscope.model.kinds import Cause, Kind
+from support.recordings.durations import histogram
 
 _NOW_NS = 1_000_000_000_000
 _MS = 1_000_000
@@ -119,17 +120,17 @@ def test_histograms_belong_to_their_lock() -> None:
     """
     Two interpreters with a GIL of their own do not mix.
     """
-    slots = (0,) * 20 + (2,) + (0,) * 15
+    waits = histogram(70_000, 7_000)
     gil = {"interval_ns": 5, "convoy_waits": 1, "forced_switches": 2, "drop_requests": 3}
     raw = RawProcess(
         gils={4096: gil, 8192: gil},
-        histograms={(8192, 1): {"slots": slots, "sum_ns": 77}},
+        histograms={(8192, 1): waits},
     )
 
     first, second = process_totals(raw, _NOW_NS, {4096: Gil(4096, 0), 8192: Gil(8192, 1)}, {}).gils
 
     assert EMPTY == first.waits[Cause.PREEMPTION]
-    assert (2, 77) == (second.waits[Cause.PREEMPTION].count, second.waits[Cause.PREEMPTION].sum_ns)
+    assert waits == second.waits[Cause.PREEMPTION]
 
 
 def test_losses_are_named() -> None:
