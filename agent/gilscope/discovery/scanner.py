@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import math
 import os
 import threading
 import time
@@ -35,6 +36,13 @@ notice."""
 _SCAN_S = 0.4
 """How often, at most, all processes are checked because something has started: what forks, and
 executes nothing, gives no notice."""
+_FORKED_S = 0.02
+"""After a fork of what is traced they are listed at once, and who is new among them is judged so
+much later: by then a child that is to execute something has done so. The others have their parent's
+place in a service, and wait as it does."""
+_FORKED_REST = 30
+"""For so many times what listing them took there is no such one: where processes are forked all
+the time, or by the thousand."""
 _SWEEP_S = 2.0
 """How often they are checked in any case, for what has ended."""
 
@@ -108,6 +116,12 @@ class Scanner:
         """The processes of `_seen` that are not to wait for a scan."""
         self._births = Births()
         self._are_births_seen = False
+        self._forks = 0
+        """Of those that are traced, as far as they have been told."""
+        self._forked_s = math.inf
+        """When a check is due because of one."""
+        self._rested_s = 0.0
+        """Not before this."""
         self._scan_s = 0.0
         self._sweep_s = 0.0
         self._called = threading.Event()
@@ -134,7 +148,10 @@ class Scanner:
         with self._lock:
             self._executed.update(executed)
             self._are_births_seen |= self._births.are_new()
-            if self._executed or self._are_births_seen:
+            forks, self._forks = self._forks, self._tracer.forks
+            if forks != self._forks:
+                self._forked_s = min(self._forked_s, time.monotonic())
+            if self._executed or self._are_births_seen or self._forked_s < math.inf:
                 self._called.set()
 
     def wait(self) -> None:
@@ -142,6 +159,7 @@ class Scanner:
         due_s = min([self._seen[pid].due_s for pid in self._retried] + [self._sweep_s])
         if self._are_births_seen:
             due_s = min(due_s, self._scan_s)
+        due_s = min(due_s, max(self._forked_s, self._rested_s))
         self._called.wait(max(0.0, due_s - time.monotonic()))
 
     def wake(self) -> None:
@@ -157,8 +175,11 @@ class Scanner:
             is_scan_due = now_s >= self._sweep_s
             if now_s >= self._scan_s and (self._births.are_new() or self._are_births_seen):
                 is_scan_due = True
+            is_scan_due |= now_s >= max(self._forked_s, self._rested_s)
+            has_forked = self._forked_s <= now_s
             if is_scan_due:
                 self._are_births_seen = False
+                self._forked_s = math.inf
                 self._scan_s, self._sweep_s = now_s + _SCAN_S, now_s + _SWEEP_S
         # One that was found while this was being told has nothing older to be dropped.
         executed = {pid for pid in executed if not self._tracer.runs_the_same(pid)}
@@ -169,10 +190,17 @@ class Scanner:
         candidates = executed | self._due(now_s)
         if is_scan_due:
             candidates |= self._unjudged(now_s)
+            listed_s = time.monotonic()
+            self._rested_s = listed_s + _FORKED_REST * (listed_s - now_s)
         # An agent that inspected itself would never come to rest.
         traced = {*self._tracer.pids, *self._tracer.gils.untrusted_pids, os.getpid()}
         for pid in sorted(candidates - traced):
-            attempt = self._seen.setdefault(pid, _Attempt())
+            attempt = self._seen.get(pid)
+            if attempt is None:
+                is_young = has_forked and pid not in executed
+                attempt = self._seen[pid] = _Attempt(due_s=now_s + _FORKED_S * is_young)
+                if is_young:
+                    self._retried.add(pid)
             if not attempt.final and now_s >= attempt.due_s:
                 self._try(pid, attempt, now_s)
 

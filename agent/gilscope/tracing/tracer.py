@@ -106,6 +106,11 @@ class Tracer:
             replaced += account.tick()
         return replaced
 
+    @property
+    def forks(self) -> int:
+        """How often a process that is traced has forked, as far as `tick` has heard of it."""
+        return sum(account.forks for account in self._accounts)
+
     def runs_the_same(self, pid: int) -> bool:
         """Return whether *pid* is traced and still runs the program that was attached."""
         return any(account.runs_the_same(pid) for account in self._accounts)

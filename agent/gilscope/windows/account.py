@@ -70,6 +70,8 @@ class WindowedAccount(ABC, Generic[_Probe, _Attached]):
         self._lock = threading.RLock()
         self._settle_at_s = 0.0
         self._known_losses = 0
+        self.forks = 0
+        """How often any process has forked, as far as its probes have been heard."""
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -245,6 +247,7 @@ class WindowedAccount(ABC, Generic[_Probe, _Attached]):
     def _hear(self, probe: _Probe) -> None:
         """Take what the probes have noticed: windows that have ended, and children."""
         for pid in probe.take_notices().forked:
+            self.forks += 1
             traced = self._traced.get(pid)
             if traced is None or not traced.window.is_open:
                 continue

@@ -116,3 +116,96 @@ def test_who_is_traced_meanwhile_is_not_attached_to_again(
     Scanner(cast("Tracer", tracer), tracer.is_let_go, ()).scan()
 
     assert ((os.getppid(),), 0) == (tracer.pids, tracer.asked)
+
+
+class _Forking:
+    """A tracer of the only process, which forks whenever a test says."""
+
+    gils = SimpleNamespace(untrusted_pids=())
+
+    def __init__(self) -> None:
+        self.forks = 0
+        self.pids: list[int] = [os.getppid()]
+
+    def drop_ended(self, *_: Any) -> None:
+        """Forget nothing."""
+
+
+class _Clock(SimpleNamespace):
+    """Time that passes when all processes are listed, and when a test says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now_s = 1000.0
+        self.pids = [os.getppid()]
+        self.listed_ms: list[int] = []
+        self.judged_ms: dict[int, int] = {}
+
+    def monotonic(self) -> float:
+        """Tell it."""
+        return self.now_s
+
+    def list_pids(self) -> list[int]:
+        """Take a hundredth of a second."""
+        self.listed_ms.append(self.ms)
+        self.now_s += 0.01
+        return self.pids
+
+    def is_wanted(self, pid: int, _: Kinship) -> bool:
+        """Want nobody."""
+        self.judged_ms.setdefault(pid, self.ms)
+        return False
+
+    @property
+    def ms(self) -> int:
+        """Since the beginning."""
+        return round(1000 * (self.now_s - 1000))
+
+
+def test_children_of_what_is_traced_are_found_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    They are listed at once, and judged when they have had time to execute something else.
+
+    But they are not listed so often that nothing else is done.
+    """
+    clock, tracer = _Clock(), _Forking()
+    monkeypatch.setattr(scanner, "time", clock)
+    monkeypatch.setattr("gilscope.discovery.scanner.procfs.list_pids", clock.list_pids)
+    monkeypatch.setattr("gilscope.discovery.fork_counter.Births.are_new", lambda _: False)
+    scan = Scanner(cast("Tracer", tracer), clock.is_wanted, ())
+    scan.scan()
+    forks_ms = {500: 8000001, 540: 8000002, 570: 8000003}
+    while clock.ms < 1500:
+        if clock.ms in forks_ms:
+            clock.pids.append(forks_ms[clock.ms])
+            tracer.forks += 1
+        scan.note_executed(())
+        scan.scan()
+        clock.now_s += 0.01
+
+    assert [0, 500, 810] == clock.listed_ms
+    assert {8000001: 520, 8000002: 830, 8000003: 830} == clock.judged_ms
+
+
+def test_a_child_has_time_to_execute_something_whatever_else_has_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """
+    A fork is a birth, too, for which there may be a search at that very moment.
+    """
+    clock, tracer = _Clock(), _Forking()
+    monkeypatch.setattr(scanner, "time", clock)
+    monkeypatch.setattr("gilscope.discovery.scanner.procfs.list_pids", clock.list_pids)
+    monkeypatch.setattr("gilscope.discovery.fork_counter.Births.are_new", lambda _: True)
+    scan = Scanner(cast("Tracer", tracer), clock.is_wanted, ())
+    scan.scan()
+    clock.now_s = 1000.5
+    clock.pids.append(8000001)
+    tracer.forks += 1
+    for _ in range(4):
+        scan.note_executed(())
+        scan.scan()
+        clock.now_s += 0.01
+
+    assert [0, 500] == clock.listed_ms
+    assert {8000001: 520} == clock.judged_ms

@@ -65,6 +65,8 @@ class GilAccount:
         self.probe = probe
         self.without_gil: NoGil | None = None
         """Says so of the last process that was attached before it was known to have no GIL."""
+        self.forks = 0
+        """How often any process has forked, as far as `tick` has heard of it."""
         self._on_long_wait = on_long_wait
         self._method = method
         self._settle_at_s = 0.0
@@ -171,6 +173,7 @@ class GilAccount:
                         self._processes.end(notice.pid)
                         replaced.append(notice.pid)
                 elif notice.kind is NoticeKind.FORK:
+                    self.forks += 1
                     self._forked.add(notice.pid)
                 elif (traced := self._processes.by_pid.get(notice.pid)) is not None:
                     with self._checks.failing_alone(traced):
