@@ -53,7 +53,7 @@ _IDLE_S = 30.0
 _SCRAPES = 3
 _RUNS, _ROUNDS, _TRAPS_A_ROUND = 100, 40, 2
 _NS_PER_S = 1_000_000_000
-_MB = 1_000_000
+_MB, _KB = 1_000_000, 1000
 
 _BARS = {
     "all are traced": 10.0,
@@ -74,7 +74,7 @@ class AgentFigures:
     private_mb: float
     scrape_s: float
     """The longest of some."""
-    scrape_mb: float
+    scrape_kb: float
     series: int
 
     def figures(self) -> dict[str, tuple[float, str]]:
@@ -85,7 +85,7 @@ class AgentFigures:
             "private memory": (self.private_mb, " MB"),
             "CPU, nobody scrapes": (self.idle_percent, " % of a core"),
             "a scrape": (self.scrape_s, " s"),
-            "its size": (self.scrape_mb, " MB"),
+            "its size": (self.scrape_kb, " kB"),
             "its series": (self.series, ""),
         }
 
@@ -146,7 +146,7 @@ def _measured(mode: str, workers: int, environment: Mapping[str, str]) -> AgentF
             idle_percent=idle_percent,
             private_mb=read_memory(tool.pid).private_bytes / _MB,
             scrape_s=max(took_s),
-            scrape_mb=len(page) / _MB,
+            scrape_kb=len(page) / _KB,
             series=sum(not line.startswith("#") for line in page.splitlines()),
         )
 

@@ -10,7 +10,7 @@ _AGENT = AgentFigures(
     idle_percent=4.0,
     private_mb=80.0,
     scrape_s=0.25,
-    scrape_mb=24.6,
+    scrape_kb=24.6,
     series=174391,
 )
 
@@ -39,7 +39,7 @@ def test_a_bar_is_missed_in_any_mode() -> None:
     )
     for each in dear:
         assert rows_of({"contention": _AGENT, "auto": each})[1]
-    assert not rows_of({"contention": _AGENT, "auto": replace(_AGENT, scrape_mb=1e6)})[1]
+    assert not rows_of({"contention": _AGENT, "auto": replace(_AGENT, scrape_kb=1e6)})[1]
 
 
 def test_the_text_has_a_place_for_all_that_is_measured() -> None:
