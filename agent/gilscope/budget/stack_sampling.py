@@ -19,6 +19,8 @@ _S: Final = 1_000_000_000
 _FIRST_LOOK_NS: Final = _S
 _LOOK_NS: Final = 4 * _S
 """How long the cost of stacks is added up before the share is set from it."""
+_LONGEST_REST_NS: Final = 20 * _S
+"""For which CPU time adds up, a share of which may be spent at once."""
 _PART: Final = 0.5
 """Of what the traps leave of the budget."""
 _LEAST_PART: Final = 0.1
@@ -54,6 +56,16 @@ class StackSampling:
         has_changed = share != self.share
         self.share = share
         return has_changed
+
+    def put_off(self, now_ns: int) -> bool:
+        """Put `look` off if no wait since the last one leaves it nothing to change.
+
+        Return whether it is put off. Most of a thousand processes are idle.
+        """
+        if self.share < 1.0 or now_ns - self._seen.at_ns > _LONGEST_REST_NS:
+            return False
+        self.due_ns = now_ns + _LOOK_NS
+        return True
 
     def _allowed_ns(self, before: Usage, usage: Usage) -> float:
         """Return what the stacks of the waits in between may have cost."""

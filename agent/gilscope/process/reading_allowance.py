@@ -1,10 +1,12 @@
 """Bounds the agent's own time that reading the memory of one process may cost."""
 
-import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
+from typing import TypeVar
 
 __all__ = ["ReadingAllowance"]
+
+_T = TypeVar("_T")
 
 _MOST_S = 5.0
 _PER_S = 0.05
@@ -35,12 +37,11 @@ class ReadingAllowance:
         """Take note that memory was waited for: whoever else is traced has waited, too."""
         self.spend(wait_s, time.monotonic())
 
-    @contextlib.contextmanager
-    def counted(self) -> Iterator[None]:
-        """Count the CPU time of this thread in the block."""
+    def counted(self, read: Callable[[], _T]) -> _T:
+        """Return what *read* returns, and count the CPU time that it takes of this thread."""
         begin_s = time.thread_time()
         try:
-            yield
+            return read()
         finally:
             self.spend(time.thread_time() - begin_s, time.monotonic())
 

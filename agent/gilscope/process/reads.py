@@ -79,11 +79,7 @@ class ProcessReads:
     def _unless_stopped(self, read: Callable[[], _T]) -> _T:
         if self._unanswered:
             raise ReadUnanswered(self._unanswered)
-        return self._counted(read)
-
-    def _counted(self, read: Callable[[], _T]) -> _T:
-        with self._allowance.counted():
-            return read()
+        return self._allowance.counted(read)
 
 
 def read_of_each(asked: Sequence[tuple[Reads, Callable[[], _T]]]) -> list[Answer[_T]]:

@@ -21,7 +21,7 @@ __all__ = ["SourceHistory"]
 _log = logging.getLogger(__name__)
 
 _UNWATCHED_NS = 10 * NS_PER_S
-_REST = 100
+_REST = 200
 """For so many times the CPU time of the last observation by itself there is none: hundreds of
 processes take a second."""
 _LONGEST_UNWATCHED_NS = 60 * NS_PER_S

@@ -136,10 +136,11 @@ class Setting:
         self.process = Process(monkeypatch)
         self.probe = _Probe(self.process)
         self.cpu_ns: int | None = 0
+        self.cpu_reads = 0
         self.governor = _Governor()
         for module in (full_mode_module, overhead):
             monkeypatch.setattr(module, "time", self.process)
-            monkeypatch.setattr(module, "process_cpu_ns", lambda _: self.cpu_ns)
+            monkeypatch.setattr(module, "process_cpu_ns", self._read_cpu_ns)
         monkeypatch.setattr(process_windows, "time", self.process)
         monkeypatch.setattr(full_mode_module, "Governor", self.governor.made)
         # What may wait for others is looked at whenever somebody asks.
@@ -156,6 +157,11 @@ class Setting:
             blame=None,
         )
         self.traced = cast("AttachedProcess", self.fields)
+
+    def _read_cpu_ns(self, pid: int) -> int | None:
+        assert PID == pid
+        self.cpu_reads += 1
+        return self.cpu_ns
 
     def begun(self, plan: ObservationPlan) -> HoldWindows:
         """Return full mode that has taken on the process."""

@@ -123,3 +123,18 @@ def test_nothing_is_decided_before_it_is_due() -> None:
     assert (False, 1.0) == (sampling.look(dear), sampling.share)
     assert sampling.look(Usage(_S, _S, _S // 2, 0, _S // 2))
     assert 5 * _S == sampling.due_ns
+
+
+def test_a_process_that_does_not_wait_is_looked_at_less_often() -> None:
+    """
+    But for a while only: what it is granted for its time adds up, and could be spent at once.
+    """
+    sampling = StackSampling(_BUDGET, Usage(0, 0, 0, 0))
+    due_s = []
+    while sampling.put_off(sampling.due_ns):
+        due_s.append(sampling.due_ns // _S)
+
+    assert [5, 9, 13, 17, 21] == due_s
+    assert not sampling.look(Usage(20 * _S, 20 * _S, 0, 0))
+    assert sampling.look(Usage(21 * _S, 21 * _S, _S, 0, _S))
+    assert not sampling.put_off(22 * _S)

@@ -39,16 +39,11 @@ def test_a_pause_is_saved_up_to_a_bound() -> None:
 
 def test_the_time_of_this_thread_is_counted() -> None:
     """
-    What the block uses is taken off, also where it fails.
+    What a reading uses is taken off, also where it fails.
     """
     allowance = ReadingAllowance()
     allowance.spend(4.999999, 0.0)
     with pytest.raises(ZeroDivisionError):
-        _fail_late(allowance)
+        allowance.counted(lambda: sum(range(200_000)) // 0)
 
     assert allowance.is_used_up
-
-
-def _fail_late(allowance: ReadingAllowance) -> None:
-    with allowance.counted():
-        _ = sum(range(200_000)) // 0

@@ -36,6 +36,8 @@ class ProcessWindows:
     """None: nothing changes the share of waits whose stacks are read."""
     stack_share: float | None = None
     """That share; None: no stacks are read."""
+    looked_traps: int = 0
+    """How often it had run into a probe on waits when that was last decided on."""
     governor: Governor | None = None
     """None: full mode, or no windows."""
     opened_ns: int = 0
@@ -65,7 +67,10 @@ class ProcessWindows:
     def step(self, now_ns: int, *, is_beat: bool) -> None:
         """Do what is due; what may wait only where it *is_beat*."""
         if is_beat and self.sampling is not None and self.sampling.due_ns <= now_ns:
-            self.update()
+            traps = self.probe.traps(self.traced.pid)
+            if traps != self.looked_traps or not self.sampling.put_off(now_ns):
+                self.looked_traps = traps
+                self.update()
         governor = self.governor
         if governor is None:
             if is_beat:
