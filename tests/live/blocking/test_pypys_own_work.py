@@ -14,6 +14,8 @@ from support.tracing.trace import command_of
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _SECONDS = "8"
+_WITH_YOUNG_OF_4_MB = ("env", "PYPY_GC_NURSERY=4M")
+"""The nursery. Otherwise PyPy makes it as large as a part of the processor's cache, which may be any."""
 _OFF = 0.2
 """Of a share of the time: four standard deviations of one that is told by eighty samples."""
 
@@ -21,7 +23,8 @@ _OFF = 0.2
 def _recorded(reason: str, interpreter: Interpreter) -> tuple[dict[str, float], Answer]:
     """Return what the function called *reason* was in, as shares of what it cost, and the truth."""
     function = "compute" if reason == "beside" else reason
-    with started(command_of(interpreter), "pypys_own_work.py", reason) as workload:
+    command = (*_WITH_YOUNG_OF_4_MB, *command_of(interpreter))
+    with started(command, "pypys_own_work.py", reason) as workload:
         outcome = gilscope(
             *("record", "-p", str(workload.pid), "--no-children"),
             *("-d", _SECONDS, "--format", "json"),
