@@ -55,11 +55,15 @@ def _call(command: int, attributes: ctypes.Array[ctypes.c_char]) -> int:
 class Entry:
     """One field of one entry. One thread at a time may read it, while the map is open."""
 
+    # A thousand processes have six each.
+    __slots__ = ("_attributes", "_form", "_offset", "_size")
+
     def __init__(self, fd: int, key: bytes, value_size: int, offset: int, code: str) -> None:
         """Read under *key* what lies at *offset* of the value, in the form of struct *code*."""
-        self._key = ctypes.create_string_buffer(key, len(key))
-        content = _ELEMENT.pack(fd, 0, ctypes.addressof(self._key), 0, 0)
-        self._attributes = ctypes.create_string_buffer(content, _ELEMENT.size)
+        # With the key behind them.
+        self._attributes = ctypes.create_string_buffer(_ELEMENT.size + len(key))
+        key_at = ctypes.addressof(self._attributes) + _ELEMENT.size
+        self._attributes.raw = _ELEMENT.pack(fd, 0, key_at, 0, 0) + key
         self._size, self._offset = value_size, offset
         self._form = _form(f"={code}")
 

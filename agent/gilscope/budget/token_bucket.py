@@ -1,6 +1,5 @@
 """Keeps the books of what tracing one process may cost: income, cost, and what may be spent."""
 
-from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
@@ -77,7 +76,8 @@ class TokenBucket:
         self._now = _Moment(usage.at_ns, *_own_and_contention_ns(usage))
         self._start = self._now
         """The latest moment that is a stretch old; the first one while there is none."""
-        self._recent = deque([self._now])
+        # A list, for an empty deque has room for 64, and a thousand processes have one each.
+        self._recent = [self._now]
         self._spent_before_ns: float = usage.cost_ns
         """Cost that does not count."""
         self._balance_ns = 0.0
@@ -128,7 +128,7 @@ class TokenBucket:
             self._now.peak_ns = self._balance_ns
             self._recent.append(self._now)
         while len(self._recent) > 1 and self._recent[0].at_ns <= usage.at_ns - self._stretch_ns:
-            self._start = self._recent.popleft()
+            self._start = self._recent.pop(0)
             self._mark_ns = max(self._mark_ns, self._start.peak_ns)
 
     @property
