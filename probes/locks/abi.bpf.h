@@ -14,6 +14,7 @@ enum loss {
     LOST_BEGAN_UNSEEN = 2,
     LOST_THREAD_REUSED = 3,
     LOST_STACK_UNKNOWN = 4,
+    LOST_SPAN = 5,
 };
 
 // The programs that sit in traced processes: bits of `stepped_programs`.
@@ -36,6 +37,26 @@ enum sleep_kind {
     SLEEP_STOPPED = 5,     // the end of a stop of the world
     SLEEP_STOPPING = 6,    // a stop that it has asked for: until the other threads have stopped
     SLEEP_EVENT = 7,       // an event, the end of a thread or an item of a queue
+};
+
+// What a span is a part of.
+enum span_kind {
+    SPAN_WAIT = 0,
+    SPAN_STOPPING = 1, // a stop of the world, until all threads have stopped
+    SPAN_STANDING = 2, // a stop of the world, from then on
+};
+
+// A part of a wait, or of a stop of the world, as it has counted.
+struct span {
+    u64 began_ns;
+    u64 ended_ns;
+    u64 stack;    // of the waiting thread; 0: not known
+    u64 released; // likewise, of who has ended the wait
+    u32 tgid;
+    u32 tid;
+    u32 kind;    // enum span_kind
+    u32 reason;  // enum sleep_kind; of a stop, whether it is a collection
+    u8 type[64]; // of the object, or empty
 };
 
 // A process whose window has ended by itself, or which has a child with a copy of its memory.

@@ -29,8 +29,9 @@ static __always_inline u32 is_collecting(const struct thread *thread, const stru
 }
 
 // Only one thread of an interpreter stops the world at a time, but there may be several of these.
+// What it has taken since ends *now*.
 static __always_inline void count_stop(struct thread *thread, u64 is_new, u64 stopping_ns,
-                                       u64 standing_ns)
+                                       u64 standing_ns, u64 now)
 {
     struct stop fresh = {};
     struct stop_key key = {
@@ -54,6 +55,9 @@ static __always_inline void count_stop(struct thread *thread, u64 is_new, u64 st
         __sync_fetch_and_add(&stop->standing_ns, standing_ns);
     if (thread->stop_ns > stop->longest_ns)
         stop->longest_ns = thread->stop_ns;
+    if (stopping_ns || standing_ns)
+        send_stop(thread, stopping_ns ? SPAN_STOPPING : SPAN_STANDING, stopping_ns + standing_ns,
+                  now);
 }
 
 static __always_inline void begin_stop(struct thread *thread, const struct target *target,
@@ -63,7 +67,7 @@ static __always_inline void begin_stop(struct thread *thread, const struct targe
     thread->stop_is_collection = is_collecting(thread, target, python);
     thread->stop_phase = PHASE_STOPPING;
     thread->stop_until_ns = from_ns;
-    count_stop(thread, 1, 0, 0);
+    count_stop(thread, 1, 0, 0, from_ns);
 }
 
 // It is about to sleep until the others have stopped.
@@ -82,7 +86,7 @@ static __always_inline void wait_to_stop(struct thread *thread, u32 has_all_stop
 {
     if (!thread->stop_until_ns)
         return;
-    count_stop(thread, 0, now - thread->stop_until_ns, 0);
+    count_stop(thread, 0, now - thread->stop_until_ns, 0, now);
     thread->stop_until_ns = now;
     if (has_all_stopped)
         thread->stop_phase = PHASE_STANDS;
@@ -114,7 +118,7 @@ static __always_inline void start_world(struct thread *thread, const struct targ
         begin_stop(thread, target, python, stack, stopped_ns ? stopped_ns : now);
     if (thread->stop_phase != PHASE_OVER)
         thread->stop_woke = state;
-    count_stop(thread, 0, 0, now - thread->stop_until_ns);
+    count_stop(thread, 0, 0, now - thread->stop_until_ns, now);
     thread->stop_until_ns = now;
     thread->stop_phase = PHASE_OVER;
 }

@@ -15,8 +15,9 @@
 static int (*read_kernel)(void *to, u32 size,
                           const void *from) = (void *)BPF_FUNC_probe_read_kernel;
 
+// A part of a wait that ends *now*.
 static __always_inline void count_wait(struct thread *thread, u32 tid, u32 what, u64 wait_ns,
-                                       u64 slept_ns, u64 is_new)
+                                       u64 slept_ns, u64 is_new, u64 now)
 {
     struct wait fresh = {};
     struct wait_key key = {
@@ -42,6 +43,7 @@ static __always_inline void count_wait(struct thread *thread, u32 tid, u32 what,
     wait->sleeps += slept_ns > 0;
     if (wait_ns > wait->longest_ns)
         wait->longest_ns = wait_ns;
+    send_wait(thread, tid, what, wait_ns, now);
 }
 
 // What has not been counted yet of the wait for the mutex.
@@ -111,7 +113,7 @@ int on_take(struct pt_regs *ctx)
         tell_mutex(thread, target, python, address);
         thread->stacks[WANTS_MUTEX] = place(thread, python, tid);
     }
-    count_wait(thread, tid, WANTS_MUTEX, uncounted_ns(thread, now), 0, !thread->is_counted);
+    count_wait(thread, tid, WANTS_MUTEX, uncounted_ns(thread, now), 0, !thread->is_counted, now);
     thread->wanted_ns = 0;
     return 0;
 }
@@ -224,11 +226,12 @@ static __always_inline void wake(struct thread *thread, u32 tid, u64 now)
         thread->released[WANTS_OTHER] = stack;
         if (thread->kinds[WANTS_OTHER] == SLEEP_STOPPING)
             wait_to_stop(thread, stack != 0, now);
-        count_wait(thread, tid, WANTS_OTHER, slept_ns, slept_ns, 1);
+        count_wait(thread, tid, WANTS_OTHER, slept_ns, slept_ns, 1, now);
         return;
     }
     thread->released[WANTS_MUTEX] = stack;
-    count_wait(thread, tid, WANTS_MUTEX, uncounted_ns(thread, now), slept_ns, !thread->is_counted);
+    count_wait(thread, tid, WANTS_MUTEX, uncounted_ns(thread, now), slept_ns, !thread->is_counted,
+               now);
     thread->is_counted = 1;
 }
 

@@ -66,8 +66,10 @@ _MOMENTS = {"html"}
 """What shows when threads waited most."""
 _HISTORIES = {"openmetrics"}
 """What is made of the sums at several times."""
-_BESIDE_A_GIL = ("text", "json", "html", "markdown", "collapsed", "speedscope", "pprof")
-"""What reports of live transactions, and of locks, there are."""
+_OF_TRANSACTIONS = ("text", "json", "html", "markdown", "collapsed", "speedscope", "pprof")
+"""What reports of live transactions there are."""
+_OF_LOCKS = (*_OF_TRANSACTIONS, "perfetto")
+"""The same of locks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +159,14 @@ def wants_snapshots(outputs: Sequence[Output]) -> bool:
 
 def refuse_unfit(outputs: Sequence[Output], *, has_locks: bool = False) -> None:
     """Raise UnfitForm where transactions, or locks, are not reported as one of *outputs*."""
-    what, unfit = "locks" if has_locks else "transactions", _unfit(outputs)
+    what, fit = ("locks", _OF_LOCKS) if has_locks else ("transactions", _OF_TRANSACTIONS)
+    unfit = _unfit(outputs, fit)
     if unfit:
-        forms = _as_words(_BESIDE_A_GIL, "or")
-        raise UnfitForm(f"{what} are reported as {forms}, not as {unfit[0]}")
+        raise UnfitForm(f"{what} are reported as {_as_words(fit, 'or')}, not as {unfit[0]}")
 
 
-def _unfit(outputs: Sequence[Output]) -> list[str]:
-    return sorted({output.form for output in outputs}.difference(_BESIDE_A_GIL))
+def _unfit(outputs: Sequence[Output], fit: Sequence[str]) -> list[str]:
+    return sorted({output.form for output in outputs}.difference(fit))
 
 
 def _as_words(forms: Sequence[str], last: str) -> str:
@@ -187,15 +189,15 @@ def write_reports(
             return text(session, colour=colour and is_shown, whole=whole or not is_shown)
         return RENDERERS[output.form](session)
 
-    unfit = _unfit(outputs)
-    for what, number in (
-        ("transactions", len(session.transactions)),
-        ("locks", len(session.locks)),
+    for what, number, fit in (
+        ("transactions", len(session.transactions), _OF_TRANSACTIONS),
+        ("locks", len(session.locks), _OF_LOCKS),
     ):
+        unfit = _unfit(outputs, fit)
         if number and unfit:
             print(
                 f"{counted(number, 'process', 'processes')} with {what}: not in the report as "
-                f"{' or '.join(unfit)}, but as {_as_words(_BESIDE_A_GIL, 'and')}",
+                f"{' or '.join(unfit)}, but as {_as_words(fit, 'and')}",
                 file=sys.stderr,
             )
     return write_rendered(outputs, rendered)

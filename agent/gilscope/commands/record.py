@@ -141,7 +141,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _USAGE
 
 
-def _tracer(arguments: argparse.Namespace, probe: GilProbe) -> Tracer:
+def _tracer(arguments: argparse.Namespace, outputs: Sequence[Output], probe: GilProbe) -> Tracer:
     # What a trap costs is told in the report, and in full mode taken out of the holds.
     plan = ObservationPlan(
         Mode(arguments.mode),
@@ -151,7 +151,13 @@ def _tracer(arguments: argparse.Namespace, probe: GilProbe) -> Tracer:
         native_stacks=arguments.native_stacks,
         shares_probes=shares_probes(arguments),
     )
-    return new_tracer(arguments, probe, plan, has_locks=arguments.locks)
+    return new_tracer(
+        arguments,
+        probe,
+        plan,
+        has_locks=arguments.locks,
+        has_timeline=wants_timeline(outputs),
+    )
 
 
 def _begin_loading(
@@ -179,7 +185,7 @@ def _record_running(arguments: argparse.Namespace, outputs: Sequence[Output]) ->
     # Until its end the probes are taken out in order, whatever signal comes.
     with ending.told() as stopped:
         with probe:
-            tracer = _tracer(arguments, probe)
+            tracer = _tracer(arguments, outputs, probe)
             with contextlib.closing(tracer), Recorder(arguments, tracer) as recorder:
                 named = list(pids)
                 for pid in pids:
@@ -288,7 +294,7 @@ def _record_command(arguments: argparse.Namespace, outputs: Sequence[Output]) ->
     waits_for: list[HeldCommand] = []
     with ending.told(lambda number: pass_on(number, waits_for)) as stopped:
         with probe:
-            tracer = _tracer(arguments, probe)
+            tracer = _tracer(arguments, outputs, probe)
             stopped.end()
             try:
                 command = HeldCommand(arguments.command, _is_rpython)

@@ -16,6 +16,8 @@ from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
 from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.locks.account import LockAccount
+from gilscope.locks.probe import LockProbe
+from gilscope.locks.program import begin_loading as begin_lock_loading
 from gilscope.model.kinds import Mode
 from gilscope.model.observation import AnyProcess
 from gilscope.process.view import view_of
@@ -57,13 +59,14 @@ def new_tracer(  # noqa: PLR0913 - most have defaults
     *,
     keep_threads: bool = True,
     has_locks: bool = False,
+    has_timeline: bool = False,
     on_long_wait: Callable[[int, int], None] = lambda _pid, _tid: None,
 ) -> Tracer:
     """Return a tracer that observes as *plan* says, and tells *on_long_wait* of long waits.
 
     Live transactions have the same budget; in full mode, or where they may cost as much as the
     process itself, all of them are seen. With *has_locks* the locks of processes are traced beside,
-    likewise.
+    likewise, and with *has_timeline* their waits are told one by one.
     """
     watch = ProcessWatch()
     gils = GilAccount(
@@ -78,7 +81,14 @@ def new_tracer(  # noqa: PLR0913 - most have defaults
     has_limit = plan.mode is not Mode.FULL and plan.budget_share < 1
     budget = Budget(plan.budget_share) if has_limit else None
     windows = WindowPlan(plan.costs, budget)
-    locks = LockAccount(keep_threads=keep_threads, plan=windows, watch=watch) if has_locks else None
+    locks = None
+    if has_locks:
+        locks = LockAccount(
+            lambda: LockProbe(begin_lock_loading(timeline=has_timeline)),
+            keep_threads=keep_threads,
+            plan=windows,
+            watch=watch,
+        )
     transactions = TransactionAccount(keep_threads=keep_threads, plan=windows, watch=watch)
     return Tracer(gils, transactions, watch, locks)
 

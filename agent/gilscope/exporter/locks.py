@@ -10,7 +10,8 @@ from gilscope.series.by_name.top_series import Shown
 __all__ = ["REASONS", "add_locks", "add_places"]
 
 REASONS = ("read_fault", "table_full", "began_unseen", "thread_reused", "stack_unknown")
-"""Values of the label ``reason``, each of which every process has from the start."""
+"""Values of the label ``reason``, each of which every process has from the start. `serve` asks for
+no timeline, of which something could be lost."""
 
 _FULL, _ALL = "full", "all"
 """Values of the label ``window``."""

@@ -5,12 +5,12 @@
 
 from typing import Final
 
-from gilscope.bpf.c_header import CEnum, Row, SharedEnum, constants, header
+from gilscope.bpf.c_header import CEnum, CStruct, Member, Row, SharedEnum, constants, header
 from gilscope.model.kinds import Numbered
 from gilscope.runtimes.cpython.layout import FIRST_OWNER_WITHOUT_CODE, REFERENCE_FLAGS
 from gilscope.windows.notices import NOTICE
 
-__all__ = ["LONGEST_TYPE", "LockLoss", "Program", "SleepKind", "c_header"]
+__all__ = ["LONGEST_TYPE", "SPAN", "LockLoss", "Program", "SleepKind", "SpanKind", "c_header"]
 
 LONGEST_TYPE: Final = 64
 """Of a type's name, with the zero at its end; of a longer one the rest is left out."""
@@ -34,6 +34,8 @@ class LockLoss(Numbered):
     """A dead thread's number went to another process before it was listed."""
     STACK_UNKNOWN = "stack_unknown", 4
     """The thread's own state was not found: its waits count without a place."""
+    SPAN = "span", 5
+    """The ring of the timeline was full; a wait is counted and not drawn."""
 
 
 class Program(SharedEnum):
@@ -60,6 +62,31 @@ class SleepKind(SharedEnum):
     EVENT = 7, "an event, the end of a thread or an item of a queue"
 
 
+class SpanKind(SharedEnum):
+    """What a span is a part of."""
+
+    WAIT = 0
+    STOPPING = 1, "a stop of the world, until all threads have stopped"
+    STANDING = 2, "a stop of the world, from then on"
+
+
+SPAN: Final = CStruct(
+    "span",
+    "A part of a wait, or of a stop of the world, as it has counted.",
+    (
+        Member("u64", "began_ns"),
+        Member("u64", "ended_ns"),
+        Member("u64", "stack", comment="of the waiting thread; 0: not known"),
+        Member("u64", "released", comment="likewise, of who has ended the wait"),
+        Member("u32", "tgid"),
+        Member("u32", "tid"),
+        Member("u32", "kind", comment="enum span_kind"),
+        Member("u32", "reason", comment="enum sleep_kind; of a stop, whether it is a collection"),
+        Member("u8", "type", LONGEST_TYPE, "of the object, or empty"),
+    ),
+)
+
+
 def c_header() -> str:
     """Return ``probes/locks/abi.bpf.h``."""
     losses = (Row(f"LOST_{loss.name}", loss.number) for loss in LockLoss)
@@ -76,5 +103,7 @@ def c_header() -> str:
         CEnum("loss", "Why a wait was not counted.", tuple(losses)).declaration(),
         CEnum.of(Program, "program", "PROGRAM_").declaration(),
         CEnum.of(SleepKind, "sleep_kind", "SLEEP_").declaration(),
+        CEnum.of(SpanKind, "span_kind", "SPAN_").declaration(),
+        SPAN.declaration(),
         NOTICE.declaration(),
     )

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 
 from gilscope.bpf.uprobes.hooks import Hook
@@ -11,9 +11,10 @@ from gilscope.errors import GilscopeError, NotPython
 from gilscope.locks.probe import LockProbe
 from gilscope.locks.process import AttachedLocks
 from gilscope.locks.target import LockTarget, inspect_locks
+from gilscope.locks.timeline import LockTimelines
 from gilscope.locks.totals import RawLocks
 from gilscope.model.gil import Process
-from gilscope.model.locks import LockObservation, LockProcess
+from gilscope.model.locks import LockObservation, LockProcess, LockTimeline
 from gilscope.process.access import while_alive
 from gilscope.process.breakpoints import addresses_of
 from gilscope.process.view import ProcessView, view_of
@@ -51,6 +52,9 @@ class LockAccount(WindowedAccount[LockProbe, AttachedLocks]):
         windows = Windows(plan or WindowPlan(), "waits for locks", Prices.contention_ns)
         super().__init__(load, windows, "gilscope-locks", watch)
         self._keep_threads = keep_threads
+        self._timelines = LockTimelines()
+        self._read: Mapping[int, RawLocks] = {}
+        """What the tables held of each process when they were read last."""
         self._refused: dict[int, LockObservation] = {}
         """Why locks are not traced in processes whose GIL is."""
         self._gone_s: dict[int, float] = {}
@@ -111,14 +115,28 @@ class LockAccount(WindowedAccount[LockProbe, AttachedLocks]):
             try:
                 self._learn()
                 raw = probe.read()
+                # What the tables have was sent, too.
+                self._take_spans(probe)
             except Exception:  # noqa: BLE001 - what else is measured has figures of its own
                 _log.exception("could not read what the probes on locks have counted")
                 unread = [traced.unread() for traced in self._traced.values()]
                 return [*unread, *self._refused.values()]
+            self._read = {pid: raw[pid] for pid in self._traced}
             seen = [
                 self._observation(probe, traced, raw[pid]) for pid, traced in self._traced.items()
             ]
             return [*seen, *self._refused.values()]
+
+    def timeline(self, pid: int) -> LockTimeline | None:
+        """Return what *pid* has waited for one by one, as of the last `observe`.
+
+        None where the probe was not asked to send that, or nothing is known of the process.
+        """
+        with self._lock:
+            traced, raw = self._traced.get(pid), self._read.get(pid)
+            if traced is None or raw is None or self._probe is None or not self._probe.sends_spans:
+                return None
+            return self._timelines.timeline(pid, raw, traced.stacks, has_flights=traced.has_flights)
 
     def _attach(self, target: LockTarget, view: ProcessView) -> None:
         pid, build = view.pid, target.build
@@ -155,13 +173,23 @@ class LockAccount(WindowedAccount[LockProbe, AttachedLocks]):
                 )
             )
 
+    def _forget(self, pid: int) -> None:
+        self._timelines.forget(pid)
+        super()._forget(pid)
+
     def _learn(self) -> None:
+        if self._probe is not None:
+            self._take_spans(self._probe)
         alive = {pid: traced for pid, traced in self._traced.items() if not traced.ended}
         if self._probe is None or not alive:
             return
         known = {pid: traced.stacks.keys() for pid, traced in alive.items()}
         for pid, places in self._probe.new_stacks(known).items():
             alive[pid].learn(places)
+
+    def _take_spans(self, probe: LockProbe) -> None:
+        for span in probe.spans():
+            self._timelines.add(span)
 
     def _settle(self) -> None:
         self.observe()

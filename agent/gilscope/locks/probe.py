@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gilscope.bpf.features import Features, kernel_features
@@ -103,6 +103,19 @@ class LockProbe(WindowedProbe):
         for key, count in self._table("lost_events").items():
             found[key["tgid"]].lost[losses[key["reason"]].value] = count["value"]
         return found
+
+    @property
+    def sends_spans(self) -> bool:
+        """Whether parts of waits are sent by themselves."""
+        return "spans" in self._loaded.rings
+
+    def spans(self) -> Iterator[Record]:
+        """Take and yield the parts of waits, and of stops, that have counted since the last call.
+
+        There are none unless the programs were compiled to send them.
+        """
+        ring = self._loaded.rings.get("spans")
+        return iter(()) if ring is None else ring.drain()
 
     def forget_waits(self, keys: Sequence[Record]) -> None:
         """Remove what dead threads have waited for, once it has been counted."""

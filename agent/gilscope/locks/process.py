@@ -37,6 +37,11 @@ class AttachedLocks(WindowedAttachment):
         """What it was attached by."""
         return self.target
 
+    @property
+    def has_flights(self) -> bool:
+        """Whether what is in flight will count: nothing counts that outlasts a window."""
+        return self.window.is_whole and self.window.is_open
+
     def learn(self, places: Mapping[int, RawPlace]) -> None:
         """Read the names of *places*, which are new, by their ids, while their code is there."""
         for number, place in places.items():
@@ -99,13 +104,12 @@ class AttachedLocks(WindowedAttachment):
             raw.stops,
             raw.lost,
         )
-        has_flights = self.window.is_whole and self.window.is_open
         return LockObservation(
             self.target.process,
             self.since_ns,
             LockTotals(
                 at_ns=at_ns,
-                threads=threads_of(whole, self.stacks, has_flights=has_flights),
+                threads=threads_of(whole, self.stacks, has_flights=self.has_flights),
                 stops=stops_of(raw, self.stacks),
                 lost_events=dict(Counter(raw.lost)),
                 traps=raw.traps,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from gilscope.bpf.features import Features, kernel_features, namespace_parameters, program_kinds
 from gilscope.bpf.loader import Loading
 from gilscope.bpf.request import Request
-from gilscope.locks.abi import LockLoss, Program
+from gilscope.locks.abi import SPAN, LockLoss, Program
 from gilscope.windows.notices import NOTICE
 
 __all__ = ["PROGRAMS", "LockLimits", "begin_loading", "whole_request"]
@@ -23,23 +23,32 @@ class LockLimits:
     waits: int = 65536
     stacks: int = 16384
     notice_pages: int = 1
+    span_pages: int = 1024
+    """Of the ring of the timeline, in which each part of a wait takes 120 bytes."""
 
 
-def begin_loading(limits: LockLimits | None = None, features: Features | None = None) -> Loading:
-    """Begin to compile the programs."""
-    return Loading(_request(limits or LockLimits(), features or kernel_features()))
+def begin_loading(
+    limits: LockLimits | None = None,
+    features: Features | None = None,
+    *,
+    timeline: bool = False,
+) -> Loading:
+    """Begin to compile the programs; *timeline* asks for each wait by itself."""
+    limits, features = limits or LockLimits(), features or kernel_features()
+    return Loading(_request(limits, features, timeline=timeline))
 
 
 def whole_request() -> Request:
     """Return a request with all programs, tables and rings that any other may ask for."""
-    return _request(LockLimits(), Features(uprobe_links=True))
+    return _request(LockLimits(), Features(uprobe_links=True), timeline=True)
 
 
-def _request(sizes: LockLimits, kernel: Features) -> Request:
+def _request(sizes: LockLimits, kernel: Features, *, timeline: bool) -> Request:
+    rings = {"notices": NOTICE} | ({"spans": SPAN} if timeline else {})
     return Request(
         probe="locks.bpf.c",
         constants={},
-        parameters=namespace_parameters(),
+        parameters={**namespace_parameters(), "TIMELINE": int(timeline)},
         entries={
             "targets": sizes.targets,
             "totals": sizes.targets,
@@ -53,6 +62,8 @@ def _request(sizes: LockLimits, kernel: Features) -> Request:
             "stacks": sizes.stacks,
             "lost_events": len(LockLoss) * sizes.targets,
             "notices": sizes.notice_pages,
+            # Nothing is written to it unless it is asked for.
+            "spans": sizes.span_pages if timeline else 1,
         },
         table_flags=kernel.table_flags,
         programs=program_kinds(PROGRAMS, kernel),
@@ -68,5 +79,5 @@ def _request(sizes: LockLimits, kernel: Features) -> Request:
             "stacks",
             "lost_events",
         ),
-        rings={"notices": NOTICE.layout()},
+        rings={name: record.layout() for name, record in rings.items()},
     )

@@ -12,7 +12,7 @@ from gilscope.model.locks import LockKind, LockThread, LockWait
 from gilscope.model.stack import UNKNOWN_STACK, Frame, Stack
 from gilscope.text.printable import label
 
-__all__ = ["RawLocks", "added_up", "threads_of"]
+__all__ = ["RawLocks", "added_up", "in_flight", "threads_of", "wait_of"]
 
 _MUTEX, _OTHER = 0, 1
 """``enum want``."""
@@ -89,7 +89,7 @@ def threads_of(
             record["longest_ns"],
         )
     for tid, thread in raw.threads.items() if has_flights else ():
-        flight = _in_flight(tid, thread, raw.at_ns)
+        flight = in_flight(tid, thread, raw.at_ns)
         if flight is not None:
             sums[flight[0]] += flight[1]
     by_thread: defaultdict[int, list[LockWait]] = defaultdict(list)
@@ -120,7 +120,7 @@ def _added(one: Record, other: Record) -> Record:
     return {**{name: one[name] + other[name] for name in one}, "longest_ns": longest_ns}
 
 
-def _in_flight(tid: int, thread: Record, now_ns: int) -> tuple[_Key, _Sums] | None:
+def in_flight(tid: int, thread: Record, now_ns: int) -> tuple[_Key, _Sums] | None:
     """Return what a thread that sleeps now has waited and is not counted yet."""
     if not thread["asleep_ns"]:
         return None
@@ -136,14 +136,20 @@ def _in_flight(tid: int, thread: Record, now_ns: int) -> tuple[_Key, _Sums] | No
     return key, _Sums(wait_ns, slept_ns, int(is_new), 1, wait_ns)
 
 
-def _wait(sleep: SleepKind, type_name: str, stack: Stack, released: Stack, sums: _Sums) -> LockWait:
+def wait_of(sleep: SleepKind, type_name: str, stack: Stack) -> tuple[LockKind, str | None]:
+    """Return what is waited for at *stack*, and the type of the object if it is the lock of one."""
     kind = _kind(sleep, type_name, stack)
     shown = type_name if kind in (LockKind.OBJECT, LockKind.OTHER) and type_name else None
     if shown is not None and len(shown) == LONGEST_TYPE - 1:
         shown += "..."
+    return kind, None if shown is None else label(shown)
+
+
+def _wait(sleep: SleepKind, type_name: str, stack: Stack, released: Stack, sums: _Sums) -> LockWait:
+    kind, shown = wait_of(sleep, type_name, stack)
     return LockWait(
         kind=kind,
-        type=None if shown is None else label(shown),
+        type=shown,
         stack=stack,
         released=released,
         wait_ns=sums.wait_ns,

@@ -6,17 +6,20 @@ from enum import Enum
 
 from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.gil import TracingCost
-from gilscope.model.stack import Frame, Stack
+from gilscope.model.stack import UNKNOWN_STACK, Frame, Stack
 
 __all__ = [
     "LockKind",
     "LockObservation",
     "LockProcess",
     "LockRecording",
+    "LockSpan",
     "LockThread",
+    "LockTimeline",
     "LockTotals",
     "LockWait",
     "StopCause",
+    "StopSpan",
     "WorldStops",
 ]
 
@@ -177,6 +180,47 @@ class LockTotals:
 
 
 @dataclass(frozen=True, slots=True)
+class LockSpan:
+    """One wait, for the timeline; or what is left of one behind what has interrupted it."""
+
+    tid: int
+    kind: LockKind
+    type: str | None
+    """As in `LockWait`, like the stacks."""
+    began_ns: int
+    ended_ns: int
+    """Both CLOCK_MONOTONIC. It is as long as what counts: what a thread waits for in between, such
+    as the end of a stop of the world, is a wait of its own, and makes the rest begin too late."""
+    stack: Stack = UNKNOWN_STACK
+    released: Stack = UNKNOWN_STACK
+
+
+@dataclass(frozen=True, slots=True)
+class StopSpan:
+    """A part of one stop of the world, for the timeline."""
+
+    tid: int
+    """Of the thread that asked for it."""
+    cause: StopCause
+    stands: bool
+    """Whether all threads had stopped, or not yet."""
+    began_ns: int
+    ended_ns: int
+    stack: Stack = UNKNOWN_STACK
+    """Where it asked for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockTimeline:
+    """Waits and stops of the world one by one, each in the order of their ends."""
+
+    waits: tuple[LockSpan, ...]
+    stops: tuple[StopSpan, ...]
+    dropped: int
+    """How many more there were, which nobody could take over in time."""
+
+
+@dataclass(frozen=True, slots=True)
 class LockObservation:
     """One process as a report shows it."""
 
@@ -205,3 +249,7 @@ class LockRecording:
     application: Application = EVERYBODYS
     sources: Mapping[tuple[str, int], str] = field(default_factory=dict)
     """Lines of source code by file and line, as far as they could be read."""
+    timeline: LockTimeline | None = None
+    """None: the probes were not asked for it."""
+    ended_ns: int = 0
+    """When the observation ended, since the epoch; 0: not known."""

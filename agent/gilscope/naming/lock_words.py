@@ -40,6 +40,7 @@ LOST_WORDS = {
     "read_fault": ("wait", "lost because memory could not be read"),
     "table_full": ("wait", "not counted in full because a table was full"),
     "began_unseen": ("sleep", "begun before the recording, not counted"),
+    "span": ("wait", "counted and not drawn, because the ring of the timeline was full"),
     "thread_reused": ("dead thread", "lost because the number was used again"),
     "stack_unknown": (
         "wait",

@@ -110,7 +110,7 @@ def _otlp_profiles(session: Session) -> str:
 def _perfetto(session: Session) -> str:
     from gilscope.reports.gil import perfetto  # noqa: PLC0415 - imported when it is asked for
 
-    return perfetto.render(*session.recordings)
+    return perfetto.render(*session.recordings, locks=session.locks)
 
 
 def _openmetrics(session: Session) -> str:

@@ -15,7 +15,8 @@ pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _SECONDS = "8"
 _WITH_YOUNG_OF_4_MB = ("env", "PYPY_GC_NURSERY=4M")
-"""The nursery. Otherwise PyPy makes it as large as a part of the processor's cache, which may be any."""
+"""The nursery. Otherwise PyPy makes it as large as a part of the processor's cache, which may be of
+any size."""
 _OFF = 0.2
 """Of a share of the time: four standard deviations of one that is told by eighty samples."""
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from accuracy.truth import Workload, spoken_to
+from gilscope.reports.locks.perfetto import LOCKS_TID, STOPS_TID
 from support.commands.gilscope import gilscope_started
 from support.interpreters.known import FREE_THREADED, ONE_PER_MINOR, Interpreter
 from support.paths import WORKLOADS
@@ -302,6 +303,77 @@ def test_what_stops_of_the_world_take_is_told(
     took_ns = 1e9 * sum(each["stopping_s"] + each["standing_s"] for each in report["world_stops"])
     assert _LEAST_OF_STOPS * known["slept_ns"] <= took_ns <= collecting["wait_ns"]
     assert "for garbage collection" in text
+
+
+def _timeline(workload: Workload, tmp_path: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the slices of the timeline, and the report of the same recording."""
+    file, events = tmp_path / "report.json", tmp_path / "events.json"
+    arguments = ("--locks", "--overhead-budget", "100%")
+    forms = (f"--format=json={file}", f"--format=perfetto={events}")
+    with gilscope_started("record", "-p", str(workload.pid), *arguments, *forms) as recording:
+        recording.says("Tracing ")
+        workload.run()
+        workload.finish()
+        outcome = recording.outcome()
+    assert 0 == outcome.exit_code, outcome.messages
+    (report,) = json.loads(file.read_text())["locks"]
+    assert {} == report["lost_events"]
+    slices = [event for event in json.loads(events.read_text())["traceEvents"] if "dur" in event]
+    return slices, report
+
+
+@pytest.mark.parametrize("interpreter", _TWO)
+def test_timeline_adds_up_to_the_report(
+    interpreter: Interpreter, clock: Path, tmp_path: Path
+) -> None:
+    """
+    Each wait is there by itself, as long as what counts, by thread and kind.
+    """
+    with _workload(interpreter, clock, "lock") as workload:
+        slices, report = _timeline(workload, tmp_path)
+
+    drawn_us: dict[tuple[int, str], float] = defaultdict(float)
+    for each in slices:
+        if each["cat"] in ("lock", "idle"):
+            drawn_us[each["tid"] - LOCKS_TID, each["name"].partition(" ")[0]] += each["dur"]
+    told_us: dict[tuple[int, str], float] = defaultdict(float)
+    for thread in report["threads"]:
+        for wait in thread["waits"]:
+            told_us[thread["tid"], wait["kind"]] += 1e6 * wait["wait_s"]
+    assert {name: pytest.approx(us, abs=1) for name, us in told_us.items()} == drawn_us
+    holds = [each for each in slices if each["name"] == "lock"]
+    waits = sum(
+        wait["waits"]
+        for thread in report["threads"]
+        for wait in thread["waits"]
+        if wait["kind"] == "lock"
+    )
+    assert waits <= len(holds) <= 1.1 * waits
+    assert "hold (lock_waits.py:" in holds[0]["args"]["waiter"][0]
+
+
+@pytest.mark.parametrize("interpreter", FREE_THREADED[:1])
+def test_timeline_has_the_stops_of_the_world(
+    interpreter: Interpreter, clock: Path, tmp_path: Path
+) -> None:
+    """
+    On a track of their own, with who has asked for them.
+    """
+    with _workload(interpreter, clock, "stops") as workload:
+        slices, report = _timeline(workload, tmp_path)
+
+    stops = [each for each in slices if each["cat"] == "world_stop"]
+    told_s = [
+        sum(each[name] for each in report["world_stops"]) for name in ("stopping_s", "standing_s")
+    ]
+    drawn_s = [
+        sum(each["dur"] for each in stops if each["name"].startswith(name)) / 1e6
+        for name in ("stopping", "world stands")
+    ]
+    assert told_s == pytest.approx(drawn_s, abs=1e-6)
+    assert {STOPS_TID} == {each["tid"] for each in stops}
+    assert {"stopping: gc", "world stands: gc"} == {each["name"] for each in stops}
+    assert all(each["args"]["asked"][0].startswith("collect (") for each in stops)
 
 
 @pytest.mark.parametrize("interpreter", _TWO)

@@ -30,6 +30,7 @@ def test_the_numbers_of_c_are_those_of_python(tmp_path: Path) -> None:
         **{f"LOST_{loss.name}": loss.number for loss in abi.LockLoss},
         **{f"PROGRAM_{program.name}": program.value for program in abi.Program},
         **{f"SLEEP_{kind.name}": kind.value for kind in abi.SleepKind},
+        **{f"SPAN_{kind.name}": kind.value for kind in abi.SpanKind},
     }
 
     assert expected == compiled_numbers(_HEADER, tmp_path)

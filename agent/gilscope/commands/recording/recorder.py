@@ -194,7 +194,7 @@ class Recorder:
             timeline=self._tracer.gils.timeline(seen.process.pid),
             worst=self._tracer.gils.moment(seen.process.pid),
             brief_releases=self._brief_releases(seen),
-            ended_ns=time.time_ns() - (time.monotonic_ns() - at_ns),
+            ended_ns=_unix_ns(at_ns),
             host=platform.node(),
             snapshots=() if traced.snapshots is None else traced.snapshots.kept,
         )
@@ -204,13 +204,27 @@ class Recorder:
             return LockRecording(seen, 0, self._application)
         sources = traced.sources.read(seen.totals.frames())
         duration_ns = seen.totals.at_ns - seen.since_ns
-        return LockRecording(seen, duration_ns, self._application, sources)
+        locks = self._tracer.locks
+        timeline = None if locks is None else locks.timeline(seen.process.pid)
+        return LockRecording(
+            seen,
+            duration_ns,
+            self._application,
+            sources,
+            timeline,
+            ended_ns=_unix_ns(seen.totals.at_ns),
+        )
 
     def _brief_releases(self, seen: GilObservation) -> tuple[BriefRelease, ...] | None:
         # The release before a wait is seen where all of them are.
         if self._arguments.mode != Mode.FULL.value:
             return None
         return self._tracer.gils.brief_releases(seen.process.pid)
+
+
+def _unix_ns(at_ns: int) -> int:
+    """Return when it was *at_ns* of CLOCK_MONOTONIC, since the epoch."""
+    return time.time_ns() - (time.monotonic_ns() - at_ns)
 
 
 def _of_transactions(seen: StmObservation, traced: _Traced) -> StmRecording:

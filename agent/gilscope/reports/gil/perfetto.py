@@ -3,10 +3,10 @@
 Each thread has a track with its waits, and where holds are seen a second one with those: a thread
 that is preempted already waits while it releases the GIL, so the two overlap by a moment, which no
 track may show. Who held each lock is a track of its own, from which arrows lead to the waits behind
-it. Microseconds with three decimals, since the beginning of the recording.
+it. Locks and stops of the world have tracks of their own as well: see `reports.locks.perfetto`.
+Microseconds with three decimals, since the beginning of the recording.
 """
 
-import json
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,11 +15,11 @@ from typing import Any
 
 import gilscope
 from gilscope.model.gil import Recording, ThreadTotals
-from gilscope.model.stack import Stack
+from gilscope.model.locks import LockRecording
 from gilscope.model.timeline import Span, Timeline
-from gilscope.naming.places import SiteNames
-from gilscope.reports.gil.flame_levels import levels
 from gilscope.reports.gil.holds_by_waits import Hold, exact_holds, holds_by_waits
+from gilscope.reports.locks import perfetto as of_locks
+from gilscope.reports.trace_events import StackTexts, dumped, metadata, microseconds, separated
 from gilscope.text.printable import printable
 
 __all__ = ["HOLDER_TID", "HOLDS_TID", "LEAST_ARROW_NS", "render"]
@@ -34,40 +34,54 @@ HOLDER_TID = 20_000_000
 LEAST_ARROW_NS = 1_000_000
 """An arrow to each wait would make most files unreadable; those to the long ones say the most."""
 
-_NS_PER_US = 1000
 _THREAD = '"thread"'
 
 
-def render(*recordings: Recording) -> str:
-    """Return the file: one event a line; raises ValueError where there is no timeline."""
+def render(*recordings: Recording, locks: Sequence[LockRecording] = ()) -> str:
+    """Return the file, of *locks* too: one event a line; raises ValueError without timelines."""
     seen = [(recording, _timeline(recording)) for recording in recordings]
-    origin_ns = min((_began_ns(*each) for each in seen), default=0)
+    of_them = [(recording, of_locks.timeline_of(recording)) for recording in locks]
+    began_ns = [_began_ns(*each) for each in seen]
+    began_ns += [of_locks.began_ns(*each) for each in of_them]
+    origin_ns = min(began_ns, default=0)
     lost: Counter[str] = Counter()
     for recording in recordings:
         lost.update(recording.observation.totals.lost_events)
+    for each in locks:
+        lost.update({} if each.observation.totals is None else each.observation.totals.lost_events)
+    pythons = {each.observation.process.python for each in recordings}
+    pythons |= {each.observation.process.python for each in locks}
+    dropped = [timeline.dropped for _, timeline in seen] + [each.dropped for _, each in of_them]
     other = {
         "exporter": f"gilscope {gilscope.__version__}",
         "mode": " ".join(sorted({recording.mode for recording in recordings})),
-        "python": " ".join(sorted({each.observation.process.python for each in recordings})),
+        "python": " ".join(sorted(pythons)),
         "clock": "CLOCK_MONOTONIC",
         "origin_ns": origin_ns,
-        "origin_unix_ns": _unix_ns(recordings, origin_ns),
-        "dropped_spans": sum(timeline.dropped for _, timeline in seen),
+        "origin_unix_ns": _unix_ns(recordings, locks, origin_ns),
+        "dropped_spans": sum(dropped),
         "lost_events": dict(lost),
     }
-    head = f'{{"displayTimeUnit":"ns","otherData":{_dumped(other)},"traceEvents":['
+    head = f'{{"displayTimeUnit":"ns","otherData":{dumped(other)},"traceEvents":['
     # They are matched by their numbers in all of the file.
     arrows = count(1)
-    events = chain.from_iterable(_events(*each, origin_ns, arrows) for each in seen)
+    told = [_events(*each, origin_ns, arrows) for each in seen]
+    told += [of_locks.events(*each, origin_ns) for each in of_them]
+    events = chain.from_iterable(told)
     # Joined at once: of what may be hundreds of megabytes, there should not be a third copy.
-    return "".join(chain([head], _separated(events), ["\n]}\n"]))
+    return "".join(chain([head], separated(events), ["\n]}\n"]))
 
 
-def _unix_ns(recordings: Sequence[Recording], origin_ns: int) -> int | None:
+def _unix_ns(
+    recordings: Sequence[Recording], locks: Sequence[LockRecording], origin_ns: int
+) -> int | None:
     """Return when the clock of the file is 0 by that of the host, None where that is not known."""
     for recording in recordings:
         if recording.ended_ns:
             return recording.ended_ns - (recording.observation.totals.at_ns - origin_ns)
+    for each in locks:
+        if each.ended_ns and each.observation.totals is not None:
+            return each.ended_ns - (each.observation.totals.at_ns - origin_ns)
     return None
 
 
@@ -85,7 +99,7 @@ def _events(
     recording: Recording, timeline: Timeline, origin_ns: int, arrows: Iterator[int]
 ) -> Iterator[str]:
     remarks = (*_names(recording, timeline), *_remarks(recording, timeline.dropped))
-    yield from map(_dumped, remarks)
+    yield from map(dumped, remarks)
     spans = _Spans(recording, origin_ns, arrows)
     yield from spans.events(timeline.spans)
     yield from spans.holder_events(timeline.spans, _holds(recording, timeline))
@@ -101,29 +115,22 @@ def _sees_holds(timeline: Timeline) -> bool:
     return any(span.kind is None for span in timeline.spans)
 
 
-def _separated(events: Iterable[str]) -> Iterator[str]:
-    separator = "\n"
-    for event in events:
-        yield separator + event
-        separator = ",\n"
-
-
 def _names(recording: Recording, timeline: Timeline) -> Iterator[dict[str, Any]]:
     seen = recording.observation
     pid = seen.process.pid
-    yield _metadata(pid, "process_name", {"name": printable(seen.process.name)})
+    yield metadata(pid, "process_name", {"name": printable(seen.process.name)})
     roles = {thread.tid: _role(thread) for thread in seen.totals.threads}
     tracks = {(span.tid, span.kind is None) for span in timeline.spans}
     for tid, is_hold in sorted(tracks):
         role = roles.get(tid, "thread")
         name = {"name": f"{role}: holds" if is_hold else role}
-        yield _metadata(pid, "thread_name", name, tid=_track(tid, is_hold=is_hold))
+        yield metadata(pid, "thread_name", name, tid=_track(tid, is_hold=is_hold))
     how = "" if _sees_holds(timeline) else " ≈ by waits"
     locks = {span.interpreter_id for span in timeline.spans}
     for lock in sorted(locks):
         which = f" of interpreter {lock}" if len(locks) > 1 else ""
         name = {"name": f"GIL holder{which}{how}"}
-        yield _metadata(pid, "thread_name", name, tid=_holder_track(lock))
+        yield metadata(pid, "thread_name", name, tid=_holder_track(lock))
 
 
 def _role(thread: ThreadTotals) -> str:
@@ -150,10 +157,9 @@ class _Spans:
         self._pid = recording.observation.process.pid
         self._tells_interpreters = len(recording.observation.totals.gils) > 1
         self._origin_ns = origin_ns
-        self._sites = SiteNames()
-        self._stacks: dict[Stack, str] = {}
+        self._stacks = StackTexts()
         threads = recording.observation.totals.threads
-        self._roles = {thread.tid: _dumped(_role(thread)) for thread in threads}
+        self._roles = {thread.tid: dumped(_role(thread)) for thread in threads}
         self._arrows = arrows
 
     def events(self, spans: Iterable[Span]) -> Iterator[str]:
@@ -162,8 +168,8 @@ class _Spans:
             kind = "hold" if span.kind is None else span.kind.value
             yield (
                 f'{{"ph":"X","pid":{self._pid},"tid":{_track(span.tid, is_hold=is_hold)},'
-                f'"ts":{_us(span.began_ns - self._origin_ns)},'
-                f'"dur":{_us(span.ended_ns - span.began_ns)},'
+                f'"ts":{microseconds(span.began_ns - self._origin_ns)},'
+                f'"dur":{microseconds(span.ended_ns - span.began_ns)},'
                 f'"name":"{kind}","cat":"{"hold" if is_hold else "wait"}",'
                 f'"args":{{{",".join(self._arguments(span))}}}}}'
             )
@@ -183,11 +189,11 @@ class _Spans:
                 yield from self._arrow(span)
 
     def _holder(self, hold: Hold) -> str:
-        stack = f',"holder":{self._stack(hold.stack)}' if hold.stack.frames else ""
+        stack = f',"holder":{self._stacks.text(hold.stack)}' if hold.stack.frames else ""
         return (
             f'{{"ph":"X","pid":{self._pid},"tid":{_holder_track(hold.interpreter_id)},'
-            f'"ts":{_us(hold.began_ns - self._origin_ns)},'
-            f'"dur":{_us(hold.ended_ns - hold.began_ns)},'
+            f'"ts":{microseconds(hold.began_ns - self._origin_ns)},'
+            f'"dur":{microseconds(hold.ended_ns - hold.began_ns)},'
             f'"name":{self._roles.get(hold.tid, _THREAD)},"cat":"holder",'
             f'"args":{{"thread":{hold.tid},"assumed":{"true" if hold.is_assumed else "false"}'
             f"{stack}}}}}"
@@ -195,7 +201,7 @@ class _Spans:
 
     def _arrow(self, span: Span) -> Iterator[str]:
         which = f'"name":"delays","cat":"delays","id":{next(self._arrows)},"pid":{self._pid}'
-        at = f'"ts":{_us(span.began_ns - self._origin_ns)}'
+        at = f'"ts":{microseconds(span.began_ns - self._origin_ns)}'
         yield f'{{"ph":"s",{which},"tid":{_holder_track(span.interpreter_id)},{at}}}'
         yield f'{{"ph":"f","bp":"e",{which},"tid":{span.tid},{at}}}'
 
@@ -203,22 +209,8 @@ class _Spans:
         if self._tells_interpreters:
             yield f'"interpreter":{span.interpreter_id}'
         if span.kind is not None:
-            yield f'"waiter":{self._stack(span.stack)}'
-            yield f'"holder":{self._stack(span.holder)}'
-
-    def _stack(self, stack: Stack) -> str:
-        if stack not in self._stacks:
-            names = (
-                level if isinstance(level, str) else self._sites.site(level)
-                for level in reversed(levels(stack))
-            )
-            self._stacks[stack] = _dumped([printable(name) for name in names])
-        return self._stacks[stack]
-
-
-def _metadata(pid: int, name: str, args: dict[str, str], tid: int | None = None) -> dict[str, Any]:
-    where = {"pid": pid} if tid is None else {"pid": pid, "tid": tid}
-    return {"ph": "M", **where, "name": name, "args": args}
+            yield f'"waiter":{self._stacks.text(span.stack)}'
+            yield f'"holder":{self._stacks.text(span.holder)}'
 
 
 def _track(tid: int, *, is_hold: bool) -> int:
@@ -228,11 +220,3 @@ def _track(tid: int, *, is_hold: bool) -> int:
 def _holder_track(interpreter_id: int) -> int:
     # One that has ended has the number -1.
     return HOLDER_TID + 1 + interpreter_id
-
-
-def _us(ns: int) -> str:
-    return f"{ns // _NS_PER_US}.{ns % _NS_PER_US:03}"
-
-
-def _dumped(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"))

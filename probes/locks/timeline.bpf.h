@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+//
+// The timeline: each part of a wait, and of a stop of the world, by itself as it counts, where it
+// was asked for (TIMELINE).
+//
+// The one thing that streams. A span that finds the ring full is dropped and counted: nothing ever
+// waits for user space, which looks into the ring some twenty times a second, unasked.
+
+// struct span
+BPF_RINGBUF_OUTPUT(spans, ENTRIES(spans));
+
+static __always_inline void send_wait(const struct thread *thread, u32 tid, u32 what, u64 wait_ns,
+                                      u64 now)
+{
+    if (!PARAMETER(TIMELINE))
+        return;
+    struct span *span = spans.ringbuf_reserve(sizeof(*span));
+
+    if (!span) {
+        lose(thread->tgid, LOST_SPAN);
+        return;
+    }
+    span->began_ns = now - wait_ns;
+    span->ended_ns = now;
+    span->stack = what ? thread->stacks[WANTS_OTHER] : thread->stacks[WANTS_MUTEX];
+    span->released = what ? thread->released[WANTS_OTHER] : thread->released[WANTS_MUTEX];
+    span->tgid = thread->tgid;
+    span->tid = tid;
+    span->kind = SPAN_WAIT;
+    span->reason = what ? thread->kinds[WANTS_OTHER] : thread->kinds[WANTS_MUTEX];
+    if (what == WANTS_MUTEX)
+        __builtin_memcpy(span->type, thread->type, sizeof(span->type));
+    else
+        __builtin_memset(span->type, 0, sizeof(span->type));
+    spans.ringbuf_submit(span, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline void send_stop(const struct thread *thread, u32 kind, u64 ns, u64 now)
+{
+    if (!PARAMETER(TIMELINE))
+        return;
+    struct span *span = spans.ringbuf_reserve(sizeof(*span));
+
+    if (!span) {
+        lose(thread->tgid, LOST_SPAN);
+        return;
+    }
+    span->began_ns = now - ns;
+    span->ended_ns = now;
+    span->stack = thread->stop_stack;
+    span->released = 0;
+    span->tgid = thread->tgid;
+    span->tid = current_ids();
+    span->kind = kind;
+    span->reason = thread->stop_is_collection;
+    __builtin_memset(span->type, 0, sizeof(span->type));
+    spans.ringbuf_submit(span, BPF_RB_NO_WAKEUP);
+}

@@ -1,0 +1,134 @@
+"""Waits for locks and stops of the world, one by one."""
+
+from gilscope.locks.abi import LONGEST_TYPE, SleepKind, SpanKind
+from gilscope.locks.timeline import LockTimelines
+from gilscope.locks.totals import RawLocks
+from gilscope.model.gil import Record
+from gilscope.model.locks import LockKind, LockSpan, LockTimeline, StopCause, StopSpan
+from gilscope.model.stack import UNKNOWN_STACK
+from support.recordings.locks import APPEND, MS, RELEASE, STACKS, WAIT, thread
+
+_PID = 4711
+
+
+def _span(  # noqa: PLR0913 - most have defaults
+    from_ms: int,
+    until_ms: int,
+    kind: SpanKind = SpanKind.WAIT,
+    reason: int = SleepKind.OBJECT,
+    type_name: str = "",
+    *,
+    pid: int = _PID,
+    stack: int = APPEND,
+    released: int = 0,
+) -> Record:
+    return {
+        "began_ns": from_ms * MS,
+        "ended_ns": until_ms * MS,
+        "stack": stack,
+        "released": released,
+        "tgid": pid,
+        "tid": 11,
+        "kind": kind,
+        "reason": reason,
+        "type": type_name.encode().ljust(LONGEST_TYPE, b"\0"),
+    }
+
+
+def _timeline(
+    kept: LockTimelines, raw: RawLocks | None = None, *, has_flights: bool = True
+) -> LockTimeline:
+    tables = RawLocks(100 * MS) if raw is None else raw
+    return kept.timeline(_PID, tables, STACKS, has_flights=has_flights)
+
+
+def test_waits_are_what_they_are_in_the_totals() -> None:
+    """
+    By the object's type, and what a condition waits by is idleness; in the order of their ends.
+    """
+    kept = LockTimelines()
+    kept.add(_span(5, 9, reason=SleepKind.LOCK_OBJECT, type_name="_thread.lock", stack=WAIT))
+    kept.add(_span(1, 4, type_name="list", released=RELEASE))
+    kept.add(_span(9, 10, reason=SleepKind.STOPPED, stack=0))
+
+    timeline = _timeline(kept)
+
+    assert (
+        LockSpan(11, LockKind.OBJECT, "list", 1 * MS, 4 * MS, STACKS[APPEND], STACKS[RELEASE]),
+        LockSpan(11, LockKind.IDLE, None, 5 * MS, 9 * MS, STACKS[WAIT], UNKNOWN_STACK),
+        LockSpan(11, LockKind.WORLD_STOP, None, 9 * MS, 10 * MS, UNKNOWN_STACK, UNKNOWN_STACK),
+    ) == timeline.waits
+    assert ((), 0) == (timeline.stops, timeline.dropped)
+
+
+def test_parts_of_one_wait_are_one() -> None:
+    """
+    A mutex takes several sleeps; whoever has released it last has ended the wait.
+
+    What another wait has interrupted stays apart, and so does another thread's.
+    """
+    kept = LockTimelines()
+    kept.add(_span(1, 4, released=APPEND))
+    kept.add({**_span(2, 4), "tid": 12})
+    kept.add(_span(4, 6, released=RELEASE))
+    kept.add(_span(6, 8, reason=SleepKind.STOPPED))
+    kept.add(_span(8, 9))
+    kept.add(_span(10, 11))
+
+    waits = _timeline(kept).waits
+
+    assert [(12, 2, 4), (11, 1, 6), (11, 6, 8), (11, 8, 9), (11, 10, 11)] == [
+        (each.tid, each.began_ns // MS, each.ended_ns // MS) for each in waits
+    ]
+    assert STACKS[RELEASE] == waits[1].released
+
+
+def test_stops_have_two_parts() -> None:
+    """
+    Until all had stopped and from then on, for a collection or for something else.
+    """
+    kept = LockTimelines()
+    kept.add(_span(1, 2, SpanKind.STOPPING, 1))
+    kept.add(_span(2, 5, SpanKind.STANDING, 1))
+    kept.add(_span(7, 8, SpanKind.STANDING, 0, stack=RELEASE))
+
+    timeline = _timeline(kept)
+
+    assert () == timeline.waits
+    assert (
+        StopSpan(11, StopCause.COLLECTION, False, 1 * MS, 2 * MS, STACKS[APPEND]),
+        StopSpan(11, StopCause.COLLECTION, True, 2 * MS, 5 * MS, STACKS[APPEND]),
+        StopSpan(11, StopCause.OTHER, True, 7 * MS, 8 * MS, STACKS[RELEASE]),
+    ) == timeline.stops
+
+
+def test_a_wait_in_flight_ends_when_it_is_looked_at() -> None:
+    """
+    Unless it will not count, because a window is over before it is.
+    """
+    asleep = thread(asleep_ns=90 * MS, sleeps_for=0, wanted_ns=80 * MS)
+    raw = RawLocks(100 * MS, {12: asleep, 13: thread()})
+
+    assert (LockSpan(12, LockKind.OBJECT, "list", 80 * MS, 100 * MS, STACKS[APPEND]),) == _timeline(
+        LockTimelines(), raw
+    ).waits
+    assert () == _timeline(LockTimelines(), raw, has_flights=False).waits
+
+
+def test_what_has_no_room_is_counted() -> None:
+    """
+    Here and in the kernel. Processes share the room, and give it back.
+    """
+    kept = LockTimelines(most=2)
+    for pid, from_ms in ((_PID, 1), (5, 2), (_PID, 3), (_PID, 4)):
+        kept.add(_span(from_ms, from_ms + 1, pid=pid))
+
+    timeline = _timeline(kept, RawLocks(100 * MS, lost={"span": 7, "table_full": 1}))
+    kept.forget(5)
+    kept.add(_span(8, 9))
+    later = _timeline(kept)
+
+    assert ([1 * MS], 2 + 7) == ([each.began_ns for each in timeline.waits], timeline.dropped)
+    assert ([1 * MS, 8 * MS], 2) == ([each.began_ns for each in later.waits], later.dropped)
+    kept.forget(_PID)
+    assert LockTimeline((), (), 0) == _timeline(kept)
