@@ -29,6 +29,8 @@
 
 #include "gil/regions.bpf.h"
 
+#include "common/span_budget.bpf.h"
+
 #include "gil/timeline.bpf.h"
 
 #include "python/stack.bpf.h"

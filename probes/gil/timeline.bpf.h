@@ -2,10 +2,6 @@
 //
 // The timeline: each wait and each hold by itself as it ends, where it was asked for (TIMELINE).
 //
-// With SPANS_A_SECOND, it is for a picture of one moment: what comes beyond that many in a second
-// is not sent, and neither are holds shorter than LEAST_HOLD_NS. Such a second is sent without gaps
-// up to where it breaks off, and user space knows it by its number of spans.
-//
 // The one thing that streams. A span that finds the ring full is dropped and counted: nothing ever
 // waits for user space.
 
@@ -13,36 +9,13 @@
 BPF_RINGBUF_OUTPUT(spans, ENTRIES(spans));
 // How many spans there have been, dropped ones included.
 BPF_ARRAY(sent_spans, u64, 1);
-// Of all processes.
-struct span_budget {
-    u64 second;
-    u64 asked;
-};
-BPF_ARRAY(span_budget, struct span_budget, 1);
-
-static __always_inline int is_within_budget(const struct span *span)
-{
-    u32 zero = 0;
-    struct span_budget *budget;
-    u64 second = span->ended_ns >> SPAN_SECOND_SHIFT;
-
-    if (!PARAMETER(SPANS_A_SECOND))
-        return 1;
-    budget = span_budget.lookup(&zero);
-    if (!budget ||
-        (span->kind == SPAN_IS_HOLD && span->ended_ns - span->began_ns < PARAMETER(LEAST_HOLD_NS)))
-        return 0;
-    if (budget->second != second) {
-        budget->second = second;
-        budget->asked = 0;
-    }
-    __sync_fetch_and_add(&budget->asked, 1);
-    return budget->asked <= PARAMETER(SPANS_A_SECOND);
-}
-
 static __always_inline void send_span(const struct span *span)
 {
-    if (!is_within_budget(span))
+    // A picture has no room for the shortest holds.
+    if (PARAMETER(SPANS_A_SECOND) && span->kind == SPAN_IS_HOLD &&
+        span->ended_ns - span->began_ns < PARAMETER(LEAST_HOLD_NS))
+        return;
+    if (!is_within_budget(span->ended_ns))
         return;
     u32 zero = 0;
     u64 *sent = sent_spans.lookup(&zero);

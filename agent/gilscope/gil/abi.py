@@ -17,6 +17,7 @@ from gilscope.bpf.c_header import (
 )
 from gilscope.model.kinds import Cause, Kind, Numbered
 from gilscope.runtimes.cpython import layout
+from gilscope.series.moments.seconds import SECOND_SHIFT
 
 __all__ = [
     "LONGEST_ROUTE",
@@ -28,7 +29,6 @@ __all__ = [
     "REGION_TRIES",
     "SPAN",
     "SPAN_IS_HOLD",
-    "SPAN_SECOND_SHIFT",
     "STACK",
     "STACK_DEPTH",
     "HeldTraceKind",
@@ -54,7 +54,6 @@ REGION_PLACES: Final = 1024
 REGION_TRIES: Final = 8
 """In how many places in a row a thread may be."""
 SPAN_IS_HOLD: Final = len(Kind)
-SPAN_SECOND_SHIFT: Final = 30
 """In place of a wait's kind."""
 
 
@@ -290,7 +289,7 @@ def c_header() -> str:
                 "NEXT_PROGRAMS": (len(NextProgram), ""),
                 "QUOTAS": (QUOTAS, "room for them"),
                 "SPAN_IS_HOLD": (SPAN_IS_HOLD, "in place of a wait's kind"),
-                "SPAN_SECOND_SHIFT": (SPAN_SECOND_SHIFT, "2^30 ns are what spans call a second"),
+                "SPAN_SECOND_SHIFT": (SECOND_SHIFT, "2^30 ns are what spans call a second"),
                 "REGION_PLACES": (REGION_PLACES, "of a process' threads, and the head"),
                 "REGION_TRIES": (REGION_TRIES, "in a row, one of which a thread may have"),
                 "REGION_HOMES": (REGION_PLACES - REGION_TRIES, "where these rows begin"),

@@ -1,25 +1,12 @@
 """Chooses, out of what the probes have sent, the moment at which threads waited most."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from gilscope.gil.abi import SPAN_IS_HOLD, SPAN_SECOND_SHIFT
-from gilscope.gil.totals.worst_window import worst_window
-from gilscope.model.gil import Record
+from gilscope.gil.abi import SPAN_IS_HOLD
+from gilscope.series.moments.worst_window import MOMENT_NS, worst_window
 
-__all__ = [
-    "MOMENT_NS",
-    "Seconds",
-    "SentSpan",
-    "of_moment",
-    "worst_began_ns",
-    "worth_keeping",
-]
-
-MOMENT_NS = 200_000_000
-"""Forty switch intervals: a convoy can be seen, and each turn of it too."""
-_NEARLY = 0.98
-"""Processors that count at the same time let one span too few pass."""
+__all__ = ["SentSpan", "of_moment", "worst_began_ns", "worth_keeping"]
 
 
 class SentSpan(NamedTuple):
@@ -63,34 +50,3 @@ def worth_keeping(records: Sequence[SentSpan], most: int) -> list[SentSpan]:
     moment = of_moment(records, began_ns, began_ns + MOMENT_NS)
     known = {id(one) for one in moment}
     return [*moment, *(one for one in records[-most:] if id(one) not in known)]
-
-
-class Seconds:
-    """When spans were not sent, because there had been as many in that second as are sent."""
-
-    def __init__(self, most: int) -> None:
-        """At most *most* are sent in a second."""
-        self._enough = int(most * _NEARLY)
-        self._spans: dict[int, tuple[int, int]] = {}
-
-    def add(self, record: Record) -> None:
-        """Note that *record* was sent."""
-        second = record["ended_ns"] >> SPAN_SECOND_SHIFT
-        number, last_ns = self._spans.get(second, (0, 0))
-        self._spans[second] = number + 1, max(last_ns, record["ended_ns"])
-
-    def unseen(self, began_ns: int, ended_ns: int) -> tuple[tuple[int, int], ...]:
-        """Return what of that time nothing is known of, as (from, to)."""
-        return tuple(
-            (max(began_ns, last_ns), min(ended_ns, (second + 1) << SPAN_SECOND_SHIFT))
-            for second, (number, last_ns) in _of(self._spans, began_ns, ended_ns)
-            if number >= self._enough and last_ns < ended_ns
-        )
-
-
-def _of(
-    spans: Mapping[int, tuple[int, int]], began_ns: int, ended_ns: int
-) -> Iterable[tuple[int, tuple[int, int]]]:
-    for second in range(began_ns >> SPAN_SECOND_SHIFT, (ended_ns >> SPAN_SECOND_SHIFT) + 1):
-        if second in spans:
-            yield second, spans[second]

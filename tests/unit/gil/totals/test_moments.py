@@ -1,16 +1,8 @@
 """What of many waits the worst moment is made of."""
 
 from gilscope.gil.abi import SPAN_IS_HOLD
-from gilscope.gil.totals.moments import (
-    MOMENT_NS,
-    Seconds,
-    SentSpan,
-    of_moment,
-    worst_began_ns,
-    worth_keeping,
-)
-
-_SECOND = 1 << 30
+from gilscope.gil.totals.moments import SentSpan, of_moment, worst_began_ns, worth_keeping
+from gilscope.series.moments.worst_window import MOMENT_NS
 
 
 def _record(began_ns: int, ended_ns: int, *, cond: int = 1, kind: int = 3) -> SentSpan:
@@ -49,17 +41,3 @@ def test_what_is_worth_keeping_is_bounded() -> None:
     assert worst == worth_keeping(worst, 2)
     holds = [_record(number, number + 1, kind=SPAN_IS_HOLD) for number in range(9)]
     assert holds[-2:] == worth_keeping(holds, 2)
-
-
-def test_a_full_second_is_unseen_from_its_last_span_on() -> None:
-    """
-    One with fewer spans has no gap; what is asked for is all that is told.
-    """
-    seconds = Seconds(100)
-    for number in range(100):
-        seconds.add(_record(0, _SECOND + number)._asdict())
-    seconds.add(_record(0, 2 * _SECOND + 5)._asdict())
-
-    assert ((_SECOND + 99, 2 * _SECOND),) == seconds.unseen(0, 3 * _SECOND)
-    assert ((_SECOND + 500, _SECOND + 700),) == seconds.unseen(_SECOND + 500, _SECOND + 700)
-    assert () == seconds.unseen(_SECOND, _SECOND + 50)

@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -11,18 +10,13 @@ from gilscope.model.timeline import Moment
 from gilscope.naming.places import SiteNames
 from gilscope.reports.gil.holds_by_waits import Hold, drop_requests, exact_holds, holds_by_waits
 from gilscope.reports.gil.words import KIND_NAMES
-from gilscope.reports.html.markup import duration, joined, tag, text, time_lost
+from gilscope.reports.html.markup import duration, tag, text, time_lost
+from gilscope.reports.html.strip import Mark, Strip, key
 from gilscope.text.units import counted
 
 __all__ = ["moment_section"]
 
 _MOST_ROWS = 16
-_HEIGHT = 22
-_NARROW = 0.0004
-"""Of the width: two marks that are no farther apart than that are one."""
-_LEAST_WIDTH = 0.15
-"""In percent: what is shorter can still be seen."""
-_STEPS = 4
 
 _KEY = (
     ("hold", "held the GIL"),
@@ -33,23 +27,14 @@ _KEY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Mark:
-    """A stretch of a row."""
-
-    began_ns: int
-    ended_ns: int
-    look: str
-    words: str
-
-
 def moment_section(recording: Recording, names: SiteNames) -> Iterator[Markup]:
     """Yield the picture, and what it is chosen among; nothing where it was not asked for."""
     moment = recording.worst
     if moment is None:
         return
-    rows = _rows(recording, moment, names)
-    waited_ns = sum(_inside(moment, mark) for row in rows.values() for mark in row["wait"])
+    strip = Strip(moment.began_ns, moment.ended_ns)
+    rows = _rows(recording, moment, strip, names)
+    waited_ns = sum(strip.inside_ns(mark) for row in rows.values() for mark in row["wait"])
     waiting = sum(bool(row["wait"]) for row in rows.values())
     yield Markup('<section id="moment"><h2>The worst {}</h2>').format(
         duration(moment.ended_ns - moment.began_ns)
@@ -62,49 +47,49 @@ def moment_section(recording: Recording, names: SiteNames) -> Iterator[Markup]:
     yield Markup(" Each row is a thread.</p>")
     yield Markup('<table class="moment"><tbody>')
     roles = _roles(recording)
-    shown = sorted(rows, key=lambda tid: _weight(moment, rows[tid]), reverse=True)[:_MOST_ROWS]
+    shown = sorted(rows, key=lambda tid: _weight(strip, rows[tid]), reverse=True)[:_MOST_ROWS]
     for tid in sorted(shown, key=lambda tid: (roles.get(tid, ""), tid)):
-        picture = _picture(moment, rows[tid])
+        picture = _picture(moment, strip, rows[tid])
         yield tag("tr", tag("th", text(roles.get(tid, f"thread {tid}")), scope="row"), picture)
-    yield Markup('<tr aria-hidden="true"><th></th>{}</tr></tbody></table>').format(_axis(moment))
+    yield Markup('<tr aria-hidden="true"><th></th>{}</tr></tbody></table>').format(strip.axis())
     yield _key(_looks(moment, rows.values()))
     yield from _notes(recording, moment, len(rows) - len(shown))
     yield Markup("</section>")
 
 
 def _rows(
-    recording: Recording, moment: Moment, names: SiteNames
-) -> dict[int, dict[str, list[_Mark]]]:
-    rows: dict[int, dict[str, list[_Mark]]] = defaultdict(
+    recording: Recording, moment: Moment, strip: Strip, names: SiteNames
+) -> dict[int, dict[str, list[Mark]]]:
+    rows: dict[int, dict[str, list[Mark]]] = defaultdict(
         lambda: {"hold": [], "wait": [], "asked": []}
     )
     for hold in _holds(moment):
         look = "hold assumed" if hold.is_assumed else "hold"
         _put(
             rows,
-            moment,
+            strip,
             hold.tid,
             "hold",
-            _Mark(hold.began_ns, hold.ended_ns, look, _held_words(hold, names)),
+            Mark(hold.began_ns, hold.ended_ns, look, _held_words(hold, names)),
         )
     for span in moment.spans:
         if span.kind is not None:
             words = f"waited {duration(span.ended_ns - span.began_ns)} ({KIND_NAMES[span.kind]})"
             if span.stack.frames:
                 words += f" in {names.site(span.stack.frames[0])}"
-            _put(rows, moment, span.tid, "wait", _Mark(span.began_ns, span.ended_ns, "wait", words))
+            _put(rows, strip, span.tid, "wait", Mark(span.began_ns, span.ended_ns, "wait", words))
     gils = recording.observation.totals.gils if recording.observation.process.asks_holder else ()
     interval_ns = max((gil.interval_ns for gil in gils), default=0)
     for tid, at_ns in drop_requests(moment.spans, interval_ns):
         words = "asked the holder to drop the GIL"
-        _put(rows, moment, tid, "asked", _Mark(at_ns, at_ns, "asked", words))
+        _put(rows, strip, tid, "asked", Mark(at_ns, at_ns, "asked", words))
     return rows
 
 
 def _put(
-    rows: dict[int, dict[str, list[_Mark]]], moment: Moment, tid: int, kind: str, mark: _Mark
+    rows: dict[int, dict[str, list[Mark]]], strip: Strip, tid: int, kind: str, mark: Mark
 ) -> None:
-    if _inside(moment, mark) or moment.began_ns <= mark.began_ns == mark.ended_ns < moment.ended_ns:
+    if strip.shows(mark):
         rows[tid][kind].append(mark)
 
 
@@ -119,12 +104,8 @@ def _held_words(hold: Hold, names: SiteNames) -> str:
     return f"held the GIL for {duration(hold.ended_ns - hold.began_ns)}{place}"
 
 
-def _inside(moment: Moment, mark: _Mark) -> int:
-    return max(0, min(mark.ended_ns, moment.ended_ns) - max(mark.began_ns, moment.began_ns))
-
-
-def _weight(moment: Moment, row: dict[str, list[_Mark]]) -> int:
-    return sum(_inside(moment, mark) for mark in (*row["hold"], *row["wait"]))
+def _weight(strip: Strip, row: dict[str, list[Mark]]) -> int:
+    return sum(strip.inside_ns(mark) for mark in (*row["hold"], *row["wait"]))
 
 
 def _roles(recording: Recording) -> dict[int, str]:
@@ -138,110 +119,32 @@ def _roles(recording: Recording) -> dict[int, str]:
     }
 
 
-def _picture(moment: Moment, row: dict[str, list[_Mark]]) -> Markup:
-    shapes = [Markup('<rect class="row" width="100%" height="{}"/>').format(_HEIGHT)]
-    for began_ns, ended_ns in moment.unseen:
-        shapes.append(_rect(moment, _Mark(began_ns, ended_ns, "unseen", "not looked at"), 1, 20))
-    for mark in _merged(moment, row["wait"]):
-        shapes.append(_rect(moment, mark, 9, 10))
-        shapes.append(_stripes(moment, mark))
-    shapes += (_rect(moment, mark, 2, 18) for mark in _merged(moment, row["hold"]))
-    shapes += (_line(moment, mark) for mark in row["asked"])
-    return Markup(
-        '<td><svg width="100%" height="{}" role="img" aria-label="{}">{}</svg></td>'
-    ).format(_HEIGHT, _summary(moment, row), joined(shapes))
+def _picture(moment: Moment, strip: Strip, row: dict[str, list[Mark]]) -> Markup:
+    shapes = [
+        strip.rect(Mark(began_ns, ended_ns, "unseen", "not looked at"), 1, 20)
+        for began_ns, ended_ns in moment.unseen
+    ]
+    for mark in strip.merged(row["wait"]):
+        shapes.append(strip.rect(mark, 9, 10))
+        shapes.append(strip.stripes(mark))
+    shapes += (strip.rect(mark, 2, 18) for mark in strip.merged(row["hold"]))
+    shapes += (strip.line(mark) for mark in row["asked"])
+    return strip.row(shapes, _summary(strip, row))
 
 
-def _summary(moment: Moment, row: dict[str, list[_Mark]]) -> str:
-    held_ns = sum(_inside(moment, mark) for mark in row["hold"])
-    waited_ns = sum(_inside(moment, mark) for mark in row["wait"])
+def _summary(strip: Strip, row: dict[str, list[Mark]]) -> str:
+    held_ns = sum(strip.inside_ns(mark) for mark in row["hold"])
+    waited_ns = sum(strip.inside_ns(mark) for mark in row["wait"])
     return f"held the GIL for {duration(held_ns)}, waited for {duration(waited_ns)}"
 
 
-def _merged(moment: Moment, marks: Iterable[_Mark]) -> Iterator[_Mark]:
-    """Yield *marks* with those that cannot be told apart in one."""
-    close_ns = _NARROW * (moment.ended_ns - moment.began_ns)
-    last: _Mark | None = None
-    for mark in sorted(marks, key=lambda mark: mark.began_ns):
-        is_small = mark.ended_ns - mark.began_ns < close_ns
-        if (
-            last
-            and is_small
-            and mark.look == last.look
-            and mark.began_ns - last.ended_ns < close_ns
-        ):
-            last = _Mark(last.began_ns, max(last.ended_ns, mark.ended_ns), last.look, last.words)
-            continue
-        if last:
-            yield last
-        last = mark
-    if last:
-        yield last
-
-
-def _at(moment: Moment, time_ns: int) -> str:
-    """Return where *time_ns* is, in percent of the width, as far as it is in the picture."""
-    whole_ns = max(1, moment.ended_ns - moment.began_ns)
-    return f"{100 * min(1, max(0, (time_ns - moment.began_ns) / whole_ns)):.3f}%"
-
-
-def _rect(moment: Moment, mark: _Mark, y: int, height: int) -> Markup:
-    whole_ns = max(1, moment.ended_ns - moment.began_ns)
-    return Markup(
-        '<rect class="{}" x="{}" y="{}" width="{:.3f}%" height="{}"><title>{}</title></rect>'
-    ).format(
-        mark.look,
-        _at(moment, mark.began_ns),
-        y,
-        max(_LEAST_WIDTH, 100 * _inside(moment, mark) / whole_ns),
-        height,
-        text(mark.words),
-    )
-
-
-def _stripes(moment: Moment, mark: _Mark) -> Markup:
-    # A pattern would need an id, of which there is one on a page for each process.
-    return Markup(
-        '<line class="stripes" x1="{}" x2="{}" y1="14" y2="14" stroke-dasharray="1.5 3.5" '
-        'pointer-events="none"/>'
-    ).format(_at(moment, mark.began_ns), _at(moment, mark.ended_ns))
-
-
-def _line(moment: Moment, mark: _Mark) -> Markup:
-    at = _at(moment, mark.began_ns)
-    return Markup(
-        '<line class="asked" x1="{0}" x2="{0}" y1="1" y2="21"><title>{1}</title></line>'
-    ).format(at, mark.words)
-
-
-def _axis(moment: Moment) -> Markup:
-    whole_ns = moment.ended_ns - moment.began_ns
-    labels = []
-    for step in range(_STEPS + 1):
-        anchor = "start" if step == 0 else "end" if step == _STEPS else "middle"
-        labels.append(
-            Markup('<text class="axis" x="{}%" y="13" text-anchor="{}">{}</text>').format(
-                100 * step // _STEPS, anchor, duration(whole_ns * step // _STEPS) if step else 0
-            )
-        )
-    return Markup('<td><svg width="100%" height="18">{}</svg></td>').format(joined(labels))
-
-
-def _looks(moment: Moment, rows: Iterable[dict[str, list[_Mark]]]) -> set[str]:
+def _looks(moment: Moment, rows: Iterable[dict[str, list[Mark]]]) -> set[str]:
     drawn = {mark.look for row in rows for marks in row.values() for mark in marks}
     return drawn | {"unseen"} if moment.unseen else drawn
 
 
 def _key(looks: set[str]) -> Markup:
-    entries = []
-    for look, words in _KEY:
-        if look in looks:
-            entries.append(
-                Markup('<li><svg width="28" height="14" aria-hidden="true">{}</svg>{}</li>').format(
-                    _sample(look), words
-                )
-            )
-    return Markup('<ul class="key">{}</ul>').format(joined(entries))
+    return key((_sample(look), words) for look, words in _KEY if look in looks)
 
 
 def _sample(look: str) -> Markup:

@@ -2,7 +2,7 @@
 
 import random
 
-from gilscope.gil.totals.worst_window import worst_window
+from gilscope.series.moments.worst_window import worst_window
 
 
 def _waited_ns(waits: list[tuple[int, int]], start: int, length: int) -> int:

@@ -3,8 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
+from typing import Final
 
-__all__ = ["worst_window"]
+__all__ = ["MOMENT_NS", "worst_window"]
+
+MOMENT_NS: Final = 200_000_000
+"""How long the moment is that is shown. Forty switch intervals: a convoy can be seen, and each turn
+of it too."""
 
 
 def worst_window(waits: Sequence[tuple[int, int]], length_ns: int) -> int:
