@@ -28,6 +28,8 @@
 
 #include "locks/kinds.bpf.h"
 
+#include "common/span_budget.bpf.h"
+
 #include "locks/timeline.bpf.h"
 
 #include "locks/stops.bpf.h"

@@ -4,6 +4,7 @@
 
 #define LONGEST_TYPE 64      // with the zero at its end
 #define STACK_DEPTH 8        // a power of two
+#define SPAN_SECOND_SHIFT 30 // 2^30 ns are what spans call a second
 #define OWNER_WITHOUT_CODE 3 // from here on, of a frame
 #define REFERENCE_FLAGS 7    // of a reference to code, no part of it
 

@@ -12,7 +12,7 @@ BPF_RINGBUF_OUTPUT(spans, ENTRIES(spans));
 static __always_inline void send_wait(const struct thread *thread, u32 tid, u32 what, u64 wait_ns,
                                       u64 now)
 {
-    if (!PARAMETER(TIMELINE))
+    if (!PARAMETER(TIMELINE) || !is_within_budget(now))
         return;
     struct span *span = spans.ringbuf_reserve(sizeof(*span));
 
@@ -37,7 +37,7 @@ static __always_inline void send_wait(const struct thread *thread, u32 tid, u32 
 
 static __always_inline void send_stop(const struct thread *thread, u32 kind, u64 ns, u64 now)
 {
-    if (!PARAMETER(TIMELINE))
+    if (!PARAMETER(TIMELINE) || !is_within_budget(now))
         return;
     struct span *span = spans.ringbuf_reserve(sizeof(*span));
 

@@ -157,6 +157,7 @@ def _tracer(arguments: argparse.Namespace, outputs: Sequence[Output], probe: Gil
         plan,
         has_locks=arguments.locks,
         has_timeline=wants_timeline(outputs),
+        has_moments=wants_moment(outputs),
     )
 
 

@@ -60,13 +60,15 @@ def new_tracer(  # noqa: PLR0913 - most have defaults
     keep_threads: bool = True,
     has_locks: bool = False,
     has_timeline: bool = False,
+    has_moments: bool = False,
     on_long_wait: Callable[[int, int], None] = lambda _pid, _tid: None,
 ) -> Tracer:
     """Return a tracer that observes as *plan* says, and tells *on_long_wait* of long waits.
 
     Live transactions have the same budget; in full mode, or where they may cost as much as the
     process itself, all of them are seen. With *has_locks* the locks of processes are traced beside,
-    likewise, and with *has_timeline* their waits are told one by one.
+    likewise, and with *has_timeline* their waits are told one by one, with *has_moments* the worst
+    moment.
     """
     watch = ProcessWatch()
     gils = GilAccount(
@@ -84,7 +86,7 @@ def new_tracer(  # noqa: PLR0913 - most have defaults
     locks = None
     if has_locks:
         locks = LockAccount(
-            lambda: LockProbe(begin_lock_loading(timeline=has_timeline)),
+            lambda: LockProbe(begin_lock_loading(timeline=has_timeline, moments=has_moments)),
             keep_threads=keep_threads,
             plan=windows,
             watch=watch,

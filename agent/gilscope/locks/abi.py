@@ -8,6 +8,7 @@ from typing import Final
 from gilscope.bpf.c_header import CEnum, CStruct, Member, Row, SharedEnum, constants, header
 from gilscope.model.kinds import Numbered
 from gilscope.runtimes.cpython.layout import FIRST_OWNER_WITHOUT_CODE, REFERENCE_FLAGS
+from gilscope.series.moments.seconds import SECOND_SHIFT
 from gilscope.windows.notices import NOTICE
 
 __all__ = ["LONGEST_TYPE", "SPAN", "LockLoss", "Program", "SleepKind", "SpanKind", "c_header"]
@@ -96,6 +97,7 @@ def c_header() -> str:
             {
                 "LONGEST_TYPE": (LONGEST_TYPE, "with the zero at its end"),
                 "STACK_DEPTH": (_STACK_DEPTH, "a power of two"),
+                "SPAN_SECOND_SHIFT": (SECOND_SHIFT, "2^30 ns are what spans call a second"),
                 "OWNER_WITHOUT_CODE": (FIRST_OWNER_WITHOUT_CODE, "from here on, of a frame"),
                 "REFERENCE_FLAGS": (REFERENCE_FLAGS, "of a reference to code, no part of it"),
             }

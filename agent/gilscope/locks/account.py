@@ -14,7 +14,8 @@ from gilscope.locks.target import LockTarget, inspect_locks
 from gilscope.locks.timeline import LockTimelines
 from gilscope.locks.totals import RawLocks
 from gilscope.model.gil import Process
-from gilscope.model.locks import LockObservation, LockProcess, LockTimeline
+from gilscope.model.locks import LockMoment, LockObservation, LockProcess, LockTimeline
+from gilscope.model.stack import Stack
 from gilscope.process.access import while_alive
 from gilscope.process.breakpoints import addresses_of
 from gilscope.process.view import ProcessView, view_of
@@ -52,7 +53,8 @@ class LockAccount(WindowedAccount[LockProbe, AttachedLocks]):
         windows = Windows(plan or WindowPlan(), "waits for locks", Prices.contention_ns)
         super().__init__(load, windows, "gilscope-locks", watch)
         self._keep_threads = keep_threads
-        self._timelines = LockTimelines()
+        self._timelines: LockTimelines | None = None
+        """None: the probe was not asked to send waits one by one, or there is none yet."""
         self._read: Mapping[int, RawLocks] = {}
         """What the tables held of each process when they were read last."""
         self._refused: dict[int, LockObservation] = {}
@@ -130,13 +132,29 @@ class LockAccount(WindowedAccount[LockProbe, AttachedLocks]):
     def timeline(self, pid: int) -> LockTimeline | None:
         """Return what *pid* has waited for one by one, as of the last `observe`.
 
-        None where the probe was not asked to send that, or nothing is known of the process.
+        None where the probe was not asked to send all of that, or nothing is known of the process.
         """
         with self._lock:
             traced, raw = self._traced.get(pid), self._read.get(pid)
-            if traced is None or raw is None or self._probe is None or not self._probe.sends_spans:
+            sends_all = self._probe is not None and self._probe.sends_all_spans
+            if traced is None or raw is None or self._timelines is None or not sends_all:
                 return None
-            return self._timelines.timeline(pid, raw, traced.stacks, has_flights=traced.has_flights)
+            return self._timelines.timeline(pid, raw, has_flights=traced.has_flights)
+
+    def moment(self, pid: int) -> LockMoment | None:
+        """Return when threads of *pid* have waited most for locks, as of the last `observe`.
+
+        None where the probe was not asked to send what it takes, or nobody has waited.
+        """
+        with self._lock:
+            traced, raw = self._traced.get(pid), self._read.get(pid)
+            if traced is None or raw is None or self._timelines is None:
+                return None
+            return self._timelines.moment(pid, raw, has_flights=traced.has_flights)
+
+    def _stacks_of(self, pid: int) -> Mapping[int, Stack]:
+        traced = self._traced.get(pid)
+        return {} if traced is None else traced.stacks
 
     def _attach(self, target: LockTarget, view: ProcessView) -> None:
         pid, build = view.pid, target.build
@@ -174,7 +192,8 @@ class LockAccount(WindowedAccount[LockProbe, AttachedLocks]):
             )
 
     def _forget(self, pid: int) -> None:
-        self._timelines.forget(pid)
+        if self._timelines is not None:
+            self._timelines.forget(pid)
         super()._forget(pid)
 
     def _learn(self) -> None:
@@ -188,6 +207,10 @@ class LockAccount(WindowedAccount[LockProbe, AttachedLocks]):
             alive[pid].learn(places)
 
     def _take_spans(self, probe: LockProbe) -> None:
+        if not probe.sends_spans:
+            return
+        if self._timelines is None:
+            self._timelines = LockTimelines(self._stacks_of, a_second=probe.spans_a_second)
         for span in probe.spans():
             self._timelines.add(span)
 

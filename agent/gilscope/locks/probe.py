@@ -47,7 +47,10 @@ class LockProbe(WindowedProbe):
         Raises KernelOrBccMissing or NotPermitted.
         """
         features = features or kernel_features()
-        super().__init__(loading or begin_loading(features=features), features, _TABLES)
+        loading = loading or begin_loading(features=features)
+        super().__init__(loading, features, _TABLES)
+        self.spans_a_second = loading.request.parameters["SPANS_A_SECOND"] or None
+        """How many spans are sent by themselves at most; None: all, if any are."""
         self._attach_tracepoints()
         self._table("works").put(_NOBODY, {})
 
@@ -108,6 +111,11 @@ class LockProbe(WindowedProbe):
     def sends_spans(self) -> bool:
         """Whether parts of waits are sent by themselves."""
         return "spans" in self._loaded.rings
+
+    @property
+    def sends_all_spans(self) -> bool:
+        """Whether each of them is, and not only what the worst moment is chosen among."""
+        return self.sends_spans and self.spans_a_second is None
 
     def spans(self) -> Iterator[Record]:
         """Take and yield the parts of waits, and of stops, that have counted since the last call.

@@ -25,6 +25,8 @@ class LockLimits:
     notice_pages: int = 1
     span_pages: int = 1024
     """Of the ring of the timeline, in which each part of a wait takes 120 bytes."""
+    spans_a_second: int = 4000
+    """Of all processes, where only the worst moment is asked for."""
 
 
 def begin_loading(
@@ -32,23 +34,35 @@ def begin_loading(
     features: Features | None = None,
     *,
     timeline: bool = False,
+    moments: bool = False,
 ) -> Loading:
-    """Begin to compile the programs; *timeline* asks for each wait by itself."""
+    """Begin to compile the programs.
+
+    *timeline* asks for each wait by itself, *moments* for so many of them that the worst moment can
+    be shown.
+    """
     limits, features = limits or LockLimits(), features or kernel_features()
-    return Loading(_request(limits, features, timeline=timeline))
+    return Loading(_request(limits, features, timeline=timeline, moments=moments))
 
 
 def whole_request() -> Request:
     """Return a request with all programs, tables and rings that any other may ask for."""
-    return _request(LockLimits(), Features(uprobe_links=True), timeline=True)
+    return _request(LockLimits(), Features(uprobe_links=True), timeline=False, moments=True)
 
 
-def _request(sizes: LockLimits, kernel: Features, *, timeline: bool) -> Request:
-    rings = {"notices": NOTICE} | ({"spans": SPAN} if timeline else {})
+def _request(sizes: LockLimits, kernel: Features, *, timeline: bool, moments: bool) -> Request:
+    has_spans = timeline or moments
+    rings = {"notices": NOTICE} | ({"spans": SPAN} if has_spans else {})
+    parameters = {
+        **namespace_parameters(),
+        "TIMELINE": int(has_spans),
+        # 0: all of them.
+        "SPANS_A_SECOND": sizes.spans_a_second if moments and not timeline else 0,
+    }
     return Request(
         probe="locks.bpf.c",
         constants={},
-        parameters={**namespace_parameters(), "TIMELINE": int(timeline)},
+        parameters=parameters,
         entries={
             "targets": sizes.targets,
             "totals": sizes.targets,
@@ -63,7 +77,7 @@ def _request(sizes: LockLimits, kernel: Features, *, timeline: bool) -> Request:
             "lost_events": len(LockLoss) * sizes.targets,
             "notices": sizes.notice_pages,
             # Nothing is written to it unless it is asked for.
-            "spans": sizes.span_pages if timeline else 1,
+            "spans": sizes.span_pages if has_spans else 1,
         },
         table_flags=kernel.table_flags,
         programs=program_kinds(PROGRAMS, kernel),

@@ -2,21 +2,26 @@
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Final, NamedTuple
 
 from gilscope.locks.abi import SleepKind, SpanKind
 from gilscope.locks.totals import RawLocks, in_flight, wait_of
 from gilscope.model.gil import Record
-from gilscope.model.locks import LockSpan, LockTimeline, StopCause, StopSpan
+from gilscope.model.locks import LockMoment, LockSpan, LockTimeline, StopCause, StopSpan
 from gilscope.model.stack import UNKNOWN_STACK, Stack
+from gilscope.series.moments.seconds import Seconds
+from gilscope.series.moments.worst_window import MOMENT_NS, worst_window
 
-__all__ = ["MOST_SPANS", "LockTimelines"]
+__all__ = ["MOST_OF_MOMENTS", "MOST_SPANS", "LockTimelines"]
 
 MOST_SPANS: Final = 250_000
 """That are kept, of all processes together; each takes 56 bytes, and a kilobyte for as long as a
 report is made of it."""
+MOST_OF_MOMENTS: Final = 20_000
+"""Where only the worst moment is asked for: to choose it takes some tenths of a second."""
 
 
 _SHIFT, _REASON = 32, (1 << 32) - 1
@@ -40,25 +45,43 @@ class _Kept(NamedTuple):
 class LockTimelines:
     """What has been sent of all processes, as numbers: objects would take three times as much.
 
-    When there is no more room the first spans stay, and further ones are counted.
+    When there is no more room the first spans stay, and further ones are counted. Where only the
+    worst moment is asked for, that is what stays, and the last spans.
     """
 
-    def __init__(self, most: int = MOST_SPANS) -> None:
-        """Keep *most* spans."""
-        self._most = most
+    def __init__(
+        self,
+        stacks_of: Callable[[int], Mapping[int, Stack]],
+        most: int | None = None,
+        *,
+        a_second: int | None = None,
+    ) -> None:
+        """Keep *most* spans, of which *a_second* are sent; None: all of them are.
+
+        *stacks_of* tells the stacks of a process by their ids.
+        """
+        self._stacks_of = stacks_of
+        if most is None:
+            most = MOST_SPANS if a_second is None else MOST_OF_MOMENTS
+        self._most = self._at_most = most
+        self._seconds = None if a_second is None else Seconds(a_second)
         self._kept = 0
         self._values: defaultdict[int, array[int]] = defaultdict(lambda: array("Q"))
         self._no_room: Counter[int] = Counter()
         self._types: dict[bytes, int] = {}
+        self._type_names: list[str] = []
 
     def add(self, record: Record) -> None:
         """Take over one record of the ring."""
         pid = record["tgid"]
+        if self._seconds is not None:
+            self._seconds.add(record)
+            if self._kept >= self._most:
+                self._thin_out()
         if self._kept >= self._most:
             self._no_room[pid] += 1
             return
         self._kept += 1
-        type_name = record["type"].split(b"\0", 1)[0]
         self._values[pid].extend(
             _Kept(
                 record["began_ns"],
@@ -67,36 +90,92 @@ class LockTimelines:
                 record["released"],
                 record["tid"],
                 record["kind"] << _SHIFT | record["reason"],
-                self._types.setdefault(type_name, len(self._types)),
+                self._number_of(record["type"].split(b"\0", 1)[0]),
             )
         )
 
-    def timeline(
-        self, pid: int, raw: RawLocks, stacks: Mapping[int, Stack], *, has_flights: bool
-    ) -> LockTimeline:
-        """Return the spans of process *pid*; *stacks* are by their ids.
+    def timeline(self, pid: int, raw: RawLocks, *, has_flights: bool) -> LockTimeline:
+        """Return the spans of process *pid*.
 
         Of *raw*, what its tables hold, come how many were dropped, and what is in flight where it
         *has_flights*.
         """
-        names = [name.decode(errors="replace") for name in self._types]
-        values = iter(self._values.get(pid, ()))
-        kept = [_Kept._make(each) for each in zip(*[values] * len(_Kept._fields), strict=True)]
-        kept.sort(key=lambda each: each.ended_ns)
-        waits = [
-            _wait(each, SleepKind(each.kind & _REASON), names[each.type], stacks)
-            for each in kept
-            if each.kind >> _SHIFT == SpanKind.WAIT
-        ]
+        stacks = self._stacks_of(pid)
+        kept = sorted(self._records(pid), key=lambda each: each.ended_ns)
+        waits = [self._wait(each, stacks) for each in kept if _is_wait(each)]
         waits += _flights(raw, stacks) if has_flights else ()
-        stops = (_stop(each, stacks) for each in kept if each.kind >> _SHIFT != SpanKind.WAIT)
+        stops = (_stop(each, stacks) for each in kept if not _is_wait(each))
         dropped = self._no_room[pid] + raw.lost.get("span", 0)
         return LockTimeline(_joined(waits), tuple(stops), dropped)
+
+    def moment(self, pid: int, raw: RawLocks, *, has_flights: bool) -> LockMoment | None:
+        """Return when threads of *pid* have waited most for each other; as for `timeline`.
+
+        None where they have not.
+        """
+        timeline = self.timeline(pid, raw, has_flights=has_flights)
+        waits = [wait for wait in timeline.waits if wait.kind.is_contention]
+        if not waits:
+            return None
+        began_ns = worst_window([(wait.began_ns, wait.ended_ns) for wait in waits], MOMENT_NS)
+        ended_ns = max(began_ns + 1, min(began_ns + MOMENT_NS, raw.at_ns))
+        return LockMoment(
+            began_ns,
+            ended_ns,
+            tuple(each for each in waits if each.began_ns < ended_ns and each.ended_ns >= began_ns),
+            tuple(
+                each
+                for each in timeline.stops
+                if each.began_ns < ended_ns and each.ended_ns >= began_ns
+            ),
+            () if self._seconds is None else self._seconds.unseen(began_ns, ended_ns),
+        )
 
     def forget(self, pid: int) -> None:
         """Give up what is kept of process *pid*."""
         self._kept -= len(self._values.pop(pid, ())) // len(_Kept._fields)
         del self._no_room[pid]
+
+    def _thin_out(self) -> None:
+        # Half of the room is free again, so that it is not done all the time.
+        most = self._at_most // (4 * len(self._values))
+        for pid in self._values:
+            kept = self._worth_keeping(pid, most)
+            self._values[pid] = array("Q", chain.from_iterable(kept))
+        self._kept = sum(len(values) // len(_Kept._fields) for values in self._values.values())
+        # The worst moments of hundreds of processes may take more.
+        self._most = max(self._at_most, 2 * self._kept)
+
+    def _worth_keeping(self, pid: int, most: int) -> list[_Kept]:
+        """Return the worst moment of *pid*, and at most *most* of its last spans."""
+        stacks, kept = self._stacks_of(pid), list(self._records(pid))
+        waits = (self._wait(each, stacks) for each in kept if _is_wait(each))
+        contended = [(each.began_ns, each.ended_ns) for each in waits if each.kind.is_contention]
+        if not contended:
+            return kept[-most:]
+        began_ns = worst_window(contended, MOMENT_NS)
+        older, last = kept[:-most], kept[-most:]
+        ended_ns = began_ns + MOMENT_NS
+        worst = [each for each in older if each.began_ns < ended_ns and each.ended_ns >= began_ns]
+        return [*worst, *last]
+
+    def _records(self, pid: int) -> Iterator[_Kept]:
+        values = iter(self._values.get(pid, ()))
+        return map(_Kept._make, zip(*[values] * len(_Kept._fields), strict=True))
+
+    def _wait(self, span: _Kept, stacks: Mapping[int, Stack]) -> LockSpan:
+        return _wait(span, SleepKind(span.kind & _REASON), self._type_names[span.type], stacks)
+
+    def _number_of(self, type_name: bytes) -> int:
+        number = self._types.get(type_name)
+        if number is None:
+            number = self._types[type_name] = len(self._type_names)
+            self._type_names.append(type_name.decode(errors="replace"))
+        return number
+
+
+def _is_wait(span: _Kept) -> bool:
+    return span.kind >> _SHIFT == SpanKind.WAIT
 
 
 def _joined(parts: Iterable[LockSpan]) -> tuple[LockSpan, ...]:

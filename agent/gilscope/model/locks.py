@@ -10,6 +10,7 @@ from gilscope.model.stack import UNKNOWN_STACK, Frame, Stack
 
 __all__ = [
     "LockKind",
+    "LockMoment",
     "LockObservation",
     "LockProcess",
     "LockRecording",
@@ -221,6 +222,21 @@ class LockTimeline:
 
 
 @dataclass(frozen=True, slots=True)
+class LockMoment:
+    """The part of a recording in which its threads waited most for locks and for each other."""
+
+    began_ns: int
+    ended_ns: int
+    """Both CLOCK_MONOTONIC."""
+    waits: tuple[LockSpan, ...]
+    """Those that reach into it, idle ones left out, in the order of their ends."""
+    stops: tuple[StopSpan, ...]
+    """Likewise."""
+    unseen: tuple[tuple[int, int], ...] = ()
+    """When waits were not sent one by one, because there were too many: from, to."""
+
+
+@dataclass(frozen=True, slots=True)
 class LockObservation:
     """One process as a report shows it."""
 
@@ -253,3 +269,5 @@ class LockRecording:
     """None: the probes were not asked for it."""
     ended_ns: int = 0
     """When the observation ended, since the epoch; 0: not known."""
+    worst: LockMoment | None = None
+    """None: the probes were not asked for it, or nobody waited."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gilscope.model.locks import LockKind, LockProcess, LockTotals, LockWait, StopCause
+from gilscope.model.locks import LockKind, LockProcess, LockSpan, LockTotals, LockWait, StopCause
 from gilscope.text.printable import printable
 from gilscope.text.units import NS_PER_S, counted, percent, short_duration, short_number
 
@@ -59,7 +59,7 @@ def lost_words(reason: str, count: int) -> str:
     return f"{counted(count, one)} {why}".rstrip()
 
 
-def what_words(wait: LockWait) -> str:
+def what_words(wait: LockWait | LockSpan) -> str:
     """Return what *wait* was for: ``the lock of an object (list)``."""
     words = KIND_WORDS[wait.kind]
     return words if wait.type is None else f"{words} ({printable(wait.type)})"

@@ -309,7 +309,8 @@ def _timeline(workload: Workload, tmp_path: Path) -> tuple[list[dict[str, Any]],
     """Return the slices of the timeline, and the report of the same recording."""
     file, events = tmp_path / "report.json", tmp_path / "events.json"
     arguments = ("--locks", "--overhead-budget", "100%")
-    forms = (f"--format=json={file}", f"--format=perfetto={events}")
+    page = tmp_path / "report.html"
+    forms = (f"--format=json={file}", f"--format=perfetto={events}", f"--format=html={page}")
     with gilscope_started("record", "-p", str(workload.pid), *arguments, *forms) as recording:
         recording.says("Tracing ")
         workload.run()
@@ -374,6 +375,33 @@ def test_timeline_has_the_stops_of_the_world(
     assert {STOPS_TID} == {each["tid"] for each in stops}
     assert {"stopping: gc", "world stands: gc"} == {each["name"] for each in stops}
     assert all(each["args"]["asked"][0].startswith("collect (") for each in stops)
+    page = (tmp_path / "report.html").read_text()
+    assert "<title>all had stopped for " in page
+    assert ", for garbage collection, asked for by collect (lock_waits.py:" in page
+
+
+@pytest.mark.parametrize("interpreter", FREE_THREADED[:1])
+def test_the_worst_moment_is_chosen_among_a_part_of_many_waits(
+    interpreter: Interpreter, clock: Path, tmp_path: Path
+) -> None:
+    """
+    Two threads that let each other go wait more often than is sent one by one; nothing is lost.
+    """
+    with _workload(interpreter, clock, "relay") as workload:
+        page, file = tmp_path / "report.html", tmp_path / "report.json"
+        arguments = ("--locks", "--overhead-budget", "100%")
+        forms = (f"--format=html={page}", f"--format=json={file}")
+        with gilscope_started("record", "-p", str(workload.pid), *arguments, *forms) as recording:
+            recording.says("Tracing ")
+            workload.run()
+            workload.finish()
+            assert 0 == recording.outcome().exit_code
+    (report,) = json.loads(file.read_text())["locks"]
+
+    assert {} == report["lost_events"]
+    assert _waits_in(report, "relay") > 8000
+    assert "<title>not looked at</title>" in page.read_text()
+    assert "too many waits in that second" in page.read_text()
 
 
 @pytest.mark.parametrize("interpreter", _TWO)

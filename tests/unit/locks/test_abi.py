@@ -5,6 +5,7 @@ from pathlib import Path
 from gilscope.gil.abi import Loss
 from gilscope.locks import abi
 from gilscope.runtimes.cpython.layout import FIRST_OWNER_WITHOUT_CODE, REFERENCE_FLAGS
+from gilscope.series.moments.seconds import SECOND_SHIFT
 from support.c_header import compiled_numbers
 from support.paths import ROOT
 
@@ -25,6 +26,7 @@ def test_the_numbers_of_c_are_those_of_python(tmp_path: Path) -> None:
     expected = {
         "LONGEST_TYPE": abi.LONGEST_TYPE,
         "STACK_DEPTH": 8,
+        "SPAN_SECOND_SHIFT": SECOND_SHIFT,
         "OWNER_WITHOUT_CODE": FIRST_OWNER_WITHOUT_CODE,
         "REFERENCE_FLAGS": REFERENCE_FLAGS,
         **{f"LOST_{loss.name}": loss.number for loss in abi.LockLoss},

@@ -35,18 +35,22 @@ def _span(  # noqa: PLR0913 - most have defaults
     }
 
 
+def _kept(most: int | None = None, a_second: int | None = None) -> LockTimelines:
+    return LockTimelines(lambda _: STACKS, most, a_second=a_second)
+
+
 def _timeline(
     kept: LockTimelines, raw: RawLocks | None = None, *, has_flights: bool = True
 ) -> LockTimeline:
     tables = RawLocks(100 * MS) if raw is None else raw
-    return kept.timeline(_PID, tables, STACKS, has_flights=has_flights)
+    return kept.timeline(_PID, tables, has_flights=has_flights)
 
 
 def test_waits_are_what_they_are_in_the_totals() -> None:
     """
     By the object's type, and what a condition waits by is idleness; in the order of their ends.
     """
-    kept = LockTimelines()
+    kept = _kept()
     kept.add(_span(5, 9, reason=SleepKind.LOCK_OBJECT, type_name="_thread.lock", stack=WAIT))
     kept.add(_span(1, 4, type_name="list", released=RELEASE))
     kept.add(_span(9, 10, reason=SleepKind.STOPPED, stack=0))
@@ -67,7 +71,7 @@ def test_parts_of_one_wait_are_one() -> None:
 
     What another wait has interrupted stays apart, and so does another thread's.
     """
-    kept = LockTimelines()
+    kept = _kept()
     kept.add(_span(1, 4, released=APPEND))
     kept.add({**_span(2, 4), "tid": 12})
     kept.add(_span(4, 6, released=RELEASE))
@@ -87,7 +91,7 @@ def test_stops_have_two_parts() -> None:
     """
     Until all had stopped and from then on, for a collection or for something else.
     """
-    kept = LockTimelines()
+    kept = _kept()
     kept.add(_span(1, 2, SpanKind.STOPPING, 1))
     kept.add(_span(2, 5, SpanKind.STANDING, 1))
     kept.add(_span(7, 8, SpanKind.STANDING, 0, stack=RELEASE))
@@ -110,16 +114,16 @@ def test_a_wait_in_flight_ends_when_it_is_looked_at() -> None:
     raw = RawLocks(100 * MS, {12: asleep, 13: thread()})
 
     assert (LockSpan(12, LockKind.OBJECT, "list", 80 * MS, 100 * MS, STACKS[APPEND]),) == _timeline(
-        LockTimelines(), raw
+        _kept(), raw
     ).waits
-    assert () == _timeline(LockTimelines(), raw, has_flights=False).waits
+    assert () == _timeline(_kept(), raw, has_flights=False).waits
 
 
 def test_what_has_no_room_is_counted() -> None:
     """
     Here and in the kernel. Processes share the room, and give it back.
     """
-    kept = LockTimelines(most=2)
+    kept = _kept(most=2)
     for pid, from_ms in ((_PID, 1), (5, 2), (_PID, 3), (_PID, 4)):
         kept.add(_span(from_ms, from_ms + 1, pid=pid))
 
@@ -132,3 +136,43 @@ def test_what_has_no_room_is_counted() -> None:
     assert ([1 * MS, 8 * MS], 2) == ([each.began_ns for each in later.waits], later.dropped)
     kept.forget(_PID)
     assert LockTimeline((), (), 0) == _timeline(kept)
+
+
+def test_the_worst_moment_is_that_of_contention() -> None:
+    """
+    Idleness is none, however long; what reaches into the moment is shown, stops as well.
+    """
+    kept = _kept()
+    kept.add(_span(0, 9000, SpanKind.WAIT, SleepKind.EVENT))
+    kept.add(_span(100, 120))
+    kept.add(_span(5000, 5100, released=RELEASE))
+    kept.add(_span(5050, 5060, SpanKind.STANDING, 1))
+    kept.add(_span(5100, 5190, reason=SleepKind.STOPPED))
+
+    moment = kept.moment(_PID, RawLocks(9000 * MS), has_flights=True)
+
+    assert moment is not None
+    assert (4990 * MS, 5190 * MS) == (moment.began_ns, moment.ended_ns)
+    assert [5000 * MS, 5100 * MS] == [each.began_ns for each in moment.waits]
+    assert [5050 * MS] == [each.began_ns for each in moment.stops]
+    assert () == moment.unseen
+    idle = _kept()
+    idle.add(_span(0, 9000, SpanKind.WAIT, SleepKind.EVENT))
+    assert None is idle.moment(_PID, RawLocks(9000 * MS), has_flights=True)
+
+
+def test_the_worst_moment_stays_when_there_is_no_room() -> None:
+    """
+    And the last spans; a second of which more was to be sent is known by their number.
+    """
+    kept = _kept(most=40, a_second=30)
+    kept.add(_span(1000, 1100))
+    for number in range(100):
+        kept.add(_span(3000 + 10 * number, 3001 + 10 * number))
+
+    moment = kept.moment(_PID, RawLocks(9000 * MS), has_flights=True)
+
+    assert moment is not None
+    assert [1000 * MS] == [each.began_ns for each in moment.waits]
+    assert 1 + 10 <= len(_timeline(kept).waits) <= 40
+    assert 0 == _timeline(kept).dropped

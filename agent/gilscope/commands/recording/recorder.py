@@ -206,6 +206,7 @@ class Recorder:
         duration_ns = seen.totals.at_ns - seen.since_ns
         locks = self._tracer.locks
         timeline = None if locks is None else locks.timeline(seen.process.pid)
+        worst = None if locks is None else locks.moment(seen.process.pid)
         return LockRecording(
             seen,
             duration_ns,
@@ -213,6 +214,7 @@ class Recorder:
             sources,
             timeline,
             ended_ns=_unix_ns(seen.totals.at_ns),
+            worst=worst,
         )
 
     def _brief_releases(self, seen: GilObservation) -> tuple[BriefRelease, ...] | None:

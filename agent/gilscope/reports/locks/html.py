@@ -35,6 +35,7 @@ from gilscope.reports.html.markup import (
 )
 from gilscope.reports.html.pages import page
 from gilscope.reports.locks.matrix import matrix
+from gilscope.reports.locks.moment import moment_section
 from gilscope.series.locks.costliest import LockPlace, places_of
 from gilscope.text.units import counted, percent
 
@@ -90,6 +91,7 @@ def _part(recording: LockRecording) -> Iterator[Markup]:
     yield from (tag("li", text(note)) for note in _notes(observation, totals))
     yield Markup("</ul></section>")
     names = SiteNames()
+    yield from moment_section(recording, names)
     places = places_of(totals)
     yield from _places(places, names)
     yield from matrix(places, names)
