@@ -12,6 +12,9 @@ BPF_RINGBUF_OUTPUT(spans, ENTRIES(spans));
 static __always_inline void send_wait(const struct thread *thread, u32 tid, u32 what, u64 wait_ns,
                                       u64 now)
 {
+    // Of a moment it is shown who waits for others, and not who has nothing to do.
+    if (PARAMETER(SPANS_A_SECOND) && what && thread->kinds[WANTS_OTHER] == SLEEP_EVENT)
+        return;
     if (!PARAMETER(TIMELINE) || !is_within_budget(now))
         return;
     struct span *span = spans.ringbuf_reserve(sizeof(*span));

@@ -178,7 +178,7 @@ def _record_running(arguments: argparse.Namespace, outputs: Sequence[Output]) ->
         # While the compiler works: what cannot be traced is refused at once.
         are_pythons = [_has_python(arguments, pid) for pid in pids]
         if pids and not any(are_pythons):
-            refuse_unfit(outputs, has_locks=arguments.locks)
+            refuse_unfit(outputs, has_locks=arguments.locks and any(map(_has_locks, pids)))
     except BaseException:
         loading.cancel()
         raise
@@ -279,6 +279,14 @@ def _is_python(arguments: argparse.Namespace, pid: int) -> bool:
         target.close()
         return False
     return True
+
+
+def _has_locks(pid: int) -> bool:
+    """Return whether *pid* is a Python whose locks can be traced."""
+    with contextlib.suppress(GilscopeError, OSError):
+        inspect_locks(view_of(pid)).close()
+        return True
+    return False
 
 
 def _is_rpython(view: ProcessView) -> bool:

@@ -55,7 +55,7 @@ class LockAccount(WindowedAccount[LockProbe, AttachedLocks]):
         self._keep_threads = keep_threads
         self._timelines: LockTimelines | None = None
         """None: the probe was not asked to send waits one by one, or there is none yet."""
-        self._read: Mapping[int, RawLocks] = {}
+        self._read: dict[int, RawLocks] = {}
         """What the tables held of each process when they were read last."""
         self._refused: dict[int, LockObservation] = {}
         """Why locks are not traced in processes whose GIL is."""
@@ -160,6 +160,9 @@ class LockAccount(WindowedAccount[LockProbe, AttachedLocks]):
         pid, build = view.pid, target.build
         hooks = [Hook(program, build.file.path, offset) for program, offset in target.points]
         with self._lock, while_alive(pid), self._opened(pid) as opened:
+            # What another program, or an earlier attachment, has waited for is told no more.
+            self._take_spans(opened.probe)
+            self._forget_spans(pid)
             memory, reads = opened.memory, opened.reads
             runtime = runtime_of(memory, build.interpreter, build.load_bias)
             window = opened.probe.window(
@@ -192,8 +195,7 @@ class LockAccount(WindowedAccount[LockProbe, AttachedLocks]):
             )
 
     def _forget(self, pid: int) -> None:
-        if self._timelines is not None:
-            self._timelines.forget(pid)
+        self._forget_spans(pid)
         super()._forget(pid)
 
     def _learn(self) -> None:
@@ -206,13 +208,20 @@ class LockAccount(WindowedAccount[LockProbe, AttachedLocks]):
         for pid, places in self._probe.new_stacks(known).items():
             alive[pid].learn(places)
 
+    def _forget_spans(self, pid: int) -> None:
+        self._read.pop(pid, None)
+        if self._timelines is not None:
+            self._timelines.forget(pid)
+
     def _take_spans(self, probe: LockProbe) -> None:
         if not probe.sends_spans:
             return
         if self._timelines is None:
             self._timelines = LockTimelines(self._stacks_of, a_second=probe.spans_a_second)
         for span in probe.spans():
-            self._timelines.add(span)
+            # An attachment that has failed may have left some.
+            if span["tgid"] in self._traced:
+                self._timelines.add(span)
 
     def _settle(self) -> None:
         self.observe()

@@ -103,7 +103,11 @@ class LockTimelines:
         stacks = self._stacks_of(pid)
         kept = sorted(self._records(pid), key=lambda each: each.ended_ns)
         waits = [self._wait(each, stacks) for each in kept if _is_wait(each)]
-        waits += _flights(raw, stacks) if has_flights else ()
+        if has_flights:
+            # What was in flight may have ended since.
+            ended_ns = {each.tid: each.ended_ns for each in kept if _is_wait(each)}
+            flights = _flights(raw, stacks)
+            waits += [each for each in flights if ended_ns.get(each.tid, 0) <= each.began_ns]
         stops = (_stop(each, stacks) for each in kept if not _is_wait(each))
         dropped = self._no_room[pid] + raw.lost.get("span", 0)
         return LockTimeline(_joined(waits), tuple(stops), dropped)
@@ -117,7 +121,9 @@ class LockTimelines:
         waits = [wait for wait in timeline.waits if wait.kind.is_contention]
         if not waits:
             return None
-        began_ns = worst_window([(wait.began_ns, wait.ended_ns) for wait in waits], MOMENT_NS)
+        # What has no place may have been idleness.
+        known = [wait for wait in waits if wait.stack.frames] or waits
+        began_ns = worst_window([(wait.began_ns, wait.ended_ns) for wait in known], MOMENT_NS)
         ended_ns = max(began_ns + 1, min(began_ns + MOMENT_NS, raw.at_ns))
         return LockMoment(
             began_ns,
@@ -129,6 +135,8 @@ class LockTimelines:
                 if each.began_ns < ended_ns and each.ended_ns >= began_ns
             ),
             () if self._seconds is None else self._seconds.unseen(began_ns, ended_ns),
+            0 if self._seconds is None else self._seconds.cut,
+            timeline.dropped,
         )
 
     def forget(self, pid: int) -> None:
@@ -138,7 +146,7 @@ class LockTimelines:
 
     def _thin_out(self) -> None:
         # Half of the room is free again, so that it is not done all the time.
-        most = self._at_most // (4 * len(self._values))
+        most = max(1, self._at_most // (4 * len(self._values)))
         for pid in self._values:
             kept = self._worth_keeping(pid, most)
             self._values[pid] = array("Q", chain.from_iterable(kept))
@@ -150,7 +158,12 @@ class LockTimelines:
         """Return the worst moment of *pid*, and at most *most* of its last spans."""
         stacks, kept = self._stacks_of(pid), list(self._records(pid))
         waits = (self._wait(each, stacks) for each in kept if _is_wait(each))
-        contended = [(each.began_ns, each.ended_ns) for each in waits if each.kind.is_contention]
+        # Where a thread stood may be read only later, and then it may turn out to have been idle.
+        contended = [
+            (each.began_ns, each.ended_ns)
+            for each in waits
+            if each.kind.is_contention and each.stack.frames
+        ]
         if not contended:
             return kept[-most:]
         began_ns = worst_window(contended, MOMENT_NS)

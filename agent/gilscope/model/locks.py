@@ -234,6 +234,10 @@ class LockMoment:
     """Likewise."""
     unseen: tuple[tuple[int, int], ...] = ()
     """When waits were not sent one by one, because there were too many: from, to."""
+    cut_seconds: int = 0
+    """In how many seconds of the recording that was so: it is chosen among the rest."""
+    dropped: int = 0
+    """How many more waits there were that nobody could take over in time, or had room for."""
 
 
 @dataclass(frozen=True, slots=True)

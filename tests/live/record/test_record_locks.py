@@ -1,16 +1,21 @@
 """``gilscope record --locks``: waits for locks, against clocks in the target itself."""
 
 import json
+import re
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from accuracy.truth import Workload, spoken_to
+from gilscope.locks.account import LockAccount
+from gilscope.locks.probe import LockProbe
+from gilscope.locks.program import begin_loading
+from gilscope.model.locks import LockKind
 from gilscope.reports.locks.perfetto import LOCKS_TID, STOPS_TID
 from support.commands.gilscope import gilscope_started
 from support.interpreters.known import FREE_THREADED, ONE_PER_MINOR, Interpreter
@@ -381,6 +386,31 @@ def test_timeline_has_the_stops_of_the_world(
 
 
 @pytest.mark.parametrize("interpreter", FREE_THREADED[:1])
+def test_another_attachment_has_a_timeline_of_its_own(
+    interpreter: Interpreter, clock: Path
+) -> None:
+    """
+    What was seen before belongs to sums that have gone, and its places are not known any more.
+    """
+    account = LockAccount(lambda: LockProbe(begin_loading(timeline=True)))
+    with closing(account), _workload(interpreter, clock, "lock") as workload:
+        account.attach(workload.pid)
+        workload.run()
+        account.observe()
+        first = account.timeline(workload.pid)
+        account._end(workload.pid)  # noqa: SLF001 - as where its probes have been lost
+        account.attach(workload.pid)
+        (seen,) = account.observe()
+        second = account.timeline(workload.pid)
+        workload.finish()
+
+    assert first is not None
+    assert second is not None
+    assert 100 < sum(wait.kind is LockKind.LOCK for wait in first.waits)
+    assert [] == [wait for wait in second.waits if wait.began_ns < seen.since_ns]
+
+
+@pytest.mark.parametrize("interpreter", FREE_THREADED[:1])
 def test_the_worst_moment_is_chosen_among_a_part_of_many_waits(
     interpreter: Interpreter, clock: Path, tmp_path: Path
 ) -> None:
@@ -400,8 +430,8 @@ def test_the_worst_moment_is_chosen_among_a_part_of_many_waits(
 
     assert {} == report["lost_events"]
     assert _waits_in(report, "relay") > 8000
-    assert "<title>not looked at</title>" in page.read_text()
-    assert "too many waits in that second" in page.read_text()
+    # Whether the moment itself was cut is chance.
+    assert re.search(r"In \d+ seconds there were too many waits to look at", page.read_text())
 
 
 @pytest.mark.parametrize("interpreter", _TWO)

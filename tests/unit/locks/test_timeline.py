@@ -176,3 +176,47 @@ def test_the_worst_moment_stays_when_there_is_no_room() -> None:
     assert [1000 * MS] == [each.began_ns for each in moment.waits]
     assert 1 + 10 <= len(_timeline(kept).waits) <= 40
     assert 0 == _timeline(kept).dropped
+
+
+def test_a_wait_that_has_ended_since_is_no_more_in_flight() -> None:
+    """
+    The tables are read first: what the ring has of it then is the whole of it.
+    """
+    asleep = thread(asleep_ns=90 * MS, sleeps_for=0, wanted_ns=80 * MS)
+    raw = RawLocks(100 * MS, {11: asleep})
+    kept = _kept()
+    kept.add(_span(20, 30))
+    before = _timeline(kept, raw).waits
+    kept.add(_span(80, 101))
+
+    assert [(20, 30), (80, 100)] == [(each.began_ns // MS, each.ended_ns // MS) for each in before]
+    assert [(20, 30), (80, 101)] == [
+        (each.began_ns // MS, each.ended_ns // MS) for each in _timeline(kept, raw).waits
+    ]
+
+
+def test_where_a_thread_stood_is_known_before_a_moment_is_given_up_for_it() -> None:
+    """
+    A condition's wait looks like one for a lock until its place has been read.
+    """
+    kept = _kept(most=40, a_second=30)
+    kept.add(_span(1000, 1100))
+    kept.add(_span(1500, 2500, reason=SleepKind.LOCK_OBJECT, type_name="_thread.lock", stack=99))
+    for number in range(50):
+        kept.add(_span(3000 + 10 * number, 3001 + 10 * number))
+
+    assert 1000 * MS in {each.began_ns for each in _timeline(kept).waits}
+
+
+def test_seconds_with_more_than_was_sent_are_told() -> None:
+    """
+    The moment is chosen among what was sent.
+    """
+    kept = _kept(a_second=10)
+    for number in range(10):
+        kept.add(_span(3000 + number, 3001 + number))
+
+    moment = kept.moment(_PID, RawLocks(9000 * MS, lost={"span": 4}), has_flights=True)
+
+    assert moment is not None
+    assert (1, 4) == (moment.cut_seconds, moment.dropped)

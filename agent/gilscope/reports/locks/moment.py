@@ -124,6 +124,15 @@ def _notes(recording: LockRecording, left_out: int) -> Iterator[Markup]:
     notes = []
     if left_out:
         notes.append(f"{counted(left_out, 'more thread')} waited, and for less.")
+    cut = 0 if recording.worst is None else recording.worst.cut_seconds
+    if cut:
+        notes.append(
+            f"In {counted(cut, 'second')} there were too many waits to look at one by one: the "
+            "moment is chosen among what was sent of them, and the rest of the time."
+        )
+    dropped = 0 if recording.worst is None else recording.worst.dropped
+    if dropped:
+        notes.append(f"{counted(dropped, 'more wait')} could not be kept, and may have been worse.")
     if not recording.observation.is_whole:
         notes.append("Seen in windows: in what is empty nobody may have been looking.")
     if notes:

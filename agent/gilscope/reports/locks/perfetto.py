@@ -21,8 +21,10 @@ STOPS_TID: Final = 40_000_000
 
 
 def timeline_of(recording: LockRecording) -> LockTimeline:
-    """Return the timeline, an empty one of what was not traced; raises ValueError without one."""
-    if recording.observation.totals is None:
+    """Return the timeline, an empty one where nothing was read; raises ValueError without one."""
+    if recording.timeline is None and (
+        recording.observation.totals is None or recording.observation.invalid
+    ):
         return LockTimeline((), (), 0)
     if recording.timeline is None:
         raise ValueError("the recording of locks has no timeline")

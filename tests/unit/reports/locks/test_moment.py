@@ -37,7 +37,10 @@ def _recording(
     unseen: tuple[tuple[int, int], ...] = (),
 ) -> LockRecording:
     ends = _BEGAN_NS, _BEGAN_NS + 200 * MS
-    return replace(lock_recording(), worst=LockMoment(*ends, tuple(waits), tuple(stops), unseen))
+    return replace(
+        lock_recording(),
+        worst=LockMoment(*ends, tuple(waits), tuple(stops), unseen, 3 * len(unseen)),
+    )
 
 
 def _section(recording: LockRecording) -> str:
@@ -65,8 +68,9 @@ def test_each_thread_that_waited_has_a_row() -> None:
         ("first, 11", "waited for 90 ms"),
         ("second, 12", "waited for 50 ms"),
     ] == _rows(section)
-    assert 'class="wait" x="25.000%"' not in section
-    assert 'class="wait" x="30.000%" y="9" width="20.000%"' in section
+    assert [("0.000%", "25.000%"), ("30.000%", "20.000%"), ("75.000%", "25.000%")] == re.findall(
+        r'class="wait" x="(.*?)" y="9" width="(.*?)"', section
+    )
 
 
 def test_a_wait_says_for_what_and_who_ended_it() -> None:
@@ -113,7 +117,13 @@ def test_what_is_not_seen_is_said() -> None:
     assert "3 more threads waited, and for less." in section
     assert "Seen in windows" in section
     assert "not looked at: too many waits in that second" in section
+    assert "In 3 seconds there were too many waits to look at one by one" in section
+    assert "too many waits to look at" not in _section(_recording([_wait(0, 50)]))
     assert "Seen in windows" not in _section(recording)
+    assert "could not be kept" not in _section(recording)
+    assert recording.worst is not None
+    lossy = replace(recording, worst=replace(recording.worst, dropped=7))
+    assert "7 more waits could not be kept, and may have been worse." in _section(lossy)
 
 
 def test_without_a_moment_there_is_no_picture() -> None:

@@ -152,6 +152,8 @@ def test_without_a_timeline_there_is_no_picture() -> None:
     """
     with pytest.raises(ValueError, match="has no timeline"):
         file_of.render(locks=[lock_recording()])
+    unread = lock_recording(invalid="its tables cannot be read")
+    assert [] == _spans(unread)
     untraced = lock_recording(has_totals=False, invalid="it is too old")
 
     assert ["locks are not seen any more, because it is too old"] == [
