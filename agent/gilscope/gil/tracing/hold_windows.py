@@ -124,6 +124,7 @@ class HoldWindows:
                 watched.sampling = StackSampling(budget, usage)
         if traced.window is not None:
             self._begin_windows(traced, traced.window, watched, budget)
+        watched.note_due()
         self._note_due([*self._ending, watched], is_all=False)
 
     def _begin_windows(
@@ -162,7 +163,9 @@ class HoldWindows:
         if is_beat:
             self._beat_ns = now_ns + int(self._random.uniform(*_BEAT_NS))
         for watched in self._watched.values() if is_beat else self._ending:
-            watched.step(now_ns, is_beat=is_beat)
+            if watched.due_ns <= now_ns:
+                watched.step(now_ns, is_beat=is_beat)
+                watched.note_due()
         self._note_due(self._watched.values() if is_beat else self._ending, is_all=is_beat)
 
     def learn(self, traced: AttachedProcess) -> None:
@@ -170,6 +173,7 @@ class HoldWindows:
         watched = self._watched.get(traced.pid)
         if watched is not None:
             watched.learn()
+            watched.note_due()
             self._note_due([*self._ending, watched], is_all=False)
 
     def end(self, traced: AttachedProcess) -> None:
@@ -177,6 +181,7 @@ class HoldWindows:
         watched = self._watched.get(traced.pid)
         if watched is not None:
             watched.end()
+            watched.note_due()
         if traced.window is not None:
             self._probe.await_closing(traced.pid, traced.window.close())
 
@@ -209,3 +214,4 @@ class HoldWindows:
         )
         for watched in self._watched.values():
             watched.end_lapsed()
+            watched.note_due()

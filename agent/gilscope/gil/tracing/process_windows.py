@@ -49,20 +49,25 @@ class ProcessWindows:
     """Whether it was said that no window can be opened."""
     is_over_budget: bool = False
     """Whether waits alone cost more than the budget, as was last said."""
+    end_ns: int = NEVER_NS
+    """When a window must be ended, CLOCK_MONOTONIC; `NEVER_NS`: none must."""
+    wanted_ns: int = NEVER_NS
+    """When something else is due that may wait for others; `NEVER_NS`: nothing is."""
+    due_ns: int = 0
+    """`step` has nothing to do before. All three as of the last `note_due`: a thousand processes
+    are asked at each beat."""
 
-    @property
-    def end_ns(self) -> int:
-        """When a window must be ended, CLOCK_MONOTONIC; `NEVER_NS`: none must."""
-        return NEVER_NS if self.governor is None else self.until_ns
-
-    @property
-    def wanted_ns(self) -> int:
-        """When something else is due that may wait for others; `NEVER_NS`: nothing is."""
+    def note_due(self) -> None:
+        """Find out when something is due: after each call of another method."""
         sampling, governor = self.sampling, self.governor
-        wanted_ns = NEVER_NS if sampling is None else sampling.due_ns
+        self.wanted_ns = NEVER_NS if sampling is None else sampling.due_ns
         if governor is None:
-            return wanted_ns
-        return min(wanted_ns, 0 if self.is_lingering else governor.due_ns)
+            # In full mode nobody waits for that, but each beat sees whether a window is open.
+            self.end_ns, self.due_ns = NEVER_NS, 0
+            return
+        self.end_ns = self.until_ns
+        self.wanted_ns = min(self.wanted_ns, 0 if self.is_lingering else governor.due_ns)
+        self.due_ns = min(self.wanted_ns, self.end_ns)
 
     def step(self, now_ns: int, *, is_beat: bool) -> None:
         """Do what is due; what may wait only where it *is_beat*."""
@@ -97,6 +102,7 @@ class ProcessWindows:
         self.window.give_up_lingering()
         if self.window.has_used_up:
             self.window.end()
+            self.until_ns = NEVER_NS
             self.file.open_in.discard(self.traced.pid)
         self.is_lingering = self.window.is_lingering
 
