@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from gilscope.system.malloc import give_back
+
 __all__ = ["Sweeps", "spare_old_objects"]
 
 _YOUNG: Final = 50_000
@@ -26,7 +28,7 @@ def spare_old_objects() -> None:
 
 
 class Sweeps:
-    """Collects what there is after all, now and then."""
+    """Collects what there is after all, now and then, and gives back what that has taken."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Begin to rest, by *clock*, which tells seconds."""
@@ -39,6 +41,7 @@ class Sweeps:
         if began_s < self._due_s:
             return False
         gc.collect()
+        give_back()
         ended_s = self._clock()
         self._due_s = ended_s + max(_LEAST_REST_S, _REST * (ended_s - began_s))
         return True

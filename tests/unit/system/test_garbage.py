@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from gilscope.system import garbage
 from gilscope.system.garbage import Sweeps, spare_old_objects
 
 
@@ -36,19 +37,23 @@ def test_old_objects_are_left_alone() -> None:
     assert 0 < middle < 100 < old
 
 
-def test_a_sweep_takes_what_holds_itself() -> None:
+def test_a_sweep_takes_what_holds_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    After a minute, and not before.
+    After a minute, and not before; and gives back what that has taken.
     """
     times = iter((0.0, 59.0, 60.0, 60.1))
     sweeps = Sweeps(lambda: next(times))
     gc.collect()
     cycle = weakref.ref(_Cycle())
+    given_back: list[bool] = []
+    monkeypatch.setattr(garbage, "give_back", lambda: given_back.append(cycle() is None))
 
     assert not sweeps.sweep_if_due()
     assert cycle() is not None
+    assert [] == given_back
     assert sweeps.sweep_if_due()
     assert cycle() is None
+    assert [True] == given_back
 
 
 def test_it_rests_by_what_it_took() -> None:

@@ -1,12 +1,14 @@
 """Where threads get their memory."""
 
 import platform
+import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from gilscope.system.malloc import share_one_arena
+from gilscope.system.malloc import give_back, share_one_arena
 from support.paths import AGENT
 
 _SOURCES = AGENT
@@ -53,3 +55,23 @@ def _is_on_heap(*arguments: str) -> str:
     return subprocess.run(
         command, env=environment, capture_output=True, text=True, check=True
     ).stdout
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc keeps it")
+def test_memory_that_nobody_uses_is_given_back() -> None:
+    """
+    Also where what is still used lies behind it.
+    """
+    # Too small to be mapped by themselves.
+    blocks = [b"x" * (100_000 + number) for number in range(400)]
+    last = blocks[-1]
+    del blocks
+    resident = _resident_bytes()
+
+    assert give_back()
+    assert resident - _resident_bytes() > 20_000_000
+    assert last
+
+
+def _resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
