@@ -1,6 +1,7 @@
 """A process that is traced, whatever is measured in it."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gilscope.process.memory import ProcessMemory
@@ -25,7 +26,7 @@ class Attachment:
     """CLOCK_MONOTONIC when the probes were in place."""
     reads: Reads = field(default_factory=DirectReads)
     """What its memory is read by."""
-    breakpoints: tuple[int, ...] = ()
+    breakpoints: Sequence[int] = ()
     """Where probes are in its memory."""
     invalid: str = ""
     """Why its figures cannot be trusted, or nothing is counted any more; empty: they can."""

@@ -85,7 +85,7 @@ class AttachedProcess(Attachment):
     throttled_before_ns: int | None = None
     """Time for which its cgroup had been throttled before it was attached."""
     throttled_ns: int | None = None
-    window_breakpoints: tuple[int, ...] = ()
+    window_breakpoints: Sequence[int] = ()
     """Where those of windows are, while one is open."""
     check_interval: int | None = None
     """Bytecodes after which a thread gives the lock away by itself, when it was last read."""
