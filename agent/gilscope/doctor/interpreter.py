@@ -145,16 +145,19 @@ def judge_holds(found: Found) -> Check:
     return Check(name, Status.OK, "seen in full and auto mode; the kernel emulates its calls")
 
 
-def judge_gils(
+def judge_gils(  # noqa: PLR0913 - most have defaults
     gils: list[Gil] | str,
     threads: int | None,
     kernel_threads: int,
     form: LockForm = LockForm.CONDITION,
     needing: Sequence[str] = (),
+    *,
+    is_asked_for: bool = False,
 ) -> Check:
     """Return which GILs there are; a text instead of *gils* says why they could not be read.
 
-    *needing*: the extension modules that have made a free-threaded build switch it on.
+    *needing*: the extension modules that have made a free-threaded build switch it on, unless it
+    *is_asked_for*.
     """
     if isinstance(gils, str):
         found = f"the interpreters could not be read from memory ({gils})"
@@ -173,11 +176,14 @@ def judge_gils(
     return Check(
         "gils",
         Status.OK,
-        f"{count} ({which}), {threads} Python threads of {kernel_threads}{_because_of(needing)}",
+        f"{count} ({which}), {threads} Python threads of {kernel_threads}"
+        f"{_because_of(needing, is_asked_for=is_asked_for)}",
     )
 
 
-def _because_of(needing: Sequence[str]) -> str:
+def _because_of(needing: Sequence[str], *, is_asked_for: bool) -> str:
+    if is_asked_for:
+        return "; on from the start, because PYTHON_GIL=1 or -X gil=1 asked for it"
     if not needing:
         return ""
     first, *others = map(printable, needing)

@@ -32,6 +32,7 @@ from gilscope.process.reads import DirectReads
 from gilscope.process.remote_read import TornRead
 from gilscope.process.view import name_of, view_of
 from gilscope.runtimes.base import Build
+from gilscope.runtimes.cpython.code.gil_request import asked_for_gil
 from gilscope.runtimes.registry import detect
 from gilscope.runtimes.site_cache import SiteCache
 from gilscope.transactions.target import inspect_stm
@@ -100,7 +101,10 @@ def _diagnose_build(
     # First, because some builds are known better then.
     threads, gils, needing = _read_runtime(build)
     interpreter = judge_interpreter(build, is_replaced=is_replaced)
-    locks = judge_gils(gils, threads, standing.threads, build.lock_form, needing)
+    is_asked_for = build.version.endswith("t") and _is_asked_for_gil(pid)
+    locks = judge_gils(
+        gils, threads, standing.threads, build.lock_form, needing, is_asked_for=is_asked_for
+    )
     return replace(
         outside,
         checks=(*outside.checks, interpreter, *code, locks),
@@ -155,6 +159,12 @@ def _attempted(name: str, action: Callable[[], _Result]) -> _Result | Check:
     except OSError as error:
         found = f"the process ended meanwhile ({error.strerror})"
         return Check(name, Status.MISSING, found, NotPython.remedy, NotPython.exit_code)
+
+
+def _is_asked_for_gil(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return asked_for_gil(pid)
+    return False
 
 
 def _read_runtime(build: Build) -> tuple[int | None, list[Gil] | str, tuple[str, ...]]:

@@ -314,6 +314,8 @@ class Process:
     gil_needed_by: str | None = None
     """Of a free-threaded build the first extension module that needs its GIL; None: none does, as
     far as is known."""
+    is_gil_asked_for: bool = False
+    """Whether a free-threaded build was asked to have it, so that it is on from the start."""
 
 
 @dataclass(frozen=True, slots=True)

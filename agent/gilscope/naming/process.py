@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 from gilscope.text.printable import label
 
-__all__ = ["is_worker", "process_name", "worker_name"]
+__all__ = ["behind_loader", "is_worker", "process_name", "worker_name"]
 
 _MAX_LENGTH = 64
 _MAX_READ = 4096
@@ -52,9 +52,7 @@ def _name(argv: Sequence[str]) -> str:
         return "unknown"
     if len(argv) == 1 and " " in argv[0]:
         return argv[0].strip()
-    words = list(argv)
-    if _basename(words[0]).startswith(_LOADERS):
-        words = _behind_loader(words)
+    words = behind_loader(list(argv))
     program = _basename(words[0])
     if not program.startswith(_INTERPRETERS):
         return program
@@ -88,7 +86,10 @@ def _argument_option(word: str) -> tuple[str | None, str]:
     return None, ""
 
 
-def _behind_loader(words: list[str]) -> list[str]:
+def behind_loader(words: list[str]) -> list[str]:
+    """Return *words* from the program on, where they begin with the dynamic loader."""
+    if not words or not _basename(words[0]).startswith(_LOADERS):
+        return words
     # ld.so [--library-path DIRS] [--argv0 NAME] program arguments…
     position = 1
     while position < len(words) - 1 and words[position].startswith("--"):

@@ -27,6 +27,7 @@ __all__ = [
     "read_maps_text",
     "read_status",
     "read_thread_name",
+    "was_started_with",
 ]
 
 _PROC = Path("/proc")
@@ -240,6 +241,15 @@ def read_command_line(pid: int) -> tuple[str, ...]:
     """Return the arguments of *pid*, which may have rewritten them; raises OSError."""
     raw = (_PROC / str(pid) / "cmdline").read_bytes()
     return tuple(os.fsdecode(part) for part in raw.rstrip(b"\0").split(b"\0")) if raw else ()
+
+
+def was_started_with(pid: int, variable: bytes) -> bool:
+    """Return whether *variable*, ``NAME=value``, is in the environment of *pid*; raises OSError.
+
+    As it was at its start, unless a program has written its title over it. Nothing else of the
+    environment, which may hold secrets, leaves this function.
+    """
+    return variable in (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
 
 
 def read_thread_name(pid: int, tid: int) -> str:

@@ -77,13 +77,22 @@ def test_where_it_was_asked_for_no_module_needs_it(
     interpreter: Interpreter, tmp_path: Path
 ) -> None:
     """
-    Then the reports name none.
+    Then the reports name none, and say since when it is on.
     """
     with _importing(command_of(interpreter), tmp_path) as pid:
         assert () == _needing(pid)
-        outcome = gilscope("record", "-p", str(pid), "-d", "0.5")
+        found = f"--format=json={tmp_path}/found.json"
+        outcome = gilscope("record", "-p", str(pid), "-d", "0.5", "--format", "text", found)
+        diagnosis = gilscope("doctor", "-p", str(pid))
 
-    assert "free-threaded with its GIL on:" in outcome.output
+    (process,) = json.loads((tmp_path / "found.json").read_text())["processes"]
+    assert (None, "start") == tuple(
+        process["process"][key] for key in ("gil_needed_by", "gil_since")
+    )
+    assert "free-threaded with its GIL on from its start, as was asked for:" in outcome.output
+    assert "on from the start, because PYTHON_GIL=1 or -X gil=1 asked for it" in " ".join(
+        diagnosis.output.split()
+    )
 
 
 def test_pythons_with_a_gil_for_good_have_no_such_module(tmp_path: Path) -> None:
@@ -105,7 +114,9 @@ def test_reports_and_doctor_name_it(interpreter: Interpreter, tmp_path: Path) ->
         diagnosis = gilscope("doctor", "-p", str(pid))
 
     (process,) = json.loads((tmp_path / "found.json").read_text())["processes"]
-    assert "needs_gil" == process["process"]["gil_needed_by"]
+    assert ("needs_gil", None) == tuple(
+        process["process"][key] for key in ("gil_needed_by", "gil_since")
+    )
     assert "its GIL on, which module needs_gil needs:" in outcome.output
     assert "module needs_gil does not say that it can do without one" in " ".join(
         diagnosis.output.split()

@@ -35,7 +35,7 @@ _KEYS = {
     },
     "process": {
         *("pid", "name", "service", "runtime", "python", "build_id", "gil"),
-        *("gil_needed_by", "method", "valid"),
+        *("gil_needed_by", "gil_since", "method", "valid"),
         *("invalid_reason", "unknown"),
     },
     "totals": {

@@ -56,6 +56,7 @@ def test_json_tells_the_known_answer_and_adds_up() -> None:
         "python": "3.11.2",
         "gil": True,
         "gil_needed_by": None,
+        "gil_since": None,
         "method": "sites",
         "valid": True,
         "invalid_reason": None,

@@ -40,6 +40,7 @@ from gilscope.process.breakpoints import first_missing
 from gilscope.process.remote_read import LimitExceeded, TornRead
 from gilscope.process.threads.throttling import Throttling
 from gilscope.runtimes.base import Instance
+from gilscope.runtimes.cpython.code.gil_request import asked_for_gil
 
 __all__ = ["AttachedProcess"]
 
@@ -97,6 +98,8 @@ class AttachedProcess(Attachment):
     """Whether it is known to have a GIL: a free-threaded build says so when it is initialised."""
     gil_needed_by: str | None = None
     """The module for which a free-threaded build has it, as far as is known."""
+    is_gil_asked_for: bool = False
+    """Whether a free-threaded build was asked to have it, from its start on."""
     care_due_s: float = 0.0
     """Nothing has to be looked after before. A new thread or lock makes it due at once."""
     over_limit: str = ""
@@ -194,6 +197,9 @@ class AttachedProcess(Attachment):
         with contextlib.suppress(TornRead, LimitExceeded, OSError):
             needing = self.reads(self.runtime.modules_that_need_gil)
             self.gil_needed_by = needing[0] if needing else None
+        if self.target.process.python.endswith("t"):
+            with contextlib.suppress(OSError):
+                self.is_gil_asked_for = self.reads(lambda: asked_for_gil(self.pid))
 
     def learn_role(self, tid: int, record: Record) -> None:
         """Take the role of a thread from a stack that it has waited in, if there is one."""
@@ -293,9 +299,14 @@ class AttachedProcess(Attachment):
 
     def _process(self) -> Process:
         process, service = self.target.process, self.requests.service
-        if service is None and self.gil_needed_by is None:
+        if service is None and self.gil_needed_by is None and not self.is_gil_asked_for:
             return process
-        return replace(process, service=service, gil_needed_by=self.gil_needed_by)
+        return replace(
+            process,
+            service=service,
+            gil_needed_by=self.gil_needed_by,
+            is_gil_asked_for=self.is_gil_asked_for,
+        )
 
     def _totals(self, process: RawProcess, now_ns: int, cost: TracingCost | None) -> ProcessTotals:
         alive = replace(

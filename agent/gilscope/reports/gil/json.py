@@ -63,6 +63,7 @@ def report(recording: Recording) -> dict[str, Any]:
             "build_id": process.build_id,
             "gil": True,
             "gil_needed_by": process.gil_needed_by,
+            "gil_since": "start" if process.is_gil_asked_for else None,
             "method": process.method,
             "valid": is_valid,
             "invalid_reason": observation.invalid or None,

@@ -93,7 +93,7 @@ class _Window:
 
 def _traced(python: PythonInMemory | None = None, window: _Window | None = None) -> AttachedProcess:
     """Return a process with one GIL that is known."""
-    process = SimpleNamespace(method="sites")
+    process = SimpleNamespace(method="sites", python="3.14.2")
     target = SimpleNamespace(
         process=process,
         build=SimpleNamespace(pid=_PID, load_bias=0x400, build_id="b1"),
