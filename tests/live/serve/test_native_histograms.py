@@ -14,7 +14,7 @@ from support.deploy.dashboards import DASHBOARDS, targets, with_values
 from support.prometheus.rules import RULES
 from support.prometheus.server import Prometheus, prometheus, scraping
 
-pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.beside_others]
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 _WAITS = "gilscope_gil_wait_seconds"
 _HOLDS_S = (0.05, 0.10, 0.20, 0.25, 0.30, 0.35)
