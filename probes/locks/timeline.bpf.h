@@ -9,53 +9,53 @@
 // struct span
 BPF_RINGBUF_OUTPUT(spans, ENTRIES(spans));
 
+// A span of the last *ns*, of which the rest is to be filled in; 0: none is wanted, or has room.
+static __always_inline struct span *new_span(const struct thread *thread, u32 kind, u64 ns, u64 now)
+{
+    if (!PARAMETER(TIMELINE) || !is_within_budget(now))
+        return 0;
+    struct span *span = spans.ringbuf_reserve(sizeof(*span));
+
+    if (!span) {
+        lose(thread->tgid, LOST_SPAN);
+        return 0;
+    }
+    span->began_ns = now - ns;
+    span->ended_ns = now;
+    span->tgid = thread->tgid;
+    span->kind = kind;
+    __builtin_memset(span->type, 0, sizeof(span->type));
+    return span;
+}
+
 static __always_inline void send_wait(const struct thread *thread, u32 tid, u32 what, u64 wait_ns,
                                       u64 now)
 {
     // Of a moment it is shown who waits for others, and not who has nothing to do.
     if (PARAMETER(SPANS_A_SECOND) && what && thread->kinds[WANTS_OTHER] == SLEEP_EVENT)
         return;
-    if (!PARAMETER(TIMELINE) || !is_within_budget(now))
-        return;
-    struct span *span = spans.ringbuf_reserve(sizeof(*span));
+    struct span *span = new_span(thread, SPAN_WAIT, wait_ns, now);
 
-    if (!span) {
-        lose(thread->tgid, LOST_SPAN);
+    if (!span)
         return;
-    }
-    span->began_ns = now - wait_ns;
-    span->ended_ns = now;
     span->stack = what ? thread->stacks[WANTS_OTHER] : thread->stacks[WANTS_MUTEX];
     span->released = what ? thread->released[WANTS_OTHER] : thread->released[WANTS_MUTEX];
-    span->tgid = thread->tgid;
     span->tid = tid;
-    span->kind = SPAN_WAIT;
     span->reason = what ? thread->kinds[WANTS_OTHER] : thread->kinds[WANTS_MUTEX];
     if (what == WANTS_MUTEX)
         __builtin_memcpy(span->type, thread->type, sizeof(span->type));
-    else
-        __builtin_memset(span->type, 0, sizeof(span->type));
     spans.ringbuf_submit(span, BPF_RB_NO_WAKEUP);
 }
 
 static __always_inline void send_stop(const struct thread *thread, u32 kind, u64 ns, u64 now)
 {
-    if (!PARAMETER(TIMELINE) || !is_within_budget(now))
-        return;
-    struct span *span = spans.ringbuf_reserve(sizeof(*span));
+    struct span *span = new_span(thread, kind, ns, now);
 
-    if (!span) {
-        lose(thread->tgid, LOST_SPAN);
+    if (!span)
         return;
-    }
-    span->began_ns = now - ns;
-    span->ended_ns = now;
     span->stack = thread->stop_stack;
     span->released = 0;
-    span->tgid = thread->tgid;
     span->tid = current_ids();
-    span->kind = kind;
     span->reason = thread->stop_is_collection;
-    __builtin_memset(span->type, 0, sizeof(span->type));
     spans.ringbuf_submit(span, BPF_RB_NO_WAKEUP);
 }
