@@ -2,10 +2,10 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from gilscope.bpf import syscalls
 from gilscope.bpf.features import TRACEPOINTS, Features
@@ -48,6 +48,8 @@ class Probe:
         Raises KernelOrBccMissing or NotPermitted.
         """
         self.features = features
+        self.spans_a_second = loading.request.parameters.get("SPANS_A_SECOND") or None
+        """How many spans are sent by themselves at most; None: all, if any are."""
         self._loaded = loading.finish()
         self._uprobes = Uprobes(
             self._loaded.programs, has_links=features.uprobe_links, start_keeper=self._start_keeper
@@ -63,6 +65,24 @@ class Probe:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def sends_spans(self) -> bool:
+        """Whether what happens is sent one by one, and not only counted."""
+        return "spans" in self._loaded.rings
+
+    @property
+    def sends_all_spans(self) -> bool:
+        """Whether all of it is, and not only what the worst moment is chosen among."""
+        return self.sends_spans and self.spans_a_second is None
+
+    def spans(self) -> Iterator[dict[str, Any]]:
+        """Take and yield what has ended since the last call.
+
+        There is nothing unless the programs were compiled to send it.
+        """
+        ring = self._loaded.rings.get("spans")
+        return iter(()) if ring is None else ring.drain()
 
     def close(self) -> None:
         """Take all probes out."""

@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from gilscope.bpf.features import Features, kernel_features
@@ -47,10 +47,7 @@ class LockProbe(WindowedProbe):
         Raises KernelOrBccMissing or NotPermitted.
         """
         features = features or kernel_features()
-        loading = loading or begin_loading(features=features)
-        super().__init__(loading, features, _TABLES)
-        self.spans_a_second = loading.request.parameters["SPANS_A_SECOND"] or None
-        """How many spans are sent by themselves at most; None: all, if any are."""
+        super().__init__(loading or begin_loading(features=features), features, _TABLES)
         self._attach_tracepoints()
         self._table("works").put(_NOBODY, {})
 
@@ -106,24 +103,6 @@ class LockProbe(WindowedProbe):
         for key, count in self._table("lost_events").items():
             found[key["tgid"]].lost[losses[key["reason"]].value] = count["value"]
         return found
-
-    @property
-    def sends_spans(self) -> bool:
-        """Whether parts of waits are sent by themselves."""
-        return "spans" in self._loaded.rings
-
-    @property
-    def sends_all_spans(self) -> bool:
-        """Whether each of them is, and not only what the worst moment is chosen among."""
-        return self.sends_spans and self.spans_a_second is None
-
-    def spans(self) -> Iterator[Record]:
-        """Take and yield the parts of waits, and of stops, that have counted since the last call.
-
-        There are none unless the programs were compiled to send them.
-        """
-        ring = self._loaded.rings.get("spans")
-        return iter(()) if ring is None else ring.drain()
 
     def forget_waits(self, keys: Sequence[Record]) -> None:
         """Remove what dead threads have waited for, once it has been counted."""

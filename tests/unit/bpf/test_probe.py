@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -56,6 +57,8 @@ class _Table:
 
 class _Loading:
     """Has loaded descriptors of nothing."""
+
+    request = SimpleNamespace(parameters={})
 
     def __init__(self) -> None:
         self.tables = {name: _Table() for name in ("targets", "edges", "lost_events", "totals")} | {

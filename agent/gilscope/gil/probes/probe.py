@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import Any
 
 from gilscope.bpf.features import Features, kernel_features
 from gilscope.bpf.loader import Loading
@@ -84,8 +83,6 @@ class GilProbe(Probe):
         features = features or kernel_features()
         loading = loading or begin_loading(features=features)
         super().__init__(loading, features, _TABLES)
-        self.spans_a_second = loading.request.parameters["SPANS_A_SECOND"] or None
-        """How many waits and holds are sent by themselves at most; None: all, if any are."""
         self._files: dict[str, int] = {}
         self._slots = SlotPool(self._table("windows").entries)
         self._slot_of: dict[int, int] = {}
@@ -243,30 +240,12 @@ class GilProbe(Probe):
         """Take and yield what the probes have noticed since the last call."""
         return take_notices(self.notice_ring)
 
-    def spans(self) -> Iterator[dict[str, Any]]:
-        """Take and yield the waits and holds that have ended since the last call.
-
-        There are none unless the programs were compiled to send them.
-        """
-        ring = self._loaded.rings.get("spans")
-        return iter(()) if ring is None else ring.drain()
-
     def forget_spans(self) -> None:
         """Give up what was sent so far, and let as many be sent in this second as in others."""
         for _ in self.spans():
             pass
         if self.spans_a_second is not None:
             self._table("span_budget").put({"value": 0}, {"second": 0, "asked": 0})
-
-    @property
-    def sends_spans(self) -> bool:
-        """Whether waits and holds are sent by themselves."""
-        return "spans" in self._loaded.rings
-
-    @property
-    def sends_all_spans(self) -> bool:
-        """Whether each of them is, and not only what the worst moment is chosen among."""
-        return self.sends_spans and self.spans_a_second is None
 
     def new_return_sites(self, pid: int) -> list[ReturnSite]:
         """Return the addresses that waits of *pid* return to and that are not probed yet."""
