@@ -162,18 +162,27 @@ class _Clock(SimpleNamespace):
         return round(1000 * (self.now_s - 1000))
 
 
+def _begun(
+    monkeypatch: pytest.MonkeyPatch, *, are_births_new: bool
+) -> tuple[_Clock, _Forking, Scanner]:
+    """Return a scanner that has listed all once, with its clock and its tracer."""
+    clock, tracer = _Clock(), _Forking()
+    monkeypatch.setattr(scanner, "time", clock)
+    monkeypatch.setattr("gilscope.discovery.scanner.procfs.list_pids", clock.list_pids)
+    births = "gilscope.discovery.fork_counter.Births.are_new"
+    monkeypatch.setattr(births, lambda _: are_births_new)
+    scan = Scanner(cast("Tracer", tracer), clock.is_wanted, ())
+    scan.scan()
+    return clock, tracer, scan
+
+
 def test_children_of_what_is_traced_are_found_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     They are listed at once, and judged when they have had time to execute something else.
 
     But they are not listed so often that nothing else is done.
     """
-    clock, tracer = _Clock(), _Forking()
-    monkeypatch.setattr(scanner, "time", clock)
-    monkeypatch.setattr("gilscope.discovery.scanner.procfs.list_pids", clock.list_pids)
-    monkeypatch.setattr("gilscope.discovery.fork_counter.Births.are_new", lambda _: False)
-    scan = Scanner(cast("Tracer", tracer), clock.is_wanted, ())
-    scan.scan()
+    clock, tracer, scan = _begun(monkeypatch, are_births_new=False)
     forks_ms = {500: 8000001, 540: 8000002, 570: 8000003}
     while clock.ms < 1500:
         if clock.ms in forks_ms:
@@ -193,12 +202,7 @@ def test_a_child_has_time_to_execute_something_whatever_else_has_started(
     """
     A fork is a birth, too, for which there may be a search at that very moment.
     """
-    clock, tracer = _Clock(), _Forking()
-    monkeypatch.setattr(scanner, "time", clock)
-    monkeypatch.setattr("gilscope.discovery.scanner.procfs.list_pids", clock.list_pids)
-    monkeypatch.setattr("gilscope.discovery.fork_counter.Births.are_new", lambda _: True)
-    scan = Scanner(cast("Tracer", tracer), clock.is_wanted, ())
-    scan.scan()
+    clock, tracer, scan = _begun(monkeypatch, are_births_new=True)
     clock.now_s = 1000.5
     clock.pids.append(8000001)
     tracer.forks += 1
