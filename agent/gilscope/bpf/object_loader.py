@@ -1,12 +1,9 @@
 """Takes compiled programs out of the compiler's answer, and loads them without the compiler."""
 
-import contextlib
-import errno
 import os
-import resource
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -15,6 +12,7 @@ from gilscope.bpf import syscalls
 from gilscope.bpf.commands import AttachType, ProgramType
 from gilscope.bpf.compile.object import Compiled, renumbered
 from gilscope.bpf.info import map_definition
+from gilscope.bpf.locked_memory import with_locked_memory
 
 __all__ = ["compiled_from_answer", "load_compiled"]
 
@@ -66,14 +64,7 @@ def load_compiled(
     *kinds* are those of the programs, by name. Raises OSError or ValueError, and leaves nothing
     open then.
     """
-    try:
-        return _load(compiled, kinds)
-    except PermissionError as error:
-        if error.errno != errno.EPERM:
-            raise
-        # Before Linux 5.11 maps count as locked memory, of which most may have next to nothing.
-        with _more_locked_memory(error):
-            return _load(compiled, kinds)
+    return with_locked_memory(lambda: _load(compiled, kinds))
 
 
 def _load(compiled: Compiled, kinds: Mapping[str, str]) -> tuple[dict[str, int], dict[str, int]]:
@@ -107,21 +98,3 @@ def _load(compiled: Compiled, kinds: Mapping[str, str]) -> tuple[dict[str, int],
         # The programs hold it.
         os.close(fd)
     return programs, named
-
-
-@contextmanager
-def _more_locked_memory(refusal: OSError) -> Iterator[None]:
-    """Raise the limit inside of the block as far as it may be; raises *refusal* if it may not."""
-    before = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-    for most in (resource.RLIM_INFINITY, before[1]):
-        # To raise the upper limit takes CAP_SYS_RESOURCE, which gilscope does not ask for.
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_MEMLOCK, (most, most))
-            break
-    if resource.getrlimit(resource.RLIMIT_MEMLOCK) == before:
-        raise refusal
-    try:
-        yield
-    finally:
-        # A command that is started and traced must not inherit it.
-        resource.setrlimit(resource.RLIMIT_MEMLOCK, before)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gilscope.bpf.info import map_definition
+from gilscope.bpf.locked_memory import with_locked_memory
 from gilscope.bpf.map import Table
 from gilscope.bpf.syscalls import create_map, freeze_map, map_update
 from gilscope.gil.abi import REGION_HEAD
@@ -46,7 +47,9 @@ class Places:
             "namespace_inode": inode,
             "tells_holds": int(self._tells_holds and _has_own_clock(pid)),
         }
-        fd = create_map(replace(self._definition, name="region_places"))
+        definition = replace(self._definition, name="region_places")
+        # Those of the probes were made with a limit that is not raised any more.
+        fd = with_locked_memory(lambda: create_map(definition))
         try:
             map_update(fd, _FIRST, REGION_HEAD.layout().pack(head))
             freeze_map(fd)
