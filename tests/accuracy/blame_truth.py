@@ -12,6 +12,7 @@ from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.gil import Edge, GilObservation, Tally
 from gilscope.model.stack import UNKNOWN_FRAME, Frame, Stack, StackState
+from gilscope.process.attachment import Retention
 from support.interpreters.known import Interpreter
 from support.paths import WORKLOADS
 from support.tracing.sites import shared_sites
@@ -120,7 +121,7 @@ def stage_of(interpreter: Interpreter, probe: GilProbe) -> Iterator[Stage]:
         yield Stage(interpreter, tracer)
     finally:
         tracer.close()
-        tracer.drop_ended(0, set())
+        tracer.drop_ended(Retention(0), set())
 
 
 def _play(interpreter: Interpreter, tracer: GilAccount, script: str) -> Played:

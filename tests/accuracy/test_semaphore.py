@@ -12,6 +12,7 @@ from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.gil import GilObservation, ThreadTotals
 from gilscope.model.kinds import Kind
+from gilscope.process.attachment import Retention
 from gilscope.runtimes.site_cache import SiteCache
 from support.interpreters.interpreter import Interpreter
 from support.interpreters.known import CPYTHON_27
@@ -49,7 +50,7 @@ def run(request: pytest.FixtureRequest, probe: GilProbe, site_cache: SiteCache) 
             yield _run(workload, tracer)
     finally:
         tracer.close()
-        tracer.drop_ended(0, set())
+        tracer.drop_ended(Retention(0), set())
 
 
 def _run(workload: Workload, tracer: GilAccount) -> _Run:

@@ -223,7 +223,7 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
                 moment=tracer.gils.moment,
             )
             with pushed(
-                arguments, service.began_ns, collector.collect, tracer.observe, application
+                arguments, service.began_ns, collector.collect, collector.observe, application
             ):
                 service.ready(parts.server.url)
                 service.stopped.wait()

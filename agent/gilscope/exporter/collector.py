@@ -34,19 +34,25 @@ class AgentCollector:
         book: BlockingSeries | None = None,
         logs: Logs = tuple,
         sites: ConflictSeries | None = None,
+        targets: Targets | None = None,
     ) -> None:
         """Export what *source* sees, and what is in *logs*.
 
         *book* says whose the series are and which pairs have their own, and how many places at
-        locks; *sites* remembers which places in logs.
+        locks; *sites* remembers which places in logs, and *targets*, with the same book, what was
+        counted.
         """
         self._source = source
         self._book = BlockingSeries() if book is None else book
-        self._targets = Targets(self._book)
+        self._targets = Targets(self._book) if targets is None else targets
         self._logs = logs
         self._sites = ConflictSeries(PAIRS_OF_PROCESS) if sites is None else sites
         self.last_scrape_ns: int | None = None
         """How long the last one took; None: there was none yet."""
+
+    def observe(self) -> Sequence[Observation]:
+        """Return the state of every traced process now."""
+        return self._source.observe()
 
     def collect(self) -> Iterator[Series]:
         """Yield all families of the metric table.

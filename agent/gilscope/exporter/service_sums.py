@@ -16,6 +16,9 @@ from gilscope.text.units import NS_PER_S
 __all__ = ["ServiceSums"]
 
 _OTHER: Final = "other"
+_TOLD_TIMES: Final = 8
+"""How often the last figures of a service are told whose end no scrape has seen: there may be
+several that ask, in turns."""
 _MOST_ROWS: Final = 100
 """Of a family in one service: each process may name as many routes, and the next one others."""
 
@@ -36,18 +39,27 @@ class ServiceSums:
     whose figures cannot be trusted any more.
     """
 
-    def __init__(self, add: Add, owner_of: OwnerOf) -> None:
-        """Sum up what *add* tells of a process, for its owner by *owner_of*."""
+    def __init__(
+        self,
+        add: Add,
+        owner_of: OwnerOf,
+        forgotten: Callable[[Collection[Owner]], None] = lambda _: None,
+    ) -> None:
+        """Sum up what *add* tells of a process, for its owner by *owner_of*.
+
+        *forgotten* is told whose counters will begin at 0.
+        """
         self._add, self._owner_of = add, owner_of
+        self._forgotten = forgotten
         self._last: dict[tuple[object, ...], Observation] = {}
         """Of each process, while it is seen: what could be trusted."""
+        self._told: set[tuple[object, ...]] = set()
+        """Those whose last figures were exported."""
         self._kept: Remembered[Owner, _Kept] = Remembered(_Kept)
 
     def add_to(self, families: Mapping[Family, Series], seen: Sequence[Observation]) -> None:
         """Add to *families* what was *seen*, and what has gone before."""
         self._take_gone({each.key for each in seen})
-        if not seen:
-            return
         now: dict[Owner, _Families] = {}
         for each in seen:
             owner = self._owner_of(each.process)
@@ -55,11 +67,13 @@ class ServiceSums:
             self._add(of_owner, owner, each)
             if each.is_valid:
                 self._last[each.key] = each
+                self._told.add(each.key)
             elif (last := self._last.get(each.key)) is not None:
                 before = _Families()
                 self._add(before, owner, last)
                 of_owner.count(before)
-        self._kept.forget_absent(now, max(each.at_ns for each in seen))
+        self._forget_absent(now, seen)
+        self._write_gone(families, now)
         trusted = {self._owner_of(each.process) for each in seen if each.is_valid}
         for owner, of_owner in now.items():
             for family, sums in of_owner.items():
@@ -69,6 +83,30 @@ class ServiceSums:
                 for sums in self._kept[owner].advanced(of_owner):
                     sums.write(families[sums.family])
 
+    def _write_gone(self, families: Mapping[Family, Series], present: Collection[Owner]) -> None:
+        """Tell some times more of services of which nobody is left, if any has gone since."""
+        for owner, kept in self._kept.items():
+            if kept.untold_times and owner not in present:
+                kept.untold_times -= 1
+                for sums in kept.advanced({}):
+                    sums.write(families[sums.family])
+
+    def note(self, seen: Sequence[Observation]) -> None:
+        """Know what was *seen* between two scrapes: who has gone by the next has counted that."""
+        self._take_gone({each.key for each in seen})
+        for each in seen:
+            if each.is_valid:
+                last = self._last.get(each.key)
+                self._last[each.key] = each
+                if last is None or not last.has_ended:
+                    self._told.discard(each.key)
+        self._forget_absent({self._owner_of(each.process) for each in seen}, seen)
+
+    def _forget_absent(self, present: Collection[Owner], seen: Sequence[Observation]) -> None:
+        if seen:
+            at_ns = max(each.at_ns for each in seen)
+            self._forgotten(self._kept.forget_absent(present, at_ns))
+
     def _take_gone(self, present: Collection[tuple[object, ...]]) -> None:
         """Keep what those have counted that are not seen any more."""
         for key in self._last.keys() - present:
@@ -77,6 +115,9 @@ class ServiceSums:
             gone = _Families()
             self._add(gone, owner, last)
             self._kept[owner].gone.count(gone)
+            if key not in self._told:
+                self._kept[owner].untold_times = _TOLD_TIMES
+            self._told.discard(key)
 
 
 class _Sums:
@@ -178,6 +219,8 @@ class _Kept:
     def __init__(self) -> None:
         self.gone = _Families()
         """Of processes that are not seen any more."""
+        self.untold_times = 0
+        """How often that is to be exported yet although nobody is left."""
         self._told = _Families()
         """What was exported last."""
         self._admitted: dict[Family, set[Labels]] = {}

@@ -1,6 +1,6 @@
 """The families about what is traced, of each process or of each service."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from gilscope.exporter.gil import add_blame, add_gil, add_roles
 from gilscope.exporter.locks import add_locks, add_places
@@ -31,6 +31,20 @@ class Targets:
         self._book = book
         self._places = LockSeries(book.limit, book.application, by_service=book.by_service)
         self._services = ServiceSums(add_target, book.owner_of) if book.by_service else None
+
+    def noting(
+        self, observe: Callable[[], Sequence[Observation]]
+    ) -> Callable[[], Sequence[Observation]]:
+        """Return *observe*, which also notes what it has seen, so that none of it is lost."""
+
+        def noted() -> Sequence[Observation]:
+            with self._book.turn:
+                seen = observe()
+                if self._services is not None:
+                    self._services.note(seen)
+            return seen
+
+        return noted
 
     def series(self, seen: Sequence[Observation]) -> Mapping[metrics.Family, Series]:
         """Return all families about what was *seen*."""

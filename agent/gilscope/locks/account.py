@@ -17,6 +17,7 @@ from gilscope.model.gil import Process
 from gilscope.model.locks import LockMoment, LockObservation, LockProcess, LockTimeline
 from gilscope.model.stack import Stack
 from gilscope.process.access import while_alive
+from gilscope.process.attachment import Retention
 from gilscope.process.breakpoints import addresses_of
 from gilscope.process.view import ProcessView, view_of
 from gilscope.process.watch import ProcessWatch
@@ -95,15 +96,16 @@ class LockAccount(WindowedAccount[LockProbe, AttachedLocks]):
             self._refused.pop(pid, None)
             super().drop(pid)
 
-    def drop_ended(self, kept_s: float, alive: AbstractSet[int]) -> None:
-        """Forget what was counted of processes that have ended *kept_s* ago or earlier.
+    def drop_ended(self, retention: Retention, alive: AbstractSet[int]) -> None:
+        """Forget what was counted of processes that have ended, as *retention* says.
 
         Of one that is not *alive* it is forgotten, too, why it was not traced.
         """
-        super().drop_ended(kept_s, alive)
+        super().drop_ended(retention, alive)
         now_s = time.monotonic()
         with self._lock:
             gone_s = {pid: self._gone_s.get(pid, now_s) for pid in self._refused.keys() - alive}
+            kept_s = retention.kept_s
             for pid in [pid for pid, since_s in gone_s.items() if now_s - since_s >= kept_s]:
                 del gone_s[pid], self._refused[pid]
             self._gone_s = gone_s

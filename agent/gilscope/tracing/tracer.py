@@ -1,5 +1,6 @@
 """Traces processes, and keeps an account of each thing that is measured in them."""
 
+import time
 from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 
@@ -9,6 +10,7 @@ from gilscope.locks.account import LockAccount
 from gilscope.model.observation import AnyProcess, Observation
 from gilscope.model.transactions import Library
 from gilscope.process.access import while_alive
+from gilscope.process.attachment import Retention
 from gilscope.process.view import view_of
 from gilscope.process.watch import ProcessWatch
 from gilscope.transactions.account import TransactionAccount
@@ -38,6 +40,8 @@ class Tracer:
         self._watch = watch
         self._others = tuple(each for each in (transactions, locks) if each is not None)
         self._accounts = (gils, *self._others)
+        self._observed_ns = 0
+        """When `observe` was called last; who has ended before was told as such."""
 
     @property
     def pids(self) -> frozenset[int]:
@@ -88,10 +92,12 @@ class Tracer:
     def drop_ended(self, kept_s: float, alive: AbstractSet[int]) -> None:
         """Forget what was counted of processes that have ended *kept_s* ago or earlier.
 
-        One whose probes could not be trusted may be kept for as long as it is *alive*.
+        One whose end no `observe` has told is kept for longer. One whose probes could not be
+        trusted may be kept for as long as it is *alive*.
         """
+        retention = Retention(kept_s, self._observed_ns)
         for account in self._accounts:
-            account.drop_ended(kept_s, alive)
+            account.drop_ended(retention, alive)
 
     def tick(self) -> list[int]:
         """Look after all processes; return those that have replaced their program.
@@ -124,11 +130,13 @@ class Tracer:
 
         *is_final*: no GIL's waits count any more, and what is in flight counts as if it ended now.
         """
+        began_ns = time.monotonic_ns()
         seen = [Observation(gil=each) for each in self.gils.observe(is_final=is_final)]
         if self.transactions is not None:
             seen += [Observation(transactions=each) for each in self.transactions.observe()]
         if self.locks is not None:
             seen += [Observation(locks=each) for each in self.locks.observe()]
+        self._observed_ns = began_ns
         return seen
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from gilscope.exporter.collector import AgentCollector
 from gilscope.exporter.exposition import encode, negotiate
 from gilscope.exporter.source import Logs, Source
+from gilscope.exporter.targets import Targets
 from gilscope.model.gil import GilObservation
 from gilscope.model.kinds import Mode
 from gilscope.model.timeline import Moment
@@ -104,6 +105,8 @@ class Server:
         processes are observed, *mode*, and when one has waited most since a time, *moment*.
         """
         book = BlockingSeries() if book is None else book
+        targets = Targets(book)
+        source = replace(source, observe=targets.noting(source.observe))
         watched = SourceHistory(source, logs, past=past)
         if has_pages or past is not None:
             # So a scrape is in the history, and what the page shows too.
@@ -111,7 +114,8 @@ class Server:
             health = Health(health, self._keep_up(watched, book))
         else:
             logs_of = logs or tuple
-        collector = AgentCollector(source, book, logs_of, ConflictSeries(book.limit_of_logs))
+        sites = ConflictSeries(book.limit_of_logs)
+        collector = AgentCollector(source, book, logs_of, sites, targets)
         pages: Mapping[str, Route] = dict.fromkeys(_PAGES, lambda _: _NO_PAGES)
         if has_pages:
             # Who wants none is not to pay the megabyte that they take.

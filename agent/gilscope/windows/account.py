@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from gilscope.errors import GilscopeError, NotPython
+from gilscope.process.attachment import Retention
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.pidfd import open_pidfd
 from gilscope.process.reads import ProcessReads
 from gilscope.process.watch import ProcessWatch
-from gilscope.text.units import NS_PER_S
 from gilscope.windows.attachment import WindowedAttachment
 from gilscope.windows.policy import Windows
 from gilscope.windows.probe import WindowedProbe
@@ -105,18 +105,21 @@ class WindowedAccount(ABC, Generic[_Probe, _Attached]):
                 self._let_go(pid)
                 self._forget(pid)
 
-    def drop_ended(self, kept_s: float, alive: AbstractSet[int]) -> None:
-        """Forget what was counted of processes that have ended *kept_s* ago or earlier.
+    def drop_ended(self, retention: Retention, alive: AbstractSet[int]) -> None:
+        """Forget what was counted of processes that have ended, as *retention* says.
 
         One that is *alive* may be attached to again, whatever has become of its probes.
         """
         del alive
-        now_ns = time.monotonic_ns()
         with self._lock:
-            for pid, traced in list(self._traced.items()):
-                if traced.ended_ns is not None and now_ns - traced.ended_ns >= kept_s * NS_PER_S:
-                    self._let_go(pid)
-                    self._forget(pid)
+            ended_ns = {
+                pid: traced.ended_ns
+                for pid, traced in self._traced.items()
+                if traced.ended_ns is not None
+            }
+            for pid in retention.over(ended_ns, time.monotonic_ns()):
+                self._let_go(pid)
+                self._forget(pid)
 
     def tick(self) -> list[int]:
         """Look after all processes; return those to be attached to anew, of which more is seen so.

@@ -1,6 +1,7 @@
 """Workers that come and go, whose figures are those of one service."""
 
 import os
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -58,6 +59,26 @@ class _Scraped:
     def counted(self) -> float:
         """Return the waits after blocking calls."""
         return self.scrape().total(_WAITS, process=_SCRIPT, after="blocking_call")
+
+
+def test_what_a_worker_counts_after_the_last_scrape_is_not_lost(
+    service: Service, script: str
+) -> None:
+    """
+    It has ended, and been forgotten, before the next one.
+    """
+    agent = _Scraped(service)
+    with started([_PYTHON], script):
+        eventually(lambda: agent.processes() == 1)
+        with started([_PYTHON], script) as worker:
+            eventually(lambda: agent.processes() == 2)
+            had = agent.counted()
+            worker.run()
+        last_s = time.monotonic()
+        eventually(lambda: time.monotonic() > last_s + 1.5 * _KEPT_S, within_s=2 * _KEPT_S)
+
+        assert had + 23 == agent.counted()
+        assert 1 == agent.scrape().total("gilscope_targets", state="traced")
 
 
 def test_a_service_has_counted_what_all_its_workers_have(service: Service, script: str) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gilscope.exporter.collector import AgentCollector
+from gilscope.exporter.targets import Targets
 from gilscope.model.gil import GilObservation, Process, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.locks import LockObservation
@@ -23,7 +24,10 @@ class ScrapedAgent:
 
     def __init__(self) -> None:
         self._seen = Fixed()
-        self._collector = AgentCollector(self._seen.source, BlockingSeries(by_service=True))
+        book = BlockingSeries(by_service=True)
+        targets = Targets(book)
+        self._observe = targets.noting(self._seen.observe)
+        self._collector = AgentCollector(self._seen.source, book, targets=targets)
 
     def scrape(
         self,
@@ -36,6 +40,11 @@ class ScrapedAgent:
         self._seen.observations = gils
         self._seen.locks, self._seen.transactions = locks, transactions
         return read(self._collector, content_type)
+
+    def look(self, *gils: GilObservation) -> None:
+        """See these while nobody scrapes."""
+        self._seen.observations = gils
+        self._observe()
 
 
 def worker(

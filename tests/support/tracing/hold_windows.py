@@ -8,6 +8,7 @@ from gilscope.gil.tracing.account import GilAccount
 from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.model.gil import GilObservation, GilTotals, HoldTotals, Tally, ThreadTotals
 from gilscope.model.kinds import Mode
+from gilscope.process.attachment import Retention
 from support.tracing.sites import shared_sites
 from support.tracing.trace import missed_events
 
@@ -29,7 +30,7 @@ def tracing(probe: GilProbe, plan: ObservationPlan | None = None) -> Iterator[Gi
         yield tracer
     finally:
         tracer.close()
-        tracer.drop_ended(0, set())
+        tracer.drop_ended(Retention(0), set())
 
 
 def held_by(thread: ThreadTotals) -> Tally:

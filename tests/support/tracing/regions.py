@@ -9,6 +9,7 @@ import pytest
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.program import begin_loading
 from gilscope.gil.tracing.account import GilAccount
+from gilscope.process.attachment import Retention
 from gilscope.regions.listener import RegionListener, listening_socket
 from gilscope.regions.places import Places
 from gilscope.regions.words import Words
@@ -33,7 +34,7 @@ def region_tracer(region_probe: GilProbe, site_cache: SiteCache) -> Iterator[Gil
     made = GilAccount(region_probe, site_cache)
     yield made
     made.close()
-    made.drop_ended(0, set())
+    made.drop_ended(Retention(0), set())
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from gilscope.gil.calibration.measure import measure_trap_costs
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.gil import GilObservation
+from gilscope.process.attachment import Retention
 from gilscope.runtimes.site_cache import SiteCache
 from support.interpreters.known import Interpreter
 from support.tracing.sites import shared_sites
@@ -96,4 +97,4 @@ def tracer(probe: GilProbe, site_cache: SiteCache) -> Iterator[GilAccount]:
     made = GilAccount(probe, site_cache)
     yield made
     made.close()
-    made.drop_ended(0, set())
+    made.drop_ended(Retention(0), set())

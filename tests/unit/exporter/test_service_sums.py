@@ -6,7 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from gilscope.exporter.service_sums import ServiceSums
+from gilscope.exporter.targets import add_target
 from gilscope.model.gil import TracingCost
+from gilscope.model.observation import Observation
+from gilscope.series.by_name.owners import service_of
+from gilscope.text.units import NS_PER_S
 from support.recordings.gil import MS, PROCESS, gil, histogram, thread
 from support.reports.scraped import Scrape
 from support.reports.services import CONVOYS, WAITS, ScrapedAgent, of_service, worker
@@ -94,6 +99,48 @@ def test_a_worker_that_goes_unseen_leaves_what_was_seen() -> None:
         of_service(each, "gilscope_gil_wait_seconds_sum", interpreter="0", after="blocking_call")
         for each in (gone, later)
     ]
+
+
+def test_what_a_worker_has_counted_between_two_scrapes_stays() -> None:
+    """
+    It has ended before the next one, and somebody has seen it meanwhile.
+    """
+    agent = ScrapedAgent()
+    agent.scrape(worker(2, waits=4))
+    agent.look(worker(1, waits=30), worker(2, waits=4))
+    gone = agent.scrape(worker(2, waits=6))
+    agent.look(worker(2, waits=6))
+    later = agent.scrape(worker(2, waits=6))
+
+    assert [36, 36] == [of_service(each, CONVOYS, interpreter="0") for each in (gone, later)]
+
+
+def test_what_the_last_worker_of_a_service_has_counted_is_told_once_more() -> None:
+    """
+    Nobody of it is left at the next scrapes, of which there may be several by different agents.
+    """
+    agent = ScrapedAgent()
+    other = replace(PROCESS, name="other.py")
+    agent.scrape(worker(1, waits=2), worker(2, process=other))
+    agent.look(replace(worker(1, waits=25), ended=True), worker(2, process=other))
+    agent.look(worker(2, process=other))
+    told = [
+        of_service(agent.scrape(worker(2, process=other)), CONVOYS, interpreter="0")
+        for _ in range(10)
+    ]
+
+    assert [25] * 8 + [None] * 2 == told
+
+
+def test_who_is_seen_and_never_scraped_is_not_remembered() -> None:
+    """
+    A host of which the page alone is looked at has no more memory of each process that has ended.
+    """
+    sums = ServiceSums(add_target, service_of)
+    for pid in range(1000):
+        sums.note([Observation(gil=worker(pid, at_ns=pid * NS_PER_S))])
+
+    assert 1 == len(sums._last)  # noqa: SLF001 - memory is no figure
 
 
 def test_a_worker_that_cannot_be_read_once_is_not_counted_twice() -> None:

@@ -10,6 +10,7 @@ from gilscope.errors import UnsupportedPython
 from gilscope.locks import account as account_module
 from gilscope.locks.account import LockAccount
 from gilscope.model.gil import Process
+from gilscope.process.attachment import Retention
 from support.recordings.gil import full_mode
 
 
@@ -41,9 +42,9 @@ def test_why_locks_are_not_traced_is_told_while_the_process_is_there(account: Lo
     account.attach_beside(_process(1))
     account.attach_beside(_process(2))
     (first, _) = account.observe()
-    account.drop_ended(60.0, {1})
+    account.drop_ended(Retention(60.0), {1})
     kept = _pids(account)
-    account.drop_ended(0.0, {1})
+    account.drop_ended(Retention(0.0), {1})
 
     assert (None, "it is too old") == (first.totals, first.invalid)
     assert [1, 2] == kept

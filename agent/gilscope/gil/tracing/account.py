@@ -19,9 +19,9 @@ from gilscope.gil.tracing.hold_windows import CONTENTION, ObservationPlan
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.model.gil import BriefRelease, GilObservation
 from gilscope.model.timeline import Moment, Timeline
+from gilscope.process.attachment import Retention
 from gilscope.process.watch import ProcessWatch
 from gilscope.runtimes.site_cache import SiteCache
-from gilscope.text.units import NS_PER_S
 
 __all__ = ["GilAccount"]
 
@@ -122,24 +122,23 @@ class GilAccount:
         """Begin to trace *pid*; raises what `inspect` and `GilProbe.attach` raise."""
         return self._processes.attach(pid, self._method)
 
-    def drop_ended(self, kept_s: float, alive: AbstractSet[int]) -> None:
-        """Forget what was counted of processes that have ended *kept_s* ago or earlier.
+    def drop_ended(self, retention: Retention, alive: AbstractSet[int]) -> None:
+        """Forget what was counted of processes that have ended, as *retention* says.
 
         One whose probes could not be trusted is shown as such for as long as it is *alive*.
         """
-        now_ns = time.monotonic_ns()
         # Mostly there are none, and then nobody is waited for.
-        over = [
-            traced
+        ended = {
+            traced.pid: (traced, at_ns)
             for traced in self._processes.all()
-            if (ended_ns := traced.ended_ns) is not None
-            and now_ns - ended_ns >= kept_s * NS_PER_S
+            if (at_ns := traced.ended_ns) is not None
             and not (traced.invalid and traced.pid in alive)
-        ]
-        for traced in over:
+        }
+        ended_ns = {pid: at_ns for pid, (_, at_ns) in ended.items()}
+        for pid in retention.over(ended_ns, time.monotonic_ns()):
             with self._lock:
-                if self._processes.by_pid.get(traced.pid) is traced:
-                    self._processes.drop(traced.pid)
+                if self._processes.by_pid.get(pid) is ended[pid][0]:
+                    self._processes.drop(pid)
 
     def attached(self, pid: int) -> AttachedProcess | None:
         """Return process *pid* if it is traced and has not ended."""
