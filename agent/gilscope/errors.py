@@ -7,6 +7,7 @@ from gilscope.text.printable import printable_lines
 __all__ = [
     "CannotListen",
     "CannotWrite",
+    "CountersNotKept",
     "FilesDiffer",
     "GilCodeNotFound",
     "GilscopeError",
@@ -212,6 +213,14 @@ class NotAReport(GilscopeError):
     exit_code = 17
     exit_words = "no report to compare"
     remedy = "Make one with: gilscope record ... --format json=FILE"
+
+
+class CountersNotKept(GilscopeError):
+    """The file of --keep-counters is another agent's, of something else, or cannot be written."""
+
+    exit_code = 18
+    exit_words = "counters cannot be kept"
+    remedy = "Give --keep-counters a file of its own, in a folder that gilscope may write to."
 
 
 def exit_codes() -> Mapping[int, str]:

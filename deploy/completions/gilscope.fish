@@ -51,7 +51,7 @@ function _shtab_gilscope_using
 end
 
 set -g _shtab_gilscope_commands record top serve snapshot dump diff stm 'stm report' 'stm follow' doctor export
-set -g _shtab_gilscope_opts_with_value --app --cacert --capture-above --capture-dir --capture-files --cert --color --count --duration --events --every --fail-if --format --interval --key --last --listen --log.format --log.level --match --maxcount --merge --method --mode --otlp --otlp-every --otlp-profiles --output --overhead-budget --pairs --password-file --pid --places --regions --runbooks --semantics --sources --stm-log --user --web.config.file -d -n -o -p
+set -g _shtab_gilscope_opts_with_value --app --cacert --capture-above --capture-dir --capture-files --cert --color --count --duration --events --every --fail-if --format --interval --keep-counters --key --last --listen --log.format --log.level --match --maxcount --merge --method --mode --otlp --otlp-every --otlp-profiles --output --overhead-budget --pairs --password-file --pid --places --regions --runbooks --semantics --sources --stm-log --user --web.config.file -d -n -o -p
 
 complete -c gilscope -e
 complete -c gilscope -f
@@ -106,6 +106,7 @@ complete -c gilscope -n '_shtab_gilscope_using serve' -l mode -xka "auto content
 complete -c gilscope -n '_shtab_gilscope_using serve' -l overhead-budget -x -d 'what auto mode, and tracing transactions or locks in any mode but full, may cost a process, of its own CPU time (default: 1%)'
 complete -c gilscope -n '_shtab_gilscope_using serve' -l pairs -x -d 'how many pairs of waiter and holder have series of their own in each service, roles and other places in proportion, and how many places in each log; the others share one; 0: no such series (default: 4, in each log 50; with --per-process 50)'
 complete -c gilscope -n '_shtab_gilscope_using serve' -l per-process -d 'have series for each process, with its pid, and not for each service (all processes of one name in one container and pod)'
+complete -c gilscope -n '_shtab_gilscope_using serve' -l keep-counters -xka "(__fish_complete_path (commandline -ct))" -d 'leave what was counted of services in FILE at the end, and begin with what the last agent has left there: no counter falls when gilscope is restarted'
 complete -c gilscope -n '_shtab_gilscope_using serve' -l no-stacks -d 'do not read stacks: waits cost less, but who kept whom waiting is not reported'
 complete -c gilscope -n '_shtab_gilscope_using serve' -l method -xka "auto sites libc" -d 'how to find the GIL; auto tries the call sites, then libc (default: auto)'
 complete -c gilscope -n '_shtab_gilscope_using serve' -l app -x -d 'whose code is told first: a folder, as the process names its files, or the import name of a package; may be given several times (default: all that neither comes with Python nor is installed in site-packages)'

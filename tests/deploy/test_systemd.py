@@ -90,4 +90,7 @@ def test_unit_has_the_least_rights() -> None:
         "CAP_BPF CAP_PERFMON CAP_SYS_PTRACE CAP_DAC_READ_SEARCH" == lines["CapabilityBoundingSet"]
     )
     assert "/opt/gilscope/bin/gilscope" == program
-    assert ("127.0.0.1", 9845) == build_parser().parse_args(arguments).listen
+    parsed = build_parser().parse_args(arguments)
+    assert ("127.0.0.1", 9845) == parsed.listen
+    assert "gilscope" == lines["StateDirectory"]
+    assert "${STATE_DIRECTORY}/counters" == parsed.keep_counters

@@ -18,7 +18,7 @@ def test_every_exit_code_is_explained() -> None:
     """
     codes = exit_codes()
 
-    assert list(range(18)) == list(codes)
+    assert list(range(19)) == list(codes)
     assert all(codes.values())
     assert {kind.exit_code for kind in GilscopeError.__subclasses__()} <= set(codes)
     assert "kernel or BCC missing" == codes[LimitReached.exit_code]

@@ -14,6 +14,7 @@ from gilscope.commands.options import (
     shares_probes,
 )
 from gilscope.commands.serving.capturing import Capturing, check_capture_options
+from gilscope.commands.serving.kept_file import KeptFile, check_keep_option, kept_counters
 from gilscope.commands.serving.logs import followed, serve_logs
 from gilscope.commands.serving.options import EXAMPLES, SUMMARY, prepare_parser
 from gilscope.commands.serving.otlp import check_otlp_options, pushed
@@ -77,6 +78,8 @@ class _Parts:
     probe: GilProbe
     service: Service
     capturing: Capturing
+    told: ending.Told
+    kept: KeptFile | None
     logs: _Logs | None = None
 
 
@@ -86,6 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.complain("one of the arguments -p/--pid --match --all --stm-log is required")
     check_capture_options(arguments, has_targets=has_targets(arguments))
     check_otlp_options(arguments)
+    check_keep_option(arguments, has_targets=has_targets(arguments))
     begin_log(arguments)
     service = Service()
     allow_many()
@@ -103,7 +107,10 @@ def _run(arguments: argparse.Namespace, server: Server, service: Service) -> Non
         with ending.told(service.stop):
             serve_logs(arguments, server, service)
         return
-    with _answering(server):
+    with (
+        kept_counters(arguments.keep_counters, service.began_ns) as kept,
+        _answering(server),
+    ):
         if not arguments.stm_log:
             require_processes(named=bool(arguments.pid))
         capturing = Capturing(arguments)
@@ -117,7 +124,7 @@ def _run(arguments: argparse.Namespace, server: Server, service: Service) -> Non
         # Until its end the probes are taken out in order, whatever signal comes.
         with ending.told(service.stop) as told, probe:
             service.has_loaded(probe.bcc_version, is_ahead=probe.is_ahead)
-            parts = _Parts(server, probe, service, capturing)
+            parts = _Parts(server, probe, service, capturing, told, kept)
             if not arguments.stm_log:
                 _serve(arguments, parts)
             else:
@@ -221,12 +228,19 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
                 past=past if arguments.page or capturing.limit_ns else None,
                 captures=capturing.recent,
                 moment=tracer.gils.moment,
+                kept=None if parts.kept is None else parts.kept.counters,
             )
             with pushed(
                 arguments, service.began_ns, collector.collect, collector.observe, application
             ):
                 service.ready(parts.server.url)
                 service.stopped.wait()
+            if parts.kept is not None:
+                # What has been counted since the last scrape is told by the next agent. To take
+                # the probes out may take longer than there is time.
+                parts.told.allow(_CLOSING_S)
+                tuple(collector.collect())
+                parts.kept.leave()
 
 
 def _at_first(tell: Callable[[], None], note: Callable[[], None]) -> Callable[[], None]:

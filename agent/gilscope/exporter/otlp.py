@@ -1,13 +1,14 @@
 """The families of a scrape as an OTLP request, in the JSON form of its messages.
 
-Sums and histograms are cumulative since the agent's start. Names and labels are those of /metrics,
+Sums and histograms are cumulative since the agent's start, or since that of the agent before it
+whose counters it continues. Names and labels are those of /metrics,
 so that dashboards and rules work on either way; labels that are empty are left out, as Prometheus
 does.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import gilscope
 from gilscope.exporter.samples import Labels, Series
@@ -24,12 +25,23 @@ _BOUNDS_S = [bound / NS_PER_S for bound in BOUNDS_NS]
 _UNITS = {"_seconds": "s", "_bytes": "By"}
 
 
+class _Times(NamedTuple):
+    """When figures were counted, of the epoch."""
+
+    began_ns: int
+    at_ns: int
+
+    def of(self, series: Series, labels: Labels) -> dict[str, str]:
+        """Return the times of one sample."""
+        began_ns = series.begun_ns.get(labels, self.began_ns)
+        return {"startTimeUnixNano": str(began_ns), "timeUnixNano": str(self.at_ns)}
+
+
 def encode_otlp(families: Iterable[Series], began_ns: int, at_ns: int, host: str) -> bytes:
     """Return the request: what *families* were at *at_ns*, since *began_ns*, both of the epoch.
 
     *host* is where the agent runs. A family without samples is left out.
     """
-    times = {"startTimeUnixNano": str(began_ns), "timeUnixNano": str(at_ns)}
     about = {
         "service.name": _SERVICE,
         "service.version": gilscope.__version__,
@@ -37,7 +49,9 @@ def encode_otlp(families: Iterable[Series], began_ns: int, at_ns: int, host: str
     }
     scope = {
         "scope": {"name": _SERVICE, "version": gilscope.__version__},
-        "metrics": [_metric(series, times) for series in families if _has_samples(series)],
+        "metrics": [
+            _metric(series, _Times(began_ns, at_ns)) for series in families if _has_samples(series)
+        ],
     }
     resource = {"attributes": attributes(about)}
     request = {"resourceMetrics": [{"resource": resource, "scopeMetrics": [scope]}]}
@@ -48,7 +62,7 @@ def _has_samples(series: Series) -> bool:
     return bool(series.values or series.histograms)
 
 
-def _metric(series: Series, times: Mapping[str, str]) -> dict[str, Any]:
+def _metric(series: Series, times: _Times) -> dict[str, Any]:
     family = series.family
     described = {"name": family.name, "description": family.help, "unit": _unit(family)}
     if family.type == "histogram":
@@ -58,7 +72,11 @@ def _metric(series: Series, times: Mapping[str, str]) -> dict[str, Any]:
             "histogram": {"aggregationTemporality": _CUMULATIVE, "dataPoints": points},
         }
     numbers = [
-        {**times, "attributes": _labels(family, labels), "asDouble": value}
+        {
+            **times.of(series, labels),
+            "attributes": _labels(family, labels),
+            "asDouble": value,
+        }
         for labels, value in series.values
     ]
     if family.type == "gauge":
@@ -78,10 +96,10 @@ def _unit(family: Family) -> str:
     return next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
 
 
-def _histogram_points(series: Series, times: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _histogram_points(series: Series, times: _Times) -> Iterator[dict[str, Any]]:
     for labels, histogram in series.histograms:
         yield {
-            **times,
+            **times.of(series, labels),
             "attributes": _labels(series.family, labels),
             "count": str(histogram.count),
             "sum": histogram.sum_ns / NS_PER_S,

@@ -53,6 +53,8 @@ class Series:
         self.histograms: list[tuple[Labels, Histogram]] = []
         self.exemplars: dict[Labels, tuple[Exemplar, ...]] = {}
         """Of these, by their labels; the latest comes last."""
+        self.begun_ns: dict[Labels, int] = {}
+        """Since when those samples count, of the epoch, that do since before the agent's start."""
 
     def add(self, labels: Labels, value: float) -> None:
         """Add one counter or gauge."""
@@ -76,6 +78,7 @@ class Series:
         self.values += other.values
         self.histograms += other.histograms
         self.exemplars |= other.exemplars
+        self.begun_ns |= other.begun_ns
 
 
 def log_label(name: str) -> str:

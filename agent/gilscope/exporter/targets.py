@@ -1,13 +1,16 @@
 """The families about what is traced, of each process or of each service."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from gilscope.exporter.gil import add_blame, add_gil, add_roles
+from gilscope.exporter.kept_counters import KeptCounters
 from gilscope.exporter.locks import add_locks, add_places
 from gilscope.exporter.samples import Labels, Rows, Series
 from gilscope.exporter.service_sums import ServiceSums
 from gilscope.exporter.transactions import add_transactions
 from gilscope.metrics import table as metrics
+from gilscope.model.gil import GilObservation
+from gilscope.model.locks import LockObservation
 from gilscope.model.observation import Observation
 from gilscope.series.blocking import BlockingSeries
 from gilscope.series.by_name.owners import Owner
@@ -26,11 +29,17 @@ FAMILIES = tuple(
 class Targets:
     """Makes them, and remembers what services have counted. Whoever asks holds the book's turn."""
 
-    def __init__(self, book: BlockingSeries) -> None:
-        """Say by *book* whose the series are, and which places have some."""
+    def __init__(self, book: BlockingSeries, kept: KeptCounters | None = None) -> None:
+        """Say by *book* whose the series are, and which places have some.
+
+        Counters begin where *kept* says that those of the agent before have ended.
+        """
         self._book = book
+        self._kept = kept
         self._places = LockSeries(book.limit, book.application, by_service=book.by_service)
-        self._services = ServiceSums(add_target, book.owner_of) if book.by_service else None
+        self._services = (
+            ServiceSums(add_target, book.owner_of, self._forget) if book.by_service else None
+        )
 
     def noting(
         self, observe: Callable[[], Sequence[Observation]]
@@ -42,6 +51,10 @@ class Targets:
                 seen = observe()
                 if self._services is not None:
                     self._services.note(seen)
+                if any(each.has_ended for each in seen):
+                    # It may be forgotten by the next scrape.
+                    self._book.lately(_gils(seen), 0)
+                    self._places.series(_locks(seen))
             return seen
 
         return noted
@@ -56,15 +69,23 @@ class Targets:
             self._services.add_to(families, seen)
         for owner, processes in self._processes(seen).items():
             families[metrics.TARGET_PROCESSES].add(owner, processes)
-        gils = [each.gil for each in seen if each.gil is not None]
+        gils = _gils(seen)
         for owner, blame in self._book.series(gils).items():
             add_blame(families, owner, blame)
         for owner, roles in self._book.roles(gils).items():
             add_roles(families, owner, roles)
-        locks = [each.locks for each in seen if each.locks is not None]
-        for owner, places in self._places.series(locks).items():
+        for owner, places in self._places.series(_locks(seen)).items():
             add_places(families, owner, places)
+        if self._kept is not None:
+            self._kept.add_to(families)
         return families
+
+    def _forget(self, owners: Collection[Owner]) -> None:
+        """Have all counters of *owners* begin at 0."""
+        self._book.forget(owners)
+        self._places.forget(owners)
+        if self._kept is not None:
+            self._kept.forget(owners)
 
     def _processes(self, seen: Iterable[Observation]) -> Mapping[Owner, int]:
         # Whose locks are traced beside its GIL is one process all the same.
@@ -75,6 +96,14 @@ class Targets:
                 if not each.has_ended:
                     alive.add(each.process.pid)
         return {owner: len(alive) for owner, alive in pids.items()}
+
+
+def _gils(seen: Iterable[Observation]) -> list[GilObservation]:
+    return [each.gil for each in seen if each.gil is not None]
+
+
+def _locks(seen: Iterable[Observation]) -> list[LockObservation]:
+    return [each.locks for each in seen if each.locks is not None]
 
 
 def add_target(families: Mapping[metrics.Family, Rows], labels: Labels, seen: Observation) -> None:

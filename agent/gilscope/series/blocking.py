@@ -80,6 +80,12 @@ class BlockingSeries:
             accounts = self._entered(observations)
             return {pid: account.lately(most) for pid, account in accounts.items()}
 
+    def forget(self, owners: Iterable[Owner]) -> None:
+        """Forget services of which nobody is left."""
+        with self.turn:
+            for owner in owners:
+                self._services.pop(owner, None)
+
     def _books(
         self, observations: Iterable[GilObservation]
     ) -> dict[Owner, BlockingAccount | ServiceBook]:

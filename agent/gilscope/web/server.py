@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from gilscope.exporter.collector import AgentCollector
 from gilscope.exporter.exposition import encode, negotiate
+from gilscope.exporter.kept_counters import KeptCounters
 from gilscope.exporter.source import Logs, Source
 from gilscope.exporter.targets import Targets
 from gilscope.model.gil import GilObservation
@@ -96,6 +97,7 @@ class Server:
         past: Past[GilObservation] | None = None,
         captures: Captured = lambda: None,
         moment: Callable[[int, int], Moment | None] = lambda _pid, _since_ns: None,
+        kept: KeptCounters | None = None,
     ) -> AgentCollector:
         """Serve *source* and *logs* from now on; returns what makes the metrics of them.
 
@@ -103,9 +105,10 @@ class Server:
         own. Unless it *has_pages*, metrics and health are all that there is. What is seen is
         entered in *past*. The page shows the last of *captures*; its reports say how closely
         processes are observed, *mode*, and when one has waited most since a time, *moment*.
+        Counters continue those of *kept*.
         """
         book = BlockingSeries() if book is None else book
-        targets = Targets(book)
+        targets = Targets(book, kept)
         source = replace(source, observe=targets.noting(source.observe))
         watched = SourceHistory(source, logs, past=past)
         if has_pages or past is not None:

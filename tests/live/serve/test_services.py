@@ -1,6 +1,7 @@
 """Workers that come and go, whose figures are those of one service."""
 
 import os
+import signal
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -52,12 +53,21 @@ class _Scraped:
         self._counters = now
         return scrape
 
+    def continue_at(self, service: Service) -> None:
+        """Scrape another one, which is to continue."""
+        self._service = service
+
     def processes(self) -> float:
         """Return how many workers there are."""
         return self.scrape().total("gilscope_target_processes", process=_SCRIPT)
 
     def counted(self) -> float:
-        """Return the waits after blocking calls."""
+        """Return the waits of the threads that wait a known number of times."""
+        samples = self.scrape().samples("gilscope_gil_thread_waits_total", process=_SCRIPT)
+        return sum(each.value for each in samples if each.labels["role"].startswith("waiter ("))
+
+    def counted_of_all(self) -> float:
+        """Return the waits after blocking calls: where there is much to do others wait as well."""
         return self.scrape().total(_WAITS, process=_SCRIPT, after="blocking_call")
 
 
@@ -113,3 +123,43 @@ def test_a_service_has_counted_what_all_its_workers_have(service: Service, scrip
         for sample in family.samples
         if "pid" in sample.labels
     ]
+
+
+def test_counters_continue_when_the_agent_is_restarted(script: str, tmp_path: Path) -> None:
+    """
+    To the last wait, those after the last scrape included, and no counter of a service falls.
+    """
+    options = ("--match", _SCRIPT, "--mode", "contention", "--keep-counters")
+    kept = tmp_path / "counters"
+    with started([_PYTHON], script) as worker:
+        with serving(*options, str(kept), by_service=True) as service:
+            agent = _Scraped(service)
+            eventually(lambda: agent.processes() == 1)
+            had = agent.counted_of_all()
+            worker.run()
+            assert 0 == service.end().exit_code
+        with serving(*options, str(kept), by_service=True) as service:
+            agent.continue_at(service)
+            eventually(lambda: agent.processes() == 1)
+            assert had + 23 <= agent.counted_of_all()
+            assert 0 == service.end().exit_code
+
+
+def test_after_an_agent_that_was_killed_counters_begin_at_0(script: str, tmp_path: Path) -> None:
+    """
+    The next one says so, and the file serves it.
+    """
+    options = ("--match", _SCRIPT, "--mode", "contention", "--keep-counters", str(tmp_path / "c"))
+    with started([_PYTHON], script) as worker:
+        with serving(*options, by_service=True) as service:
+            agent = _Scraped(service)
+            eventually(lambda: agent.processes() == 1)
+            worker.run()
+            eventually(lambda: agent.counted_of_all() >= 23)
+            service.end(signal.SIGKILL)
+        with serving(*options, by_service=True) as service:
+            eventually(lambda: _Scraped(service).processes() == 1)
+            assert 0 == _Scraped(service).counted_of_all()
+            ended = service.end()
+    assert "the last gilscope was killed before it could keep them" in ended.messages
+    assert 0 == ended.exit_code

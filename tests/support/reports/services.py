@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gilscope.exporter.collector import AgentCollector
+from gilscope.exporter.kept_counters import KeptCounters
 from gilscope.exporter.targets import Targets
 from gilscope.model.gil import GilObservation, Process, Tally
 from gilscope.model.kinds import Kind
@@ -22,10 +23,11 @@ CONVOYS = "gilscope_gil_convoy_waits_total"
 class ScrapedAgent:
     """One that is scraped again and again."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: KeptCounters | None = None) -> None:
+        """Continue the counters of *kept*."""
         self._seen = Fixed()
         book = BlockingSeries(by_service=True)
-        targets = Targets(book)
+        targets = Targets(book, kept)
         self._observe = targets.noting(self._seen.observe)
         self._collector = AgentCollector(self._seen.source, book, targets=targets)
 

@@ -13,6 +13,7 @@ from gilscope.commands.options import (
     add_transactions_option,
 )
 from gilscope.commands.serving.capturing import add_capture_options
+from gilscope.commands.serving.kept_file import add_keep_option
 from gilscope.commands.serving.otlp import add_otlp_options
 from gilscope.commands.serving.regions import add_regions_option
 from gilscope.commands.serving.service import add_log_options
@@ -94,6 +95,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         help="have series for each process, with its pid, and not for each service (all processes "
         "of one name in one container and pod)",
     )
+    add_keep_option(parser)
     add_stacks_option(parser)
     add_method_option(parser)
     add_application_option(parser)

@@ -69,6 +69,11 @@ class LockSeries:
             self._owners.forget_absent(at_ns, max(at_ns.values()))
         return {owner: self._owners[owner].shown(at_ns[owner]) for owner in at_ns}
 
+    def forget(self, owners: Iterable[Owner]) -> None:
+        """Forget owners of which nobody is left."""
+        for owner in owners:
+            self._owners.pop(owner, None)
+
     def _book(self) -> "_Book":
         return _Book(self._limit, is_service=self._by_service)
 
