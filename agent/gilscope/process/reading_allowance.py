@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from gilscope.text.units import NS_PER_S
+
 __all__ = ["ReadingAllowance"]
 
 _T = TypeVar("_T")
@@ -20,6 +22,8 @@ class ReadingAllowance:
     """
 
     def __init__(self, now_s: float | None = None) -> None:
+        self.cpu_ns = 0
+        """CPU time that `counted` has counted."""
         self._left_s = _MOST_S
         self._at_s = time.monotonic() if now_s is None else now_s
 
@@ -39,11 +43,13 @@ class ReadingAllowance:
 
     def counted(self, read: Callable[[], _T]) -> _T:
         """Return what *read* returns, and count the CPU time that it takes of this thread."""
-        begin_s = time.thread_time()
+        begin_ns = time.thread_time_ns()
         try:
             return read()
         finally:
-            self.spend(time.thread_time() - begin_s, time.monotonic())
+            used_ns = time.thread_time_ns() - begin_ns
+            self.cpu_ns += used_ns
+            self.spend(used_ns / NS_PER_S, time.monotonic())
 
     def __str__(self) -> str:
         return (

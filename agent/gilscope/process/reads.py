@@ -19,6 +19,10 @@ class Reads(Protocol):
     def stopped(self) -> str:
         """Why nothing is read any more, in words; empty: it is."""
 
+    @property
+    def cpu_ns(self) -> int:
+        """CPU time that reading has taken in other threads."""
+
     def __call__(self, read: Callable[[], _T]) -> _T:
         """Return what *read* returns; raises what it raises, and OSError where nothing is read."""
 
@@ -30,6 +34,7 @@ class DirectReads:
     """Reads right away: for memory that is the reader's own."""
 
     stopped = ""
+    cpu_ns = 0
 
     def __call__(self, read: Callable[[], _T]) -> _T:
         """Return what *read* returns."""
@@ -61,6 +66,11 @@ class ProcessReads:
         """Return what *read* returns; raises ReadUnanswered from when memory does not answer."""
         (answer,) = read_of_each([(self, read)])
         return answer.get()
+
+    @property
+    def cpu_ns(self) -> int:
+        """CPU time that reading has taken in the reader's threads."""
+        return self._allowance.cpu_ns
 
     @property
     def reader(self) -> MemoryReader:

@@ -258,7 +258,7 @@ class Attachments:
 
     def _sample_holders(self, traced: AttachedProcess) -> None:
         if traced.blame is not None:
-            holders, pid = traced.runtime.holders, traced.pid
+            holders, pid, reads = traced.runtime.holders, traced.pid, traced.reads
             machine = traced.target.build.file.image().architecture
             registers = machine.sampled_registers if self._native_stacks else None
             source = HolderSource(
@@ -267,6 +267,7 @@ class Attachments:
                 lambda: list(traced.gils),
                 lambda cond: self._probe.waiting(pid, cond),
                 traced.blame.kept,
+                lambda: reads.cpu_ns,
             )
             self._holders.add(pid, source)
 

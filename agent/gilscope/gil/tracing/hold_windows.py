@@ -51,8 +51,9 @@ class ObservationPlan:
     """Whether the stacks of both ends of a wait are read when it begins."""
     native_stacks: bool = False
     """Whether the calls are read through which a holder came to the C code that it is in."""
-    holders_cpu_share: float = 0.02
-    """Of one core: what sampling the holders of all processes takes at the most."""
+    holders_cpu_share: float = 0.08
+    """Of one core: what sampling the holders of all processes takes at the most, with the threads
+    that read for it. A recording of seconds needs some ten samples in each."""
     moments_for_s: int | None = None
     """Of the last how many seconds the worst moment is shown; None: of all of them."""
     application: Application = EVERYBODYS

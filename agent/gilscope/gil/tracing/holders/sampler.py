@@ -67,6 +67,8 @@ class HolderSource:
     """How many threads wait for a lock."""
     shortened: Callable[[Stack], Stack]
     """How a stack is kept."""
+    read_cpu_ns: Callable[[], int]
+    """CPU time that reading it has taken in other threads so far."""
 
 
 @dataclass(slots=True)
@@ -148,9 +150,12 @@ class HolderSampler:
             began_ns = time.thread_time_ns()
             with self._lock:
                 processes = list(self._processes.items())
-            for pid, process in self._drawn(processes):
+            drawn = self._drawn(processes)
+            read_before_ns = _read_cpu_ns(drawn)
+            for pid, process in drawn:
                 self._sample(pid, process)
-            cost_ns = time.thread_time_ns() - began_ns
+            # Most of it is spent by the threads that read.
+            cost_ns = time.thread_time_ns() - began_ns + _read_cpu_ns(drawn) - read_before_ns
             self.cpu_ns += cost_ns
             self._cost_ns += (min(cost_ns, _JUMP * self._cost_ns) - self._cost_ns) / _SMOOTHING
             mean_ns = max(_LEAST_GAP_NS, self._cost_ns / self._cpu_share)
@@ -191,6 +196,10 @@ class HolderSampler:
                 _credit(process.held, _bounded(process.states, part))
             pending = map(process.source.states.pending, process.source.conds())
             process.pending = _held_by(process.source, filter(None, pending))
+
+
+def _read_cpu_ns(processes: Iterable[tuple[int, _Process]]) -> int:
+    return sum(process.source.read_cpu_ns() for _, process in processes)
 
 
 def _parts(source: HolderSource, cond: int, gap_ns: int) -> list[HeldBy]:

@@ -14,6 +14,9 @@ from gilscope.runtimes.base import HolderSample
 from support.commands.gilscope import eventually
 from support.recordings.gil import CRUNCHING, SERVING
 
+_READ_NS = 100_000_000
+"""What each sample takes of another thread, as far as it is told."""
+
 
 class _Holders:
     """Locks of which the first is held by turns, and the second never."""
@@ -23,6 +26,7 @@ class _Holders:
         self.fails = threading.Event()
         self.is_short = threading.Event()
         self.missed = 0
+        self.read_cpu_ns = 0
 
     def sample(self, cond: int) -> HolderSample | None:
         """Return who holds it."""
@@ -32,6 +36,7 @@ class _Holders:
             self.missed += 1
             raise RuntimeError("can't start new thread")
         self.asked += 1
+        self.read_cpu_ns += _READ_NS
         if cond == 2:
             return None
         stack = CRUNCHING if self.asked % 4 == 1 else SERVING
@@ -44,7 +49,9 @@ class _Holders:
     def source(self, conds: Callable[[], Sequence[int]]) -> HolderSource:
         """Return what is asked of a process with these locks, for each of which two wait."""
         states = StateReader(7, self, {})
-        return HolderSource(self, states, conds, lambda _: 2, lambda stack: stack)
+        return HolderSource(
+            self, states, conds, lambda _: 2, lambda stack: stack, lambda: self.read_cpu_ns
+        )
 
 
 def test_held_time_is_a_part_of_the_time_and_stays() -> None:
@@ -68,6 +75,21 @@ def test_held_time_is_a_part_of_the_time_and_stays() -> None:
     assert 2 * figures.sampled_ns == sum(held.waited_ns for held in figures.holders)
     assert {UNKNOWN_HOLD} == {held.state for held in figures.holders}
     assert sampler.cpu_ns > 0
+
+
+def test_what_reading_takes_of_other_threads_is_paid_for() -> None:
+    """
+    Memory is read there, and that is most of what a sample costs.
+    """
+    holders = _Holders()
+    sampler = HolderSampler(Random(1), cpu_share=1.0)  # noqa: S311 - of no secret
+    try:
+        sampler.add(7, holders.source(lambda: [1]))
+        eventually(lambda: holders.asked >= 2)
+    finally:
+        sampler.close()
+
+    assert sampler.cpu_ns >= holders.asked * _READ_NS
 
 
 def test_shortage_is_told_once_and_may_pass(caplog: pytest.LogCaptureFixture) -> None:
