@@ -13,6 +13,11 @@ import sys
 import threading
 import time
 
+try:
+    import _interpreters as interpreters
+except ImportError:
+    interpreters = None  # before CPython 3.13
+
 from handshake import await_begin, finish, ready
 
 _HELD_S = 0.003
@@ -20,10 +25,36 @@ _BRIEF_S = 0.0003
 _APART_S = 0.0005
 _SORTED = 30_000
 
+_CHILD_IS_WELL = 7
+_IN_ANOTHER = """
+import os, threading, time
+
+def hold():
+    clock, times = time.perf_counter_ns, []
+    end = clock() + int({} * 1e9)
+    while clock() < end:
+        before = clock()
+        lock.acquire()
+        times.append(clock() - before)
+        time.sleep({})
+        lock.release()
+        time.sleep({})
+    os.write({}, b"%d %d %d\\n" % (threading.get_native_id(), sum(times), len(times)))
+
+lock = threading.Lock()
+threads = [threading.Thread(target=hold) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
 kind, seconds = sys.argv[1], float(sys.argv[2])
 clock = time.perf_counter_ns
 began = threading.Event()
 waited: "dict[int, dict[str, int]]" = {}
+ended: "list[int]" = []
+"""The exit codes of children."""
 
 
 def until_end() -> "int":
@@ -82,6 +113,49 @@ def store(shared: "list[int]") -> None:
         times.append(clock() - before)
         time.sleep(_APART_S / 2)
     note(times)
+
+
+def fork() -> None:
+    """Have children whose threads wait for a lock of their own; each must come to its end."""
+    end = until_end()
+    while clock() < end:
+        pid = os.fork()
+        if not pid:
+            own = threading.Lock()
+            threads = [threading.Thread(target=take, args=(own,)) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            os._exit(_CHILD_IS_WELL)
+        _, status = os.waitpid(pid, 0)
+        ended.append(os.waitstatus_to_exitcode(status))
+        time.sleep(_HELD_S)
+    note([])
+
+
+def take(lock: "threading.Lock") -> None:
+    """Take the lock and keep it for a while, some times."""
+    for _ in range(5):
+        with lock:
+            time.sleep(_HELD_S)
+
+
+def interpret() -> None:
+    """Run another interpreter, whose threads wait for a lock of its own."""
+    reading, writing = os.pipe()
+    number = interpreters.create()
+    until_end()
+    failure = interpreters.exec(number, _IN_ANOTHER.format(seconds, _HELD_S, _APART_S, writing))
+    if failure is not None:
+        raise SystemExit(failure.formatted)
+    interpreters.destroy(number)
+    os.close(writing)
+    with os.fdopen(reading) as said:
+        for line in said:
+            tid, ns, count = map(int, line.split())
+            waited[tid] = {"wait_ns": ns, "waits": count}
+    note([])
 
 
 def relay(mine: "threading.Lock", others: "threading.Lock") -> None:
@@ -150,6 +224,9 @@ workers = {
     "idle": [(consume, items), (produce, items)],
     "stops": [(collect,), (compute,)],
     "brief_stops": [(functools.partial(collect, _BRIEF_S, is_brief=True),), (compute,)],
+    "crowd": [(hold, lock)] * 200,
+    "forks": [(hold, lock)] * 3 + [(fork,)],
+    "interpreters": [(interpret,)] * 2,
     "both": [(hold, lock)] * 3 + [(collect, 0.1), (compute, 0.0001)],
 }[kind]
 threads = [threading.Thread(target=work, args=what) for work, *what in workers]
@@ -176,9 +253,12 @@ for tid, numbers in waited.items():
         said = (ctypes.byref(each) for each in (ns, count, woke_ns))
         sleeps.sleep_clock(ctypes.c_long(tid), *said)
     numbers.update(slept_ns=ns.value, sleeps=count.value, woke_ns=woke_ns.value)
+# Those of the table above come first, in its order.
+tids = dict.fromkeys([*(thread.native_id for thread in threads), *waited])
 finish(
     {
-        "threads": {str(thread.native_id): waited[thread.native_id] for thread in threads},
+        "threads": {str(tid): waited[tid] for tid in tids},
+        "children": {"ended": len(ended), "well": ended.count(_CHILD_IS_WELL)},
         "cpu_s": time.process_time(),
     }
 )

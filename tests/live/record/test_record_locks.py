@@ -2,16 +2,15 @@
 
 import json
 import re
-import subprocess
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from accuracy.truth import Workload, spoken_to
+from accuracy.truth import Workload
 from gilscope.locks.account import LockAccount
 from gilscope.locks.probe import LockProbe
 from gilscope.locks.program import begin_loading
@@ -19,8 +18,7 @@ from gilscope.model.locks import LockKind
 from gilscope.reports.locks.perfetto import LOCKS_TID, STOPS_TID
 from support.commands.gilscope import gilscope_started
 from support.interpreters.known import FREE_THREADED, ONE_PER_MINOR, Interpreter
-from support.paths import WORKLOADS
-from support.tracing.trace import command_of
+from support.tracing.lock_waits import of_thread, recorded_locks, waits_in, waits_started
 
 pytestmark = pytest.mark.live
 
@@ -44,75 +42,6 @@ _ORDINARY = [
 ]
 _ALL = [*FREE_THREADED, *_ORDINARY]
 _TWO = [*FREE_THREADED[:1], *_ORDINARY[:1]]
-
-
-@pytest.fixture(scope="module")
-def clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The library that reads the truth."""
-    built = tmp_path_factory.mktemp("clock") / "clock.so"
-    source = WORKLOADS / "sleep_clock.c"
-    command = ["gcc", "-O2", "-shared", "-fPIC", "-o", str(built), str(source), "-ldl"]
-    subprocess.run(command, check=True)
-    return built
-
-
-@contextmanager
-def _workload(
-    interpreter: Interpreter,
-    clock: Path,
-    kind: str,
-    *,
-    seconds: str = _S,
-    before: Sequence[str] = (),
-) -> Iterator[Workload]:
-    settings = [f"LD_PRELOAD={clock}", f"SLEEP_CLOCK={clock}"]
-    script = [str(WORKLOADS / "lock_waits.py"), kind, seconds]
-    with spoken_to([*before, "env", *settings, *command_of(interpreter), *script]) as workload:
-        yield workload
-
-
-def _recorded(
-    workload: Workload, tmp_path: Path, budget: str = "100%"
-) -> tuple[Mapping[str, Any], dict[str, Any], str]:
-    """Return what the workload knows of its threads, what gilscope does, and its text report."""
-    file = tmp_path / "report.json"
-    arguments = ("--locks", "--overhead-budget", budget, f"--format=json={file}", "--format=text")
-    with gilscope_started("record", "-p", str(workload.pid), *arguments) as recording:
-        recording.says("Tracing ")
-        truth = workload.run()
-        workload.finish()
-        outcome = recording.outcome()
-    assert 0 == outcome.exit_code, outcome.messages
-    (report,) = json.loads(file.read_text())["locks"]
-    return truth, report, outcome.output
-
-
-def _of_thread(report: Mapping[str, Any], tid: str) -> dict[str, float]:
-    """Return the sums of one thread: sleeps of all kinds, and waits in the functions with clocks.
-
-    A thread may wait for more than what it times: for the lock of the event that lets it begin.
-    """
-    waits = [
-        wait
-        for thread in report["threads"]
-        for wait in thread["waits"]
-        if thread["tid"] == int(tid)
-    ]
-    timed = [wait for wait in waits if wait["frames"] and wait["frames"][0]["function"] in _TIMED]
-    return {
-        "wait_s": sum(wait["wait_s"] for wait in timed),
-        **{key: sum(wait[key] for wait in waits) for key in ("slept_s", "sleeps")},
-    }
-
-
-def _waits_in(report: Mapping[str, Any], function: str) -> int:
-    """Return how many waits were seen at one function."""
-    return sum(
-        wait["waits"]
-        for thread in report["threads"]
-        for wait in thread["waits"]
-        if wait["frames"] and wait["frames"][0]["function"] == function
-    )
 
 
 def _places(report: Mapping[str, Any]) -> dict[tuple[str, str | None, str], float]:
@@ -140,10 +69,10 @@ def _releasing(report: Mapping[str, Any], kind: str) -> set[str]:
 
 
 def _check_lock(workload: Workload, kind: str, tmp_path: Path) -> None:
-    truth, report, text = _recorded(workload, tmp_path)
+    truth, report, text = recorded_locks(workload, tmp_path)
 
     for tid, known in truth["threads"].items():
-        seen = _of_thread(report, tid)
+        seen = of_thread(report, tid)
         assert known["sleeps"] == seen["sleeps"]
         assert known["slept_ns"] / 1e9 == pytest.approx(seen["slept_s"], rel=_TOLERANCE)
         assert _LEAST_OF_ALL <= seen["wait_s"] * 1e9 / known["wait_ns"] <= 1 + _TOLERANCE
@@ -159,39 +88,39 @@ def _check_lock(workload: Workload, kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("interpreter", _ALL)
 def test_waits_for_a_lock_are_those_of_its_clocks(
-    interpreter: Interpreter, clock: Path, tmp_path: Path
+    interpreter: Interpreter, sleep_clock: Path, tmp_path: Path
 ) -> None:
     """
     Sleeps are counted exactly, and time is within 1 %: asleep, and from wanting to having.
     """
-    with _workload(interpreter, clock, "lock") as workload:
+    with waits_started(interpreter, sleep_clock, "lock") as workload:
         _check_lock(workload, "lock", tmp_path)
 
 
 @pytest.mark.parametrize("interpreter", FREE_THREADED[:1])
 def test_waits_for_an_rlock_are_told_apart(
-    interpreter: Interpreter, clock: Path, tmp_path: Path
+    interpreter: Interpreter, sleep_clock: Path, tmp_path: Path
 ) -> None:
     """
     By the type of the object.
     """
-    with _workload(interpreter, clock, "rlock") as workload:
+    with waits_started(interpreter, sleep_clock, "rlock") as workload:
         _check_lock(workload, "rlock", tmp_path)
 
 
 @pytest.mark.parametrize("interpreter", FREE_THREADED)
 def test_waits_for_an_object_have_its_type(
-    interpreter: Interpreter, clock: Path, tmp_path: Path
+    interpreter: Interpreter, sleep_clock: Path, tmp_path: Path
 ) -> None:
     """
     Two threads that store into a list while a third one sorts it wait for the list.
     """
-    with _workload(interpreter, clock, "object") as workload:
-        truth, report, text = _recorded(workload, tmp_path)
+    with waits_started(interpreter, sleep_clock, "object") as workload:
+        truth, report, text = recorded_locks(workload, tmp_path)
 
     _, *storing = truth["threads"].items()
     for tid, known in storing:
-        seen = _of_thread(report, tid)
+        seen = of_thread(report, tid)
         assert known["sleeps"] == seen["sleeps"]
         # To release the list within the same statement is no wait for it.
         wait_ns = known["wait_ns"] - known["woke_ns"]
@@ -205,17 +134,19 @@ def test_waits_for_an_object_have_its_type(
 
 @pytest.mark.parametrize("interpreter", _TWO)
 def test_who_waits_for_something_to_do_is_idle(
-    interpreter: Interpreter, clock: Path, tmp_path: Path
+    interpreter: Interpreter, sleep_clock: Path, tmp_path: Path
 ) -> None:
     """
     A queue is waited at, and a thread's end: no contention, whatever lock that is made of.
     """
     # Who gives it something to do must not lose the CPU while it has the queue's own lock.
-    with _workload(interpreter, clock, "idle", before=("chrt", "--fifo", "1")) as workload:
-        truth, report, _ = _recorded(workload, tmp_path)
+    with waits_started(
+        interpreter, sleep_clock, "idle", before=("chrt", "--fifo", "1")
+    ) as workload:
+        truth, report, _ = recorded_locks(workload, tmp_path)
 
     (consumer, known), _ = truth["threads"].items()
-    assert known["sleeps"] == _of_thread(report, consumer)["sleeps"]
+    assert known["sleeps"] == of_thread(report, consumer)["sleeps"]
     kinds = {kind for kind, _, inner in _places(report) if inner == "Condition.wait"}
     assert {"idle"} == kinds
     (thread,) = (each for each in report["threads"] if each["tid"] == int(consumer))
@@ -228,16 +159,16 @@ def test_who_waits_for_something_to_do_is_idle(
 
 @pytest.mark.parametrize("interpreter", _ORDINARY[:1])
 def test_waits_that_are_given_up_count(
-    interpreter: Interpreter, clock: Path, tmp_path: Path
+    interpreter: Interpreter, sleep_clock: Path, tmp_path: Path
 ) -> None:
     """
     Each sleep of a thread that never gets the lock is a wait.
     """
-    with _workload(interpreter, clock, "timeout") as workload:
-        truth, report, _ = _recorded(workload, tmp_path)
+    with waits_started(interpreter, sleep_clock, "timeout") as workload:
+        truth, report, _ = recorded_locks(workload, tmp_path)
 
     for tid, known in truth["threads"].items():
-        seen = _of_thread(report, tid)
+        seen = of_thread(report, tid)
         assert known["sleeps"] == seen["sleeps"]
         assert known["slept_ns"] / 1e9 == pytest.approx(seen["slept_s"], rel=_TOLERANCE)
     assert {} == {
@@ -247,16 +178,16 @@ def test_waits_that_are_given_up_count(
 
 @pytest.mark.parametrize("interpreter", FREE_THREADED[:1])
 def test_who_is_stopped_knows_who_has_asked_for_it(
-    interpreter: Interpreter, clock: Path, tmp_path: Path
+    interpreter: Interpreter, sleep_clock: Path, tmp_path: Path
 ) -> None:
     """
     A thread that computes sleeps for nothing but the end of collections in another one.
     """
-    with _workload(interpreter, clock, "stops") as workload:
-        truth, report, text = _recorded(workload, tmp_path)
+    with waits_started(interpreter, sleep_clock, "stops") as workload:
+        truth, report, text = recorded_locks(workload, tmp_path)
 
     _, (computing, known) = truth["threads"].items()
-    seen = _of_thread(report, computing)
+    seen = of_thread(report, computing)
     (thread,) = (each for each in report["threads"] if each["tid"] == int(computing))
     stops = [wait for wait in thread["waits"] if wait["kind"] == "world_stop"]
     assert known["sleeps"] == seen["sleeps"]
@@ -267,15 +198,15 @@ def test_who_is_stopped_knows_who_has_asked_for_it(
 
 @pytest.mark.parametrize("interpreter", FREE_THREADED)
 def test_stops_of_the_world_are_counted(
-    interpreter: Interpreter, clock: Path, tmp_path: Path
+    interpreter: Interpreter, sleep_clock: Path, tmp_path: Path
 ) -> None:
     """
     Each that made the other thread sleep, and no more than there were; by who collects.
 
     They are so brief that a thread is at times woken before it has fallen asleep.
     """
-    with _workload(interpreter, clock, "brief_stops") as workload:
-        truth, report, _ = _recorded(workload, tmp_path)
+    with waits_started(interpreter, sleep_clock, "brief_stops") as workload:
+        truth, report, _ = recorded_locks(workload, tmp_path)
 
     (_, collecting), (computing, known) = truth["threads"].items()
     (thread,) = (each for each in report["threads"] if each["tid"] == int(computing))
@@ -296,13 +227,13 @@ def test_stops_of_the_world_are_counted(
 
 @pytest.mark.parametrize("interpreter", FREE_THREADED)
 def test_what_stops_of_the_world_take_is_told(
-    interpreter: Interpreter, clock: Path, tmp_path: Path
+    interpreter: Interpreter, sleep_clock: Path, tmp_path: Path
 ) -> None:
     """
     The other thread sleeps for nearly all of a stop, unless it has no CPU to go to sleep.
     """
-    with _workload(interpreter, clock, "stops") as workload:
-        truth, report, text = _recorded(workload, tmp_path)
+    with waits_started(interpreter, sleep_clock, "stops") as workload:
+        truth, report, text = recorded_locks(workload, tmp_path)
 
     (_, collecting), (_, known) = truth["threads"].items()
     took_ns = 1e9 * sum(each["stopping_s"] + each["standing_s"] for each in report["world_stops"])
@@ -330,12 +261,12 @@ def _timeline(workload: Workload, tmp_path: Path) -> tuple[list[dict[str, Any]],
 
 @pytest.mark.parametrize("interpreter", _TWO)
 def test_timeline_adds_up_to_the_report(
-    interpreter: Interpreter, clock: Path, tmp_path: Path
+    interpreter: Interpreter, sleep_clock: Path, tmp_path: Path
 ) -> None:
     """
     Each wait is there by itself, as long as what counts, by thread and kind.
     """
-    with _workload(interpreter, clock, "lock") as workload:
+    with waits_started(interpreter, sleep_clock, "lock") as workload:
         slices, report = _timeline(workload, tmp_path)
 
     drawn_us: dict[tuple[int, str], float] = defaultdict(float)
@@ -360,12 +291,12 @@ def test_timeline_adds_up_to_the_report(
 
 @pytest.mark.parametrize("interpreter", FREE_THREADED[:1])
 def test_timeline_has_the_stops_of_the_world(
-    interpreter: Interpreter, clock: Path, tmp_path: Path
+    interpreter: Interpreter, sleep_clock: Path, tmp_path: Path
 ) -> None:
     """
     On a track of their own, with who has asked for them.
     """
-    with _workload(interpreter, clock, "stops") as workload:
+    with waits_started(interpreter, sleep_clock, "stops") as workload:
         slices, report = _timeline(workload, tmp_path)
 
     stops = [each for each in slices if each["cat"] == "world_stop"]
@@ -387,13 +318,13 @@ def test_timeline_has_the_stops_of_the_world(
 
 @pytest.mark.parametrize("interpreter", FREE_THREADED[:1])
 def test_another_attachment_has_a_timeline_of_its_own(
-    interpreter: Interpreter, clock: Path
+    interpreter: Interpreter, sleep_clock: Path
 ) -> None:
     """
     What was seen before belongs to sums that have gone, and its places are not known any more.
     """
     account = LockAccount(lambda: LockProbe(begin_loading(timeline=True)))
-    with closing(account), _workload(interpreter, clock, "lock") as workload:
+    with closing(account), waits_started(interpreter, sleep_clock, "lock") as workload:
         account.attach(workload.pid)
         workload.run()
         account.observe()
@@ -412,12 +343,12 @@ def test_another_attachment_has_a_timeline_of_its_own(
 
 @pytest.mark.parametrize("interpreter", FREE_THREADED[:1])
 def test_the_worst_moment_is_chosen_among_a_part_of_many_waits(
-    interpreter: Interpreter, clock: Path, tmp_path: Path
+    interpreter: Interpreter, sleep_clock: Path, tmp_path: Path
 ) -> None:
     """
     Two threads that let each other go wait more often than is sent one by one; nothing is lost.
     """
-    with _workload(interpreter, clock, "relay") as workload:
+    with waits_started(interpreter, sleep_clock, "relay") as workload:
         page, file = tmp_path / "report.html", tmp_path / "report.json"
         arguments = ("--locks", "--overhead-budget", "100%")
         forms = (f"--format=html={page}", f"--format=json={file}")
@@ -429,23 +360,23 @@ def test_the_worst_moment_is_chosen_among_a_part_of_many_waits(
     (report,) = json.loads(file.read_text())["locks"]
 
     assert {} == report["lost_events"]
-    assert _waits_in(report, "relay") > 8000
+    assert waits_in(report, "relay") > 8000
     # Whether the moment itself was cut is chance.
     assert re.search(r"In \d+ seconds there were too many waits to look at", page.read_text())
 
 
 @pytest.mark.parametrize("interpreter", _TWO)
 def test_a_lock_that_is_fought_over_costs_no_more_than_the_budget(
-    interpreter: Interpreter, clock: Path, tmp_path: Path
+    interpreter: Interpreter, sleep_clock: Path, tmp_path: Path
 ) -> None:
     """
     Two threads that let each other go are seen in windows, the first of them on credit.
     """
-    with _workload(interpreter, clock, "relay", seconds=_PAID_BACK_S) as workload:
-        truth, report, text = _recorded(workload, tmp_path, "1%")
+    with waits_started(interpreter, sleep_clock, "relay", seconds=_PAID_BACK_S) as workload:
+        truth, report, text = recorded_locks(workload, tmp_path, "1%")
 
     acquires = sum(known["waits"] for known in truth["threads"].values())
-    assert 0 < _waits_in(report, "relay") < acquires
+    assert 0 < waits_in(report, "relay") < acquires
     assert 0 < report["overhead_s"] < _CREDIT_S + 0.01 * truth["cpu_s"]
     assert 0 < report["observed_s"] < report["duration_s"] / 4
     assert {} == report["lost_events"]
