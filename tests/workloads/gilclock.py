@@ -129,13 +129,17 @@ def build() -> str:
     digest = hashlib.sha256()
     for name in (*_SOURCES, *_HEADERS):
         digest.update((_HERE / name).read_bytes())
-    digest.update(" ".join(_COMPILER + _LINKER).encode())
+    # Such as those for another C library than that of this machine.
+    more = os.environ.get("GILSCOPE_WORKLOADS_CFLAGS", "").split()
+    compiler = [*_COMPILER, *more]
+    digest.update(" ".join([*compiler, *_LINKER]).encode())
     directory = build_directory()
     library = directory / ("gilclock-%s.so" % digest.hexdigest()[:16])
     if not library.exists():
         unfinished = directory / ("%s.%d" % (library.name, os.getpid()))
         sources = [str(_HERE / name) for name in _SOURCES]
-        subprocess.run([*_COMPILER, "-o", str(unfinished), *sources, *_LINKER], check=True)
+        linker = [] if "-nostdlib" in more else _LINKER
+        subprocess.run([*compiler, "-o", str(unfinished), *sources, *linker], check=True)
         unfinished.rename(library)
     return str(library)
 

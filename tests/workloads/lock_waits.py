@@ -24,6 +24,8 @@ _HELD_S = 0.003
 _BRIEF_S = 0.0003
 _APART_S = 0.0005
 _SORTED = 30_000
+_FREE_NS = 3000
+"""Who has to wait tries for longer than that before it sleeps."""
 
 _CHILD_IS_WELL = 7
 _IN_ANOTHER = """
@@ -80,6 +82,29 @@ def hold(lock: "threading.Lock") -> None:
         time.sleep(_HELD_S)
         lock.release()
         time.sleep(_APART_S)
+    note(times)
+
+
+def compete(lock: "threading.Lock") -> None:
+    """Take the lock for some microseconds, as often as it can be had, and note what was no wait."""
+    own, apart = threading.Lock(), []
+    for _ in range(20_000):
+        before = clock()
+        own.acquire()
+        apart.append(clock() - before)
+        own.release()
+    free_ns = sorted(apart)[len(apart) // 2]
+    end, times = until_end(), []
+    before = clock()
+    while before < end:
+        lock.acquire()
+        took_ns = clock() - before
+        if took_ns > _FREE_NS:
+            times.append(took_ns - free_ns)
+        sum(range(300))
+        lock.release()
+        sum(range(300))
+        before = clock()
     note(times)
 
 
@@ -224,6 +249,7 @@ workers = {
     "idle": [(consume, items), (produce, items)],
     "stops": [(collect,), (compute,)],
     "brief_stops": [(functools.partial(collect, _BRIEF_S, is_brief=True),), (compute,)],
+    "brief": [(compete, lock)] * 2,
     "crowd": [(hold, lock)] * 200,
     "forks": [(hold, lock)] * 3 + [(fork,)],
     "interpreters": [(interpret,)] * 2,

@@ -17,7 +17,7 @@ from gilscope.locks.program import begin_loading
 from gilscope.model.locks import LockKind
 from gilscope.reports.locks.perfetto import LOCKS_TID, STOPS_TID
 from support.commands.gilscope import gilscope_started
-from support.interpreters.known import FREE_THREADED, ONE_PER_MINOR, Interpreter
+from support.interpreters.known import FREE_THREADED, MUSL_FREE_THREADED, ONE_PER_MINOR, Interpreter
 from support.tracing.lock_waits import of_thread, recorded_locks, waits_in, waits_started
 
 pytestmark = pytest.mark.live
@@ -40,7 +40,7 @@ _LEAST_OF_STOPS = 0.9
 _ORDINARY = [
     each for each in ONE_PER_MINOR if getattr(each, "id", None) in ("debian-3.14", "debian-3.15")
 ]
-_ALL = [*FREE_THREADED, *_ORDINARY]
+_ALL = [*FREE_THREADED, *MUSL_FREE_THREADED, *_ORDINARY]
 _TWO = [*FREE_THREADED[:1], *_ORDINARY[:1]]
 
 

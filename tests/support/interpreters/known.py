@@ -18,7 +18,7 @@ import pytest
 
 from support.interpreters.debian import DebianPypy, DebianShared, DebianStatic
 from support.interpreters.foreign import ForeignDebian, ForeignFile
-from support.interpreters.freeze_core import FreeThreaded
+from support.interpreters.freeze_core import FreezeCore
 from support.interpreters.interpreter import Interpreter, Source, Unavailable
 from support.interpreters.local import Pyenv, StrippedPyenv, SystemPython
 from support.interpreters.maven import Bytedeco
@@ -32,6 +32,8 @@ __all__ = [
     "FOREIGN",
     "FREE_THREADED",
     "INTERPRETERS",
+    "MUSL",
+    "MUSL_FREE_THREADED",
     "ONE_PER_MINOR",
     "PYPYS",
     "TIMED_INTERPRETERS",
@@ -110,12 +112,17 @@ _PYPY: tuple[Source, ...] = (
 )
 _PYPY_CORNERS = frozenset({"pypy-bullseye", "pypy3-trixie"})
 _FREE_THREADED: tuple[Source, ...] = (
-    FreeThreaded("3.14", "0.8.1", "sid"),
-    FreeThreaded("3.13", "0.6.1", "trixie"),
-    FreeThreaded("3.15", "0.8.1", "sid"),
+    FreezeCore("3.14", "0.8.1", "sid", is_free_threaded=True),
+    FreezeCore("3.13", "0.6.1", "trixie", is_free_threaded=True),
+    FreezeCore("3.15", "0.8.1", "sid", is_free_threaded=True),
+    FreezeCore("3.14", "0.8.1", "sid", is_free_threaded=True, is_musl=True),
+)
+_MUSL: tuple[Source, ...] = (
+    FreezeCore("3.14", "0.8.1", "sid", is_musl=True),
+    FreezeCore("3.13", "0.8.1", "trixie", is_musl=True),
 )
 _FOREIGN = (ForeignDebian("3.11", "bookworm", "arm64"), ForeignDebian("3.13", "trixie", "arm64"))
-_ALL: tuple[Source, ...] = (*_SUPPORTED, *_CPYTHON_27, *_PYPY, *_FREE_THREADED)
+_ALL: tuple[Source, ...] = (*_SUPPORTED, *_CPYTHON_27, *_PYPY, *_FREE_THREADED, *_MUSL)
 _TO_FETCH: tuple[Source | ForeignDebian, ...] = (*_ALL, *_FOREIGN)
 
 
@@ -187,8 +194,14 @@ CPYTHON_27 = _parameters(
 _CHOSEN_FREE_THREADED = _FREE_THREADED if _ALL_ASKED_FOR else _FREE_THREADED[:1]
 FREE_THREADED = _parameters(_CHOSEN_FREE_THREADED)
 """For pytest's parametrize: a free-threaded build, or each with GILSCOPE_ALL_INTERPRETERS."""
-WITH_GIL_ON = _parameters(_CHOSEN_FREE_THREADED, PYTHON_GIL="1")
-"""The same, with the GIL that they can do without."""
+MUSL = _parameters(_MUSL)
+"""For pytest's parametrize: builds with a GIL for musl, the C library of Alpine."""
+MUSL_FREE_THREADED = _parameters(_FREE_THREADED[-1:])
+"""The same without a GIL."""
+WITH_GIL_ON = _parameters(
+    [source for source in _CHOSEN_FREE_THREADED if "musl" not in source.name], PYTHON_GIL="1"
+)
+"""Those for glibc, with the GIL that they can do without: witnesses are loaded into them."""
 ONE_PER_MINOR = _one_per_minor(_SUPPORTED)
 """For pytest's parametrize: one of each version, where the build makes no difference."""
 TIMED_MINORS = _one_per_minor(_SUPPORTED, None if _ALL_ASKED_FOR else _TIMED_MINORS)
