@@ -59,7 +59,7 @@ test-interpreters: interpreters ## Trace every build of every Python, not only t
 test-faults: interpreters ## Play every fault of the matrix, or those in FAULTS (as root: an hour)
 	@nice $(python) tests/faults/run.py $(FAULTS)
 
-test-kernels: interpreters programs ## Boot Debian's kernels, or SUITE's, emulated, and trace on each (as root: an hour)
+test-kernels: interpreters programs ## Boot Debian's kernels, or SUITE's, emulated, and trace on each (as root: ten minutes)
 	@deploy/setup/install.sh kernels
 	@nice $(python) tests/kernels/run.py $(if $(SUITE),--suite $(SUITE)) $(if $(RECORD),--record)
 

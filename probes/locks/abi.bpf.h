@@ -26,6 +26,8 @@ enum program {
     PROGRAM_ON_WAKE = 3,
     PROGRAM_ON_WANT = 4,
     PROGRAM_ON_WOKEN = 5,
+    PROGRAM_ON_STOP = 6,
+    PROGRAM_ON_START = 7,
 };
 
 // What a thread waits for, as far as the probes tell it.

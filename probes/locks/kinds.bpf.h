@@ -20,7 +20,8 @@
 #define LONGEST_WAIT_NS 3600000000000ULL // what was wanted before that is no time
 #define HAS_PARKED 2                     // in a mutex: somebody sleeps
 #define OBJECT_ALIGNMENT 16
-#define STOP_REQUESTER 16 // in struct _stoptheworld_state: who has asked for the stop,
+#define STOP_REQUESTED 1  // in struct _stoptheworld_state: whether a stop is asked for,
+#define STOP_REQUESTER 16 // who has asked for it,
 #define STOP_EVENT 4      // and what it waits for until the others have stopped
 #define MAX_METATYPES 3
 

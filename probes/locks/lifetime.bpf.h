@@ -17,7 +17,7 @@ int on_thread_exit(void *ctx)
     // What it was waiting for when its process ended has kept it until now.
     if (thread->asleep_ns && target && total && is_inside(target, total, now) &&
         thread->window_ns == target->from_ns)
-        wake(thread, tid, now);
+        wake(thread, target, tid, now);
     thread->asleep_ns = 0;
     thread->tstate = 0;
     thread->exited_ns = now;

@@ -63,3 +63,14 @@ static __always_inline u64 own_stack(struct work *work, const struct thread *thr
     }
     return key.id;
 }
+
+// Where the thread stands, at a place that is to be told.
+static __always_inline u64 place(struct thread *thread, const struct python *python, u32 tid)
+{
+    struct work *work = own_work(tid);
+    u64 stack = work ? own_stack(work, thread, python) : 0;
+
+    if (!stack)
+        lose(thread->tgid, LOST_STACK_UNKNOWN);
+    return stack;
+}

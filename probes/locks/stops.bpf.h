@@ -8,10 +8,11 @@
 //
 // A stop counts when it begins, and what it takes as it goes by: there is nothing in flight.
 //
-// A stop that finds all others in blocking calls, from which none returns before its end, makes
-// nobody sleep: that is not seen. There is nothing that tells one stop from the next but that the
-// last thread to stop wakes the one that asks, who wakes others at the end. Where neither happens,
-// as when a thread loses its CPU before it has gone to sleep, time tells them apart.
+// Where it is known where the world is stopped and started, each stop is seen from its beginning to
+// its end. Elsewhere one that finds all others in blocking calls, from which none returns before
+// its end, makes nobody sleep: that is not seen. There nothing tells one stop from the next but
+// that the last thread to stop wakes the one that asks, who wakes others at the end. Where neither
+// happens, as when a thread loses its CPU before it has gone to sleep, time tells them apart.
 
 // Between two of these sleeps, and between a stop and who sleeps for it.
 #define SAME_STOP_NS 10000000
@@ -22,6 +23,8 @@ static __always_inline u32 is_collecting(const struct thread *thread, const stru
     u64 interpreter = 0;
     u32 collecting = 0;
 
+    if (!thread->tstate)
+        return 0; // it is one of more than can be searched
     if (read_u64(&interpreter, thread->tstate + python->tstate_interpreter) ||
         read_user(&collecting, sizeof(collecting), (void *)(interpreter + target->gc_collecting)))
         lose(thread->tgid, LOST_READ_FAULT);
@@ -70,12 +73,75 @@ static __always_inline void begin_stop(struct thread *thread, const struct targe
     count_stop(thread, 1, 0, 0, from_ns);
 }
 
+// Calls of what stops the world, in the thread that asks for it.
+int on_stop(struct pt_regs *ctx)
+{
+    u64 now = now_ns(), ids = current_ids();
+    u32 tgid = ids >> 32, tid = ids;
+    struct target *target = targets.lookup(&tgid);
+    struct python *python = pythons.lookup(&tgid);
+    struct thread *thread;
+    struct work *work;
+    u64 stack;
+
+    if (!target || !python || !trapped(target, tgid, now, PROGRAM_ON_STOP))
+        return 0;
+    thread = current_thread(target, tgid, tid);
+    if (!thread)
+        return 0;
+    find_tstate(thread, python, tid);
+    // At the end of a program the world is stopped with no Python code that runs: that is no loss.
+    work = own_work(tid);
+    stack = work ? own_stack(work, thread, python) : 0;
+    thread->stop_world = PT_REGS_PARM1(ctx);
+    begin_stop(thread, target, python, stack, now_ns());
+    return 0;
+}
+
+// Calls of what starts it again, in the same thread. Those that it wakes for that come later.
+int on_start(struct pt_regs *ctx)
+{
+    u64 now = now_ns(), ids = current_ids();
+    u32 tgid = ids >> 32, tid = ids;
+    struct target *target = targets.lookup(&tgid);
+    struct thread *thread;
+
+    if (!target || !trapped(target, tgid, now, PROGRAM_ON_START))
+        return 0;
+    thread = current_thread(target, tgid, tid);
+    if (!thread || !thread->stop_until_ns || thread->stop_phase == PHASE_OVER)
+        return 0;
+    count_stop(thread, 0, 0, now - thread->stop_until_ns, now);
+    thread->stop_until_ns = now;
+    thread->stop_phase = PHASE_STANDS;
+    return 0;
+}
+
+// It has waited for something else. If that was until it could ask for the stop, such as the end of
+// another one, its own begins behind that.
+static __always_inline void queue_to_stop(struct thread *thread, const struct target *target,
+                                          u64 now)
+{
+    u64 requester = 0, world = thread->stop_world;
+    u8 is_requested = 0;
+
+    if (!target->sees_stops || !thread->stop_until_ns || thread->stop_phase != PHASE_STOPPING)
+        return;
+    if (read_user(&is_requested, sizeof(is_requested), (void *)(world + STOP_REQUESTED)) ||
+        read_u64(&requester, world + STOP_REQUESTER))
+        return;
+    if (!is_requested || requester != thread->tstate)
+        thread->stop_until_ns = now;
+}
+
 // It is about to sleep until the others have stopped.
 static __always_inline void ask_to_stop(struct thread *thread, const struct target *target,
                                         const struct python *python, u64 now)
 {
     u64 until_ns = thread->stop_until_ns;
 
+    if (target->sees_stops)
+        return; // it has begun, or has done so before the window
     if (until_ns && thread->stop_phase == PHASE_STOPPING && now - until_ns <= SAME_STOP_NS)
         return;
     begin_stop(thread, target, python, thread->stacks[WANTS_OTHER], now);
@@ -114,7 +180,9 @@ static __always_inline void start_world(struct thread *thread, const struct targ
                                         const struct python *python, u64 stopped_ns, u64 state,
                                         u64 stack, u64 now)
 {
-    if (is_next_stop(thread, stopped_ns, state, now))
+    if (target->sees_stops && !thread->stop_until_ns)
+        return; // it has begun before the window
+    if (!target->sees_stops && is_next_stop(thread, stopped_ns, state, now))
         begin_stop(thread, target, python, stack, stopped_ns ? stopped_ns : now);
     if (thread->stop_phase != PHASE_OVER)
         thread->stop_woke = state;

@@ -26,8 +26,8 @@ struct target {
     // Whether it is observed all the time: then a sleep whose beginning was not seen is lost.
     u32 is_whole;
     u32 stepped_programs; // bits: those whose traps the kernel has to single-step
-    u32 padding;
-    u64 trap_ns; // what a trap is taken to cost, and one that is single-stepped
+    u32 sees_stops;       // it is known where the world is stopped and started
+    u64 trap_ns;          // what a trap is taken to cost, and one that is single-stepped
     u64 stepped_trap_ns;
     u64 from_ns; // the window, CLOCK_MONOTONIC; it also tells one window from another
     u64 until_ns;
@@ -127,6 +127,7 @@ struct thread {
     u64 stop_until_ns;   // its last stop of the world has counted up to here; 0: there is none
     u64 stop_ns;         // what that has taken so far
     u64 stop_stack;      // where it asked for it
+    u64 stop_world;      // the structure of that world; 0: not known
     u64 stop_woke;       // the first thread that it has woken then, by the state of that
     u64 stacks[WANTS];
     u64 released[WANTS]; // as in struct wait_key, by who has woken it last

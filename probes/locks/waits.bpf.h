@@ -79,17 +79,6 @@ int on_want(struct pt_regs *ctx)
     return 0;
 }
 
-// Where the thread stands, now that it begins to wait.
-static __always_inline u64 place(struct thread *thread, const struct python *python, u32 tid)
-{
-    struct work *work = own_work(tid);
-    u64 stack = work ? own_stack(work, thread, python) : 0;
-
-    if (!stack)
-        lose(thread->tgid, LOST_STACK_UNKNOWN);
-    return stack;
-}
-
 // The jump behind the exchange that takes a mutex: it was taken if the zero flag is set.
 int on_take(struct pt_regs *ctx)
 {
@@ -114,6 +103,7 @@ int on_take(struct pt_regs *ctx)
         thread->stacks[WANTS_MUTEX] = place(thread, python, tid);
     }
     count_wait(thread, tid, WANTS_MUTEX, uncounted_ns(thread, now), 0, !thread->is_counted, now);
+    queue_to_stop(thread, target, now);
     thread->wanted_ns = 0;
     return 0;
 }
@@ -217,7 +207,8 @@ static __always_inline u64 released_by(const struct thread *thread)
     return stack;
 }
 
-static __always_inline void wake(struct thread *thread, u32 tid, u64 now)
+static __always_inline void wake(struct thread *thread, const struct target *target, u32 tid,
+                                 u64 now)
 {
     u64 slept_ns = now - thread->asleep_ns, stack = released_by(thread);
 
@@ -226,10 +217,13 @@ static __always_inline void wake(struct thread *thread, u32 tid, u64 now)
         thread->released[WANTS_OTHER] = stack;
         if (thread->kinds[WANTS_OTHER] == SLEEP_STOPPING)
             wait_to_stop(thread, stack != 0, now);
+        else
+            queue_to_stop(thread, target, now);
         count_wait(thread, tid, WANTS_OTHER, slept_ns, slept_ns, 1, now);
         return;
     }
     thread->released[WANTS_MUTEX] = stack;
+    queue_to_stop(thread, target, now);
     count_wait(thread, tid, WANTS_MUTEX, uncounted_ns(thread, now), slept_ns, !thread->is_counted,
                now);
     thread->is_counted = 1;
@@ -249,7 +243,7 @@ int on_woken(struct pt_regs *ctx)
     if (!thread)
         return 0;
     if (thread->asleep_ns)
-        wake(thread, tid, now);
+        wake(thread, target, tid, now);
     else if (target->is_whole && thread->traps == 1) // else it has come by two of these places
         lose(tgid, LOST_BEGAN_UNSEEN);
     return 0;

@@ -48,6 +48,8 @@ class Program(SharedEnum):
     ON_WAKE = 3
     ON_WANT = 4
     ON_WOKEN = 5
+    ON_STOP = 6
+    ON_START = 7
 
 
 class SleepKind(SharedEnum):

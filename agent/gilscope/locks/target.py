@@ -45,14 +45,16 @@ class LockTarget:
         """Programs, and offsets in the file; ends first, for what has begun must end."""
         sites = self.sites
         pauses = (*sites.parks, *sites.semaphores)
-        spin = sites.spin
+        spin, world = sites.spin, sites.world
         return (
+            *((("on_start", site.offset) for site in world.starts) if world else ()),
             *(("on_woken", pause.after.offset) for pause in pauses),
             *((("on_take", spin.taken.offset),) if spin else ()),
             *((("on_want", spin.wanted.offset),) if spin else ()),
             *(("on_wake", wake.offset) for wake in sites.wakes),
             *(("on_park", pause.call.offset) for pause in sites.parks),
             *(("on_semaphore", pause.call.offset) for pause in sites.semaphores),
+            *((("on_stop", site.offset) for site in world.stops) if world else ()),
         )
 
     def record(self) -> Record:
@@ -78,6 +80,7 @@ class LockTarget:
             "type_name": object_type + 2 * _POINTER,
             "gc_collecting": layout.gc_collecting,
             "spins": int(spin is not None),
+            "sees_stops": int(self.sites.world is not None),
             "lock_register": 0 if spin is None else spin.lock_register,
         }
 

@@ -81,7 +81,8 @@ LOCK_BLOCKED_TIMES = of_process(
 WORLD_STOPS = of_process(
     "gilscope_lock_world_stops_total",
     "counter",
-    "Stops of the world that made any thread wait, by cause: gc for a collection, or other.",
+    "Stops of the world, by cause: gc for a collection, or other. Of a build in which it is not "
+    "known where the world is stopped, those that made any thread wait.",
     "The rate is how often the world is stopped; without a GIL only.",
     "cause",
 )

@@ -130,7 +130,8 @@ class WorldStops:
     stack: Stack
     """Where it asked for them, innermost first, eight frames at the most."""
     stops: int
-    """Those that made any thread wait, the asking one included."""
+    """Where it is not known where the world is stopped, those that made any thread wait, the asking
+    one included."""
     stopping_ns: int
     """From asking for them until all other threads had stopped."""
     standing_ns: int

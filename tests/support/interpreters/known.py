@@ -196,8 +196,8 @@ FREE_THREADED = _parameters(_CHOSEN_FREE_THREADED)
 """For pytest's parametrize: a free-threaded build, or each with GILSCOPE_ALL_INTERPRETERS."""
 MUSL = _parameters(_MUSL)
 """For pytest's parametrize: builds with a GIL for musl, the C library of Alpine."""
-MUSL_FREE_THREADED = _parameters(_FREE_THREADED[-1:])
-"""The same without a GIL."""
+MUSL_FREE_THREADED = [] if _ALL_ASKED_FOR else _parameters(_FREE_THREADED[-1:])
+"""The same without a GIL; none where they are among FREE_THREADED."""
 WITH_GIL_ON = _parameters(
     [source for source in _CHOSEN_FREE_THREADED if "musl" not in source.name], PYTHON_GIL="1"
 )

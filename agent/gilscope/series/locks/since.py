@@ -95,7 +95,8 @@ def _stops(now: Iterable[WorldStops], earlier: Iterable[WorldStops]) -> Iterator
     for stops in now:
         then = before.get((stops.cause, stops.stack))
         since = stops if then is None else _stops_less(stops, then)
-        if since.stops:
+        # One that had begun before has counted then, and what it takes counts as it goes by.
+        if since.stops or since.ns:
             yield since
 
 

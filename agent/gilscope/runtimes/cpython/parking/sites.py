@@ -17,6 +17,7 @@ from gilscope.elf.instruction_starts import InstructionStarts
 from gilscope.elf.plt import read_linkage
 from gilscope.errors import GilCodeNotFound
 from gilscope.runtimes.cpython.parking.spin import SPINS_WITH, SpinSites, find_spin
+from gilscope.runtimes.cpython.parking.world import WorldSites, find_world
 from gilscope.runtimes.cpython.sites.branches import Branches, LibraryCall, scan_branches
 from gilscope.runtimes.cpython.sites.functions import FunctionGroups
 from gilscope.runtimes.cpython.sites.messages import message_addresses, references
@@ -51,6 +52,8 @@ class ParkSites:
     """Calls of the parking lot that wake a thread; those of other locks run uncontended too."""
     spin: SpinSites | None
     """Where a thread tries for a while before it sleeps; None where it does not."""
+    world: WorldSites | None
+    """Where the world is stopped and started; None where that is not, or not known."""
     checks: tuple[str, ...] = field(default=())
     """What was found, in words."""
 
@@ -81,17 +84,26 @@ def find_park_sites(image: ElfImage) -> ParkSites:
     if len(waits) + len(wakes) > _MOST_SITES:
         raise GilCodeNotFound(f"{len(waits) + len(wakes)} places to sleep and wake are too many")
     spin = find_spin(image, table, branches, code.groups, code.starts)
+    world = find_world(image, table, branches, code.groups, code.starts)
     return ParkSites(
         parks=code.pauses(parks),
         semaphores=code.pauses(semaphores),
         wakes=tuple(code.site(call.site) for call in wakes),
         spin=spin,
+        world=world,
         checks=(
             f"{len(parks)} places of the parking lot to sleep and {len(wakes)} to wake",
             f"{len(semaphores)} places to sleep for other locks",
             "mutexes spin before they sleep" if spin else "mutexes do not spin",
+            *(_words(world) if spin else ()),
         ),
     )
+
+
+def _words(world: WorldSites | None) -> tuple[str]:
+    if world is None:
+        return ("stops of the world are seen where they make a thread sleep",)
+    return (f"{len(world.stops)} places that stop the world and {len(world.starts)} that start it",)
 
 
 class _Code:
