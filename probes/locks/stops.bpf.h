@@ -127,6 +127,8 @@ static __always_inline void queue_to_stop(struct thread *thread, const struct ta
 
     if (!target->sees_stops || !thread->stop_until_ns || thread->stop_phase != PHASE_STOPPING)
         return;
+    if (!thread->tstate)
+        return; // whose stop it is cannot be told
     if (read_user(&is_requested, sizeof(is_requested), (void *)(world + STOP_REQUESTED)) ||
         read_u64(&requester, world + STOP_REQUESTER))
         return;
