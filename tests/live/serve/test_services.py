@@ -1,5 +1,6 @@
 """Workers that come and go, whose figures are those of one service."""
 
+import json
 import os
 import signal
 import time
@@ -138,11 +139,24 @@ def test_counters_continue_when_the_agent_is_restarted(script: str, tmp_path: Pa
             had = agent.counted_of_all()
             worker.run()
             assert 0 == service.end().exit_code
+        left = _left_in(kept)
         with serving(*options, str(kept), by_service=True) as service:
             agent.continue_at(service)
             eventually(lambda: agent.processes() == 1)
-            assert had + 23 <= agent.counted_of_all()
+            assert had + 23 <= left == agent.counted_of_all()
             assert 0 == service.end().exit_code
+
+
+def _left_in(kept: Path) -> int:
+    """Return how many waits after blocking calls an agent has left in its file."""
+    _, _, text = kept.read_text().partition("\n")
+    rows = json.loads(text)["families"][_WAITS.removesuffix("_count")]
+    return sum(
+        count
+        for (process, *_, after), (_, slots), _ in rows
+        for _, count in slots
+        if (process, after) == (_SCRIPT, "blocking_call")
+    )
 
 
 def test_after_an_agent_that_was_killed_counters_begin_at_0(script: str, tmp_path: Path) -> None:
