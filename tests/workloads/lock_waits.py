@@ -260,6 +260,9 @@ for thread in threads:
     thread.start()
 if kind == "timeout":
     lock.acquire()
+if kind == "idle":
+    # Or a collection stops who is about to sleep.
+    gc.disable()
 if kind == "relay":
     turns[1].acquire()
 while not all(thread.native_id for thread in threads):

@@ -77,7 +77,7 @@ def test_waits_of_microseconds(interpreter: Interpreter, sleep_clock: Path, tmp_
     unseen_ns = sum(each["wait_ns"] for each in known) - 1e9 * sum(
         wait["wait_s"] for wait in waits if wait["kind"] != "idle"
     )
-    assert 5_000 < acquires, "the machine was busy with others; this proves nothing"
+    assert 10_000 < acquires, "the machine was busy with others; this proves nothing"
     # Who loses its CPU while it takes a lock that is free has not waited for it.
     assert acquires == pytest.approx(seen, rel=_PREEMPTED)
     assert 0 < unseen_ns / seen < _TRAPS_NS

@@ -148,8 +148,7 @@ def test_who_waits_for_something_to_do_is_idle(
     (consumer, known), _ = truth["threads"].items()
     assert known["sleeps"] == of_thread(report, consumer)["sleeps"]
     kinds = {kind for kind, _, inner in _places(report) if inner == "Condition.wait"}
-    # A collection may stop whoever goes to sleep there.
-    assert {"idle"} == kinds - {"world_stop"}
+    assert {"idle"} == kinds
     (thread,) = (each for each in report["threads"] if each["tid"] == int(consumer))
     slept_s = sum(wait["slept_s"] for wait in thread["waits"] if wait["kind"] == "idle")
     assert known["slept_ns"] / 1e9 == pytest.approx(slept_s, rel=_TOLERANCE)
