@@ -24,9 +24,11 @@
 
 #include "locks/threads.bpf.h"
 
-#include "locks/own_stack.bpf.h"
+#include "locks/stack.bpf.h"
 
 #include "locks/kinds.bpf.h"
+
+#include "locks/holders.bpf.h"
 
 #include "common/span_budget.bpf.h"
 

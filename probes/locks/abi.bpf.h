@@ -55,6 +55,7 @@ struct span {
     u64 ended_ns;
     u64 stack;    // of the waiting thread; 0: not known
     u64 released; // likewise, of who has ended the wait
+    u64 held;     // likewise, of who had the mutex when it began
     u32 tgid;
     u32 tid;
     u32 kind;    // enum span_kind

@@ -25,14 +25,6 @@
 #define STOP_EVENT 4      // and what it waits for until the others have stopped
 #define MAX_METATYPES 3
 
-struct park {
-    u64 argument;
-    u64 address;
-    u64 wanted_ns; // of a mutex
-    u32 is_bucket;
-    u32 is_mutex;
-};
-
 static __always_inline u8 read_u8(u64 address)
 {
     u8 value = 0;
@@ -47,6 +39,8 @@ static __always_inline int read_park(struct park *park, u64 semaphore, u64 now)
     u64 previous = 0, linked = 0;
     u8 is_unparking = read_u8(semaphore + PARK_IS_UNPARKING);
 
+    park->is_bucket = park->is_mutex = 0;
+    park->wanted_ns = 0;
     if (read_u64(&park->argument, semaphore - PARK_ARGUMENT) ||
         read_u64(&park->address, semaphore - PARK_ADDRESS) ||
         read_u64(&previous, semaphore + PARK_NODE_PREVIOUS))
@@ -93,11 +87,13 @@ static __always_inline int is_of_interpreter(const struct target *target,
            address >= interpreter && address < interpreter + target->interpreter_size;
 }
 
+// What the mutex is that the thread wants.
 static __always_inline void tell_mutex(struct thread *thread, const struct target *target,
                                        const struct python *python, u64 address)
 {
     u32 kind = SLEEP_OTHER;
 
+    thread->mutex = address;
     __builtin_memset(thread->type, 0, sizeof(thread->type));
     if (is_of_interpreter(target, python, thread->tstate, address))
         kind = SLEEP_INTERPRETER;
@@ -107,6 +103,16 @@ static __always_inline void tell_mutex(struct thread *thread, const struct targe
     else if (type_name(thread->type, target, address - target->lock_content))
         kind = SLEEP_LOCK_OBJECT;
     thread->kinds[WANTS_MUTEX] = kind;
+}
+
+// Where it is known for certain which mutex it is: the same as where the thread began to want it.
+static __always_inline void tell_again(struct thread *thread, const struct target *target,
+                                       const struct python *python, u64 address)
+{
+    if (thread->mutex == address)
+        return;
+    thread->held = 0;
+    tell_mutex(thread, target, python, address);
 }
 
 // Of what parks and is no mutex.

@@ -40,6 +40,7 @@ static __always_inline void send_wait(const struct thread *thread, u32 tid, u32 
         return;
     span->stack = what ? thread->stacks[WANTS_OTHER] : thread->stacks[WANTS_MUTEX];
     span->released = what ? thread->released[WANTS_OTHER] : thread->released[WANTS_MUTEX];
+    span->held = what ? 0 : thread->held;
     span->tid = tid;
     span->reason = what ? thread->kinds[WANTS_OTHER] : thread->kinds[WANTS_MUTEX];
     if (what == WANTS_MUTEX)
@@ -55,6 +56,7 @@ static __always_inline void send_stop(const struct thread *thread, u32 kind, u64
         return;
     span->stack = thread->stop_stack;
     span->released = 0;
+    span->held = 0;
     span->tid = current_ids();
     span->reason = thread->stop_is_collection;
     spans.ringbuf_submit(span, BPF_RB_NO_WAKEUP);

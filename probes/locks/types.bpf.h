@@ -15,11 +15,13 @@ struct target {
     u64 runtime_end;
     u64 type_of_types; // address of PyType_Type
     u32 interpreter_size;
-    u32 thread_state;  // in a thread state: whether it is attached, detached or suspended
-    u32 object_type;   // in an object
-    u32 object_lock;   // in an object; 0: it has none
-    u32 lock_content;  // in an object that is a lock: the mutex
-    u32 type_name;     // in a type
+    u32 thread_state;     // in a thread state: whether it is attached, detached or suspended
+    u32 object_type;      // in an object
+    u32 object_lock;      // in an object; 0: it has none
+    u32 lock_content;     // in an object that is a lock: the mutex
+    u32 type_name;        // in a type
+    u32 critical_section; // in a thread state: the innermost one that it is in; 0: there are none
+    u32 rlock_owner;   // behind the mutex of an RLock: the number of its thread; 0: it is not there
     u32 gc_collecting; // in an interpreter: whether it collects
     u32 spins;         // a mutex is tried for a while before a thread sleeps for it
     u32 lock_register; // then, in pt_regs where it is taken: its address
@@ -85,6 +87,7 @@ struct stop {
 struct wait_key {
     u64 stack;    // 0: not known
     u64 released; // the stack of the thread that has ended the wait; 0: not known
+    u64 held;     // that of the thread that had the mutex when it began; 0: not known
     u32 tgid;
     u32 tid;
     u32 kind; // enum sleep_kind
@@ -131,6 +134,8 @@ struct thread {
     u64 stop_woke;       // the first thread that it has woken then, by the state of that
     u64 stacks[WANTS];
     u64 released[WANTS]; // as in struct wait_key, by who has woken it last
+    u64 mutex;           // that it wants, or has wanted last; 0: not known
+    u64 held;            // as in struct wait_key
     u32 kinds[WANTS];    // enum sleep_kind
     u32 tgid;
     u32 is_counted; // the wait for the mutex is one of `waits` already
@@ -142,9 +147,18 @@ struct thread {
     u8 name[THREAD_NAME];
 };
 
+// What a thread is about to sleep for.
+struct park {
+    u64 argument;
+    u64 address;
+    u64 wanted_ns; // of a mutex
+    u32 is_bucket;
+    u32 is_mutex;
+};
+
 // Working space. It must be the thread's own: a program may be interrupted by another thread's.
 struct work {
     struct stack stack;
     u64 pointers[MAX_CODE_POINTERS];
-    struct wait_key key;
+    struct park park;
 };

@@ -23,6 +23,7 @@ static __always_inline void count_wait(struct thread *thread, u32 tid, u32 what,
     struct wait_key key = {
         .stack = what ? thread->stacks[WANTS_OTHER] : thread->stacks[WANTS_MUTEX],
         .released = what ? thread->released[WANTS_OTHER] : thread->released[WANTS_MUTEX],
+        .held = what ? 0 : thread->held,
         .kind = what ? thread->kinds[WANTS_OTHER] : thread->kinds[WANTS_MUTEX],
         .tgid = thread->tgid,
         .tid = tid,
@@ -55,12 +56,31 @@ static __always_inline u64 uncounted_ns(const struct thread *thread, u64 now)
     return wait_ns > counted_ns ? wait_ns - counted_ns : 0;
 }
 
-static __always_inline void want(struct thread *thread, u64 now)
+// The thread begins to want the mutex at *address*, which another one has: somebody runs on while
+// this one is told, so that takes no time from the wait.
+static __always_inline void want(struct thread *thread, const struct target *target,
+                                 const struct python *python, struct totals *total, u32 tid,
+                                 u64 address, u64 wanted_ns)
 {
-    thread->wanted_ns = now;
+    u64 from_ns = now_ns();
+
+    thread->wanted_ns = wanted_ns ? wanted_ns : from_ns;
     thread->counted_then_ns = thread->counted_ns;
     thread->is_counted = 0;
     thread->released[WANTS_MUTEX] = 0; // nobody is seen to release what it gets by spinning
+    tell_mutex(thread, target, python, address);
+    thread->held = held_by(thread, target, python, tid);
+    // Threads may be many: this costs more than a trap is taken to cost.
+    __sync_fetch_and_add(&total->cost_ns, now_ns() - from_ns);
+}
+
+// The address of the lock where a thread spins for it; 0: it cannot be read.
+static __always_inline u64 spun_for(struct pt_regs *ctx, const struct target *target)
+{
+    u64 address = 0;
+
+    read_kernel(&address, sizeof(address), (void *)ctx + target->lock_register);
+    return address;
 }
 
 // Where a thread begins to want a mutex that is taken, in builds in which it spins first.
@@ -69,20 +89,24 @@ int on_want(struct pt_regs *ctx)
     u64 now = now_ns(), ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
     struct target *target = targets.lookup(&tgid);
+    struct python *python = pythons.lookup(&tgid);
+    struct totals *total = trapped(target, tgid, now, PROGRAM_ON_WANT);
     struct thread *thread;
 
-    if (!target || !trapped(target, tgid, now, PROGRAM_ON_WANT))
+    if (!target || !python || !total)
         return 0;
     thread = current_thread(target, tgid, tid);
-    if (thread)
-        want(thread, now_ns());
+    if (!thread)
+        return 0;
+    find_tstate(thread, python, tid);
+    want(thread, target, python, total, tid, spun_for(ctx, target), 0);
     return 0;
 }
 
 // The jump behind the exchange that takes a mutex: it was taken if the zero flag is set.
 int on_take(struct pt_regs *ctx)
 {
-    u64 now = now_ns(), ids = current_ids(), address = 0;
+    u64 now = now_ns(), ids = current_ids();
     u32 tgid = ids >> 32, tid = ids;
     struct target *target = targets.lookup(&tgid);
     struct python *python = pythons.lookup(&tgid);
@@ -94,12 +118,8 @@ int on_take(struct pt_regs *ctx)
     if (!thread || !(ctx->flags & ZERO_FLAG) || !thread->wanted_ns)
         return 0;
     if (!thread->is_counted) {
-        if (read_kernel(&address, sizeof(address), (void *)ctx + target->lock_register)) {
-            lose(tgid, LOST_READ_FAULT);
-            return 0;
-        }
         find_tstate(thread, python, tid);
-        tell_mutex(thread, target, python, address);
+        tell_again(thread, target, python, spun_for(ctx, target));
         thread->stacks[WANTS_MUTEX] = place(thread, python, tid);
     }
     count_wait(thread, tid, WANTS_MUTEX, uncounted_ns(thread, now), 0, !thread->is_counted, now);
@@ -128,35 +148,43 @@ int on_park(struct pt_regs *ctx)
     u32 tgid = ids >> 32, tid = ids;
     struct target *target = targets.lookup(&tgid);
     struct python *python = pythons.lookup(&tgid);
-    struct park park = {};
+    struct totals *total = trapped(target, tgid, now, PROGRAM_ON_PARK);
     struct thread *thread;
+    struct work *work;
+    struct park *park;
 
-    if (!target || !python || !trapped(target, tgid, now, PROGRAM_ON_PARK))
+    if (!target || !python || !total)
         return 0;
     thread = current_thread(target, tgid, tid);
     if (!thread)
         return 0;
+    work = own_work(tid);
+    if (!work) {
+        lose(tgid, LOST_TABLE_FULL);
+        return 0;
+    }
+    park = &work->park;
     // First: of what comes after a search the verifier would follow each of its ends.
     find_tstate(thread, python, tid);
-    if (read_park(&park, semaphore, now)) {
+    if (read_park(park, semaphore, now)) {
         lose(tgid, LOST_READ_FAULT);
         return 0;
     }
-    if (park.wanted_ns < target->from_ns)
-        park.wanted_ns = target->from_ns;
-    thread->sleeps_for = park.is_mutex ? WANTS_MUTEX : WANTS_OTHER;
-    if (park.is_mutex) {
+    if (park->wanted_ns < target->from_ns)
+        park->wanted_ns = target->from_ns;
+    thread->sleeps_for = park->is_mutex ? WANTS_MUTEX : WANTS_OTHER;
+    if (park->is_mutex) {
         // Where it spins first, that has told since when; it may have slept for the mutex before.
-        if (target->spins ? thread->wanted_ns > park.wanted_ns || !thread->wanted_ns
-                          : thread->wanted_ns != park.wanted_ns)
-            want(thread, park.wanted_ns);
+        if (target->spins ? thread->wanted_ns > park->wanted_ns || !thread->wanted_ns
+                          : thread->wanted_ns != park->wanted_ns)
+            want(thread, target, python, total, tid, park->address, park->wanted_ns);
         if (!thread->is_counted) {
-            tell_mutex(thread, target, python, park.address);
+            tell_again(thread, target, python, park->address);
             thread->stacks[WANTS_MUTEX] = place(thread, python, tid);
         }
     } else {
         thread->kinds[WANTS_OTHER] =
-            park.is_bucket ? SLEEP_INTERPRETER : other_kind(target, thread->tstate, park.address);
+            park->is_bucket ? SLEEP_INTERPRETER : other_kind(target, thread->tstate, park->address);
         // Before its stack is walked: it may be woken meanwhile.
         if (thread->kinds[WANTS_OTHER] == SLEEP_STOPPED)
             note_stopped(thread, semaphore, now);
@@ -270,7 +298,7 @@ int on_wake(struct pt_regs *ctx)
     if (!work)
         return 0;
     find_tstate(thread, python, tid);
-    wake.stack = own_stack(work, thread, python);
+    wake.stack = stack_of(work, tgid, python, thread->tstate);
     asleep = wakes.lookup(&key);
     if (asleep && asleep->stopped_ns >= target->from_ns)
         stopped_ns = asleep->stopped_ns;

@@ -126,6 +126,32 @@ def sort(shared: "list[int]") -> None:
     note([])
 
 
+def merge(into: "set[int]", other: "set[int]") -> None:
+    """Keep the locks of two sets for as long as it takes to merge them."""
+    end = until_end()
+    while clock() < end:
+        into.update(other)
+    note([])
+
+
+def add(shared: "set[int]") -> None:
+    """Add what is there already to the set, again and again."""
+    end = until_end()
+    while clock() < end:
+        shared.add(0)
+        time.sleep(_APART_S)
+    note([])
+
+
+def cross(mine: "threading.RLock", others: "threading.RLock") -> None:
+    """Keep a lock, and want the one that another thread keeps likewise."""
+    until_end()
+    with mine:
+        meeting.wait()
+        others.acquire(timeout=seconds)
+    note([])
+
+
 def store(shared: "list[int]") -> None:
     """Store into the list, again and again: which takes no time but for the lock.
 
@@ -237,6 +263,9 @@ def compute(pause_s: "float" = 0) -> None:
 
 
 shared = list(range(_SORTED))
+sets = (set(shared), set(shared))
+meeting = threading.Barrier(2)
+rlocks = (threading.RLock(), threading.RLock())
 items: "queue.Queue[object]" = queue.Queue()
 turns = (threading.Lock(), threading.Lock())
 lock = threading.RLock() if kind == "rlock" else threading.Lock()
@@ -245,6 +274,8 @@ workers = {
     "rlock": [(hold, lock)] * 3,
     "timeout": [(give_up, lock)] * 2,
     "object": [(sort, shared), (store, shared), (store, shared)],
+    "sets": [(merge, *sets), (add, sets[0]), (add, sets[1])],
+    "crossed": [(cross, *rlocks), (cross, *reversed(rlocks))],
     "relay": [(relay, *turns), (relay, *reversed(turns))],
     "idle": [(consume, items), (produce, items)],
     "stops": [(collect,), (compute,)],

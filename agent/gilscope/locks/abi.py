@@ -81,6 +81,7 @@ SPAN: Final = CStruct(
         Member("u64", "ended_ns"),
         Member("u64", "stack", comment="of the waiting thread; 0: not known"),
         Member("u64", "released", comment="likewise, of who has ended the wait"),
+        Member("u64", "held", comment="likewise, of who had the mutex when it began"),
         Member("u32", "tgid"),
         Member("u32", "tid"),
         Member("u32", "kind", comment="enum span_kind"),

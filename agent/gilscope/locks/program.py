@@ -24,7 +24,7 @@ class LockLimits:
     stacks: int = 16384
     notice_pages: int = 1
     span_pages: int = 1024
-    """Of the ring of the timeline, in which each part of a wait takes 120 bytes."""
+    """Of the ring of the timeline, in which each part of a wait takes 128 bytes."""
     spans_a_second: int = 4000
     """Of all processes, where only the worst moment is asked for."""
 

@@ -27,6 +27,10 @@ _OBJECT_LOCK: Final = 10
 """In an object of a free-threaded build: ``ob_mutex``."""
 _THREAD_STATE: Final = {(3, 13): 40, (3, 14): 44, (3, 15): 48}
 """In a thread state: ``state``."""
+_CRITICAL_SECTION: Final = {(3, 13): 176, (3, 14): 176, (3, 15): 200}
+"""In a thread state of a free-threaded build: ``critical_section``."""
+_OWNED_RLOCKS: Final = (3, 14)
+"""From this version on an RLock is a mutex, and behind that the number of its thread."""
 _POINTER: Final = 8
 
 
@@ -78,6 +82,10 @@ class LockTarget:
             # its name.
             "lock_content": object_type + _POINTER,
             "type_name": object_type + 2 * _POINTER,
+            "critical_section": (
+                _CRITICAL_SECTION[interpreter.minor] if interpreter.is_free_threaded else 0
+            ),
+            "rlock_owner": _POINTER if interpreter.minor >= _OWNED_RLOCKS else 0,
             "gc_collecting": layout.gc_collecting,
             "spins": int(spin is not None),
             "sees_stops": int(self.sites.world is not None),

@@ -18,7 +18,7 @@ from gilscope.series.moments.worst_window import MOMENT_NS, worst_window
 __all__ = ["MOST_OF_MOMENTS", "MOST_SPANS", "LockTimelines"]
 
 MOST_SPANS: Final = 250_000
-"""That are kept, of all processes together; each takes 56 bytes, and a kilobyte for as long as a
+"""That are kept, of all processes together; each takes 64 bytes, and a kilobyte for as long as a
 report is made of it."""
 MOST_OF_MOMENTS: Final = 20_000
 """Where only the worst moment is asked for: to choose it takes some tenths of a second."""
@@ -35,6 +35,7 @@ class _Kept(NamedTuple):
     ended_ns: int
     stack: int
     released: int
+    held: int
     tid: int
     kind: int
     """Of `SpanKind`, and behind that of `SleepKind` or whether it is a collection."""
@@ -88,6 +89,7 @@ class LockTimelines:
                 record["ended_ns"],
                 record["stack"],
                 record["released"],
+                record["held"],
                 record["tid"],
                 record["kind"] << _SHIFT | record["reason"],
                 self._number_of(record["type"].split(b"\0", 1)[0]),
@@ -217,16 +219,17 @@ def _flights(raw: RawLocks, stacks: Mapping[int, Stack]) -> Iterable[LockSpan]:
     for tid, thread in raw.threads.items():
         flight = in_flight(tid, thread, raw.at_ns)
         if flight is not None:
-            (_, kind, type_name, stack, released), sums = flight
+            (_, kind, type_name, stack, released, held), sums = flight
             ends = raw.at_ns - sums.wait_ns, raw.at_ns
-            span = _Kept(*ends, stack, released, tid, kind, 0)
+            span = _Kept(*ends, stack, released, held, tid, kind, 0)
             yield _wait(span, SleepKind(kind), type_name, stacks)
 
 
 def _wait(span: _Kept, sleep: SleepKind, type_name: str, stacks: Mapping[int, Stack]) -> LockSpan:
-    stack, released = (stacks.get(each, UNKNOWN_STACK) for each in (span.stack, span.released))
+    stack = stacks.get(span.stack, UNKNOWN_STACK)
+    others = (stacks.get(each, UNKNOWN_STACK) for each in (span.released, span.held))
     kind, shown = wait_of(sleep, type_name, stack)
-    return LockSpan(span.tid, kind, shown, span.began_ns, span.ended_ns, stack, released)
+    return LockSpan(span.tid, kind, shown, span.began_ns, span.ended_ns, stack, *others)
 
 
 def _stop(span: _Kept, stacks: Mapping[int, Stack]) -> StopSpan:

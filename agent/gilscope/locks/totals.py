@@ -1,7 +1,7 @@
 """Turns what the kernel's tables hold of locks into totals."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Final
@@ -30,8 +30,9 @@ _LOCKS: Final = {_LOCK: LockKind.LOCK, _RLOCK: LockKind.RLOCK}
 _CONDITION: Final = ("threading.py", "Condition.wait")
 """File and function in which a thread waits, by a lock of its own, to be notified."""
 
-_Key = tuple[int, int, str, int, int]
-"""Thread, number of the kind, type, stack, and that of who has ended the wait."""
+_Key = tuple[int, int, str, int, int, int]
+"""Thread, number of the kind, type, stack, that of who has ended the wait, and of who had the lock
+when it began."""
 
 
 @dataclass(slots=True)
@@ -80,7 +81,7 @@ def threads_of(
     """
     sums: defaultdict[_Key, _Sums] = defaultdict(_Sums)
     for key, record in raw.waits:
-        place = (key["stack"], key["released"])
+        place = (key["stack"], key["released"], key["held"])
         sums[key["tid"], key["kind"], _text(key["type"]), *place] += _Sums(
             record["wait_ns"],
             record["slept_ns"],
@@ -94,8 +95,8 @@ def threads_of(
             sums[flight[0]] += flight[1]
     by_thread: defaultdict[int, list[LockWait]] = defaultdict(list)
     for (tid, number, type_name, *ids), each in sums.items():
-        stack, released = (stacks.get(number_of, UNKNOWN_STACK) for number_of in ids)
-        wait = _wait(SleepKind(number), type_name, stack, released, each)
+        ends = tuple(stacks.get(number_of, UNKNOWN_STACK) for number_of in ids)
+        wait = _wait(SleepKind(number), type_name, ends, each)
         by_thread[tid].append(wait)
     threads = (
         LockThread(tid, _name(raw.threads.get(tid)), _costliest_first(waits))
@@ -131,8 +132,8 @@ def in_flight(tid: int, thread: Record, now_ns: int) -> tuple[_Key, _Sums] | Non
         counted_ns = thread["counted_ns"] - thread["counted_then_ns"]
         wait_ns = max(0, now_ns - thread["wanted_ns"] - counted_ns)
         is_new = not thread["is_counted"]
-    type_name = _text(thread["type"]) if what == _MUTEX else ""
-    key = (tid, thread["kinds"][what], type_name, thread["stacks"][what], 0)
+    type_name, held = (_text(thread["type"]), thread["held"]) if what == _MUTEX else ("", 0)
+    key = (tid, thread["kinds"][what], type_name, thread["stacks"][what], 0, held)
     return key, _Sums(wait_ns, slept_ns, int(is_new), 1, wait_ns)
 
 
@@ -145,13 +146,15 @@ def wait_of(sleep: SleepKind, type_name: str, stack: Stack) -> tuple[LockKind, s
     return kind, None if shown is None else label(shown)
 
 
-def _wait(sleep: SleepKind, type_name: str, stack: Stack, released: Stack, sums: _Sums) -> LockWait:
+def _wait(sleep: SleepKind, type_name: str, ends: Sequence[Stack], sums: _Sums) -> LockWait:
+    stack, released, held = ends
     kind, shown = wait_of(sleep, type_name, stack)
     return LockWait(
         kind=kind,
         type=shown,
         stack=stack,
         released=released,
+        held=held,
         wait_ns=sums.wait_ns,
         slept_ns=sums.slept_ns,
         waits=sums.waits,
@@ -177,9 +180,9 @@ def _place(frame: Frame) -> tuple[str, str]:
 
 def _costliest_first(waits: Iterable[LockWait]) -> tuple[LockWait, ...]:
     """Return *waits*; what is the same to a reader is one of them."""
-    merged: dict[tuple[LockKind, str | None, Stack, Stack], LockWait] = {}
+    merged: dict[tuple[LockKind, str | None, Stack, Stack, Stack], LockWait] = {}
     for each in waits:
-        key = (each.kind, each.type, each.stack, each.released)
+        key = (each.kind, each.type, each.stack, each.released, each.held)
         known = merged.get(key)
         merged[key] = each if known is None else _sum(known, each)
     return tuple(sorted(merged.values(), key=lambda each: -each.wait_ns))

@@ -83,6 +83,9 @@ class LockWait:
     released: Stack
     """Where the thread stood that ended the wait by waking this one; of a stop of the world it is
     the one that had asked for it, and of such a request the last one to stop."""
+    held: Stack
+    """Where the thread stood that had the lock when the wait began, where the lock says whose it
+    is: that of an object in a critical section, or an RLock."""
     wait_ns: int
     """From wanting to having, with the part of a wait in flight."""
     slept_ns: int
@@ -176,7 +179,7 @@ class LockTotals:
     def frames(self) -> frozenset[Frame]:
         """Return every frame in which a thread waited, or stopped the world."""
         waits = [wait for thread in self.threads for wait in thread.waits]
-        stacks = [stack for wait in waits for stack in (wait.stack, wait.released)]
+        stacks = [stack for wait in waits for stack in (wait.stack, wait.released, wait.held)]
         stacks += [stops.stack for stops in self.stops]
         return frozenset(frame for stack in stacks for frame in stack.frames)
 
@@ -195,6 +198,7 @@ class LockSpan:
     as the end of a stop of the world, is a wait of its own, and makes the rest begin too late."""
     stack: Stack = UNKNOWN_STACK
     released: Stack = UNKNOWN_STACK
+    held: Stack = UNKNOWN_STACK
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,5 +61,6 @@ Lower part: who keeps whom waiting in the selected process
   held by     where the thread stood that had the GIL meanwhile
 Of one with transactions: what these have lost lately and since it is traced,
 what they waited for, what made them inevitable, and what is not seen.
-Of one without a GIL: what its threads wait for, where, and who released it.
+Of one without a GIL: what its threads wait for, where, and who had it and
+released it.
 """

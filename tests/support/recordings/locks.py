@@ -9,6 +9,7 @@ from gilscope.model.stack import Frame, Stack
 
 __all__ = [
     "APPEND",
+    "HOLD",
     "MS",
     "RELEASE",
     "STACKS",
@@ -22,11 +23,12 @@ __all__ = [
 
 MS = 1_000_000
 _S = 1_000_000_000
-APPEND, WAIT, RELEASE = 1, 2, 3
+APPEND, WAIT, RELEASE, HOLD = 1, 2, 3, 4
 """Stacks, by their ids."""
 STACKS = {
     APPEND: Stack((Frame("append", "/app/app.py", 10, 12), Frame("work", "/app/app.py", 20, 22))),
     RELEASE: Stack((Frame("sort", "/app/app.py", 30, 33),)),
+    HOLD: Stack((Frame("compare", "/app/app.py", 40, 41),)),
     WAIT: Stack((Frame("Condition.wait", "/usr/lib/python3.14/threading.py", 320, 359),)),
 }
 
@@ -42,11 +44,13 @@ def wait(  # noqa: PLR0913 - each has a default
     *,
     stack: int = APPEND,
     released: int = 0,
+    held: int = 0,
     wait_ms: int = 10,
     waits: int = 2,
 ) -> tuple[Record, Record]:
     """Return an entry of the kernel's table, slept in for half of the time."""
-    key = {"tid": tid, "tgid": 4711, "kind": kind, "stack": stack, "released": released}
+    stacks = {"stack": stack, "released": released, "held": held}
+    key = {"tid": tid, "tgid": 4711, "kind": kind, **stacks}
     return {**key, "type": _text(type_name, LONGEST_TYPE)}, {
         "wait_ns": wait_ms * MS,
         "slept_ns": wait_ms * MS // 2,
@@ -80,6 +84,7 @@ def thread(name: str = "worker", **fields: int) -> Record:
         "is_counted": 0,
         "sleeps_for": 0,
         "stacks": (APPEND, WAIT),
+        "held": 0,
         "kinds": (SleepKind.OBJECT, SleepKind.EVENT),
         "type": _text("list", LONGEST_TYPE),
         "name": _text(name, 16),
@@ -93,8 +98,8 @@ def raw() -> RawLocks:
         2 * _S,
         {11: thread("first"), 12: thread("second")},
         [
-            wait(11, SleepKind.OBJECT, "list", released=RELEASE, wait_ms=24),
-            wait(11, SleepKind.OBJECT, "list", wait_ms=6, waits=0),
+            wait(11, SleepKind.OBJECT, "list", released=RELEASE, held=HOLD, wait_ms=24),
+            wait(11, SleepKind.OBJECT, "list", held=HOLD, wait_ms=6, waits=0),
             wait(12, SleepKind.LOCK_OBJECT, "_thread.lock", wait_ms=20),
             wait(12, SleepKind.LOCK_OBJECT, "_thread.lock", stack=WAIT, wait_ms=1000),
         ],

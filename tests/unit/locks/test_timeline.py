@@ -6,7 +6,7 @@ from gilscope.locks.totals import RawLocks
 from gilscope.model.gil import Record
 from gilscope.model.locks import LockKind, LockSpan, LockTimeline, StopCause, StopSpan
 from gilscope.model.stack import UNKNOWN_STACK
-from support.recordings.locks import APPEND, MS, RELEASE, STACKS, WAIT, thread
+from support.recordings.locks import APPEND, HOLD, MS, RELEASE, STACKS, WAIT, thread
 
 _PID = 4711
 
@@ -21,12 +21,14 @@ def _span(  # noqa: PLR0913 - most have defaults
     pid: int = _PID,
     stack: int = APPEND,
     released: int = 0,
+    held: int = 0,
 ) -> Record:
     return {
         "began_ns": from_ms * MS,
         "ended_ns": until_ms * MS,
         "stack": stack,
         "released": released,
+        "held": held,
         "tgid": pid,
         "tid": 11,
         "kind": kind,
@@ -52,13 +54,14 @@ def test_waits_are_what_they_are_in_the_totals() -> None:
     """
     kept = _kept()
     kept.add(_span(5, 9, reason=SleepKind.LOCK_OBJECT, type_name="_thread.lock", stack=WAIT))
-    kept.add(_span(1, 4, type_name="list", released=RELEASE))
+    kept.add(_span(1, 4, type_name="list", released=RELEASE, held=HOLD))
     kept.add(_span(9, 10, reason=SleepKind.STOPPED, stack=0))
 
     timeline = _timeline(kept)
+    listed = (STACKS[APPEND], STACKS[RELEASE], STACKS[HOLD])
 
     assert (
-        LockSpan(11, LockKind.OBJECT, "list", 1 * MS, 4 * MS, STACKS[APPEND], STACKS[RELEASE]),
+        LockSpan(11, LockKind.OBJECT, "list", 1 * MS, 4 * MS, *listed),
         LockSpan(11, LockKind.IDLE, None, 5 * MS, 9 * MS, STACKS[WAIT], UNKNOWN_STACK),
         LockSpan(11, LockKind.WORLD_STOP, None, 9 * MS, 10 * MS, UNKNOWN_STACK, UNKNOWN_STACK),
     ) == timeline.waits

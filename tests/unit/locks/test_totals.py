@@ -4,7 +4,7 @@ from gilscope.locks.abi import SleepKind
 from gilscope.locks.totals import RawLocks, added_up, threads_of
 from gilscope.model.locks import LockKind, LockThread
 from gilscope.model.stack import UNKNOWN_STACK
-from support.recordings.locks import APPEND, MS, RELEASE, STACKS, WAIT, raw, thread, wait
+from support.recordings.locks import APPEND, HOLD, MS, RELEASE, STACKS, WAIT, raw, thread, wait
 
 _NOW_NS = 1_000 * MS
 
@@ -32,6 +32,8 @@ def test_threads_that_lost_the_most_come_first() -> None:
     assert (LockKind.OBJECT, "list", STACKS[APPEND]) == (lost.kind, lost.type, lost.stack)
     assert (24 * MS, 12 * MS, 2, 2) == (lost.wait_ns, lost.slept_ns, lost.waits, lost.sleeps)
     assert (STACKS[RELEASE], UNKNOWN_STACK) == (lost.released, spun.released)
+    assert (STACKS[HOLD], STACKS[HOLD]) == (lost.held, spun.held)
+    assert {UNKNOWN_STACK} == {each.held for each in second.waits}
 
 
 def test_a_lock_is_known_by_the_type_of_its_object() -> None:
@@ -75,10 +77,11 @@ def test_a_wait_in_flight_counts_until_now() -> None:
         asleep_ns=_NOW_NS - 6 * MS,
         counted_then_ns=50 * MS,
         counted_ns=53 * MS,
+        held=HOLD,
     )
     (found,) = _only(RawLocks(_NOW_NS, {11: asleep})).waits
 
-    assert (LockKind.OBJECT, "list") == (found.kind, found.type)
+    assert (LockKind.OBJECT, "list", STACKS[HOLD]) == (found.kind, found.type, found.held)
     assert (7 * MS, 6 * MS, 1, 1) == (found.wait_ns, found.slept_ns, found.waits, found.sleeps)
 
 
@@ -133,10 +136,12 @@ def test_what_else_is_slept_for_counts_from_the_sleep_on() -> None:
     """
     A thread may want a mutex and sleep for something else.
     """
-    asleep = thread(wanted_ns=_NOW_NS - 10 * MS, asleep_ns=_NOW_NS - 4 * MS, sleeps_for=1)
+    wanted_ns, asleep_ns = _NOW_NS - 10 * MS, _NOW_NS - 4 * MS
+    asleep = thread(wanted_ns=wanted_ns, asleep_ns=asleep_ns, sleeps_for=1, held=HOLD)
     (found,) = _only(RawLocks(_NOW_NS, {11: asleep})).waits
 
     assert (LockKind.IDLE, None, 4 * MS) == (found.kind, found.type, found.wait_ns)
+    assert UNKNOWN_STACK == found.held
 
 
 def test_a_place_that_is_not_known_is_said_to_be_unknown() -> None:

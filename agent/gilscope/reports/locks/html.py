@@ -43,7 +43,7 @@ __all__ = ["parts", "render"]
 
 _MOST_ROWS = 50
 """Of a table."""
-_OF_WORDS = {"lock", "waiting place", "released by", "thread", "cause", "asked for at"}
+_OF_WORDS = {"lock", "waiting place", "held by", "released by", "thread", "cause", "asked for at"}
 """Columns that are no figures."""
 
 
@@ -142,12 +142,12 @@ def _notes(observation: LockObservation, totals: LockTotals) -> Iterator[str]:
 
 def _places(places: Sequence[LockPlace], names: SiteNames) -> Iterator[Markup]:
     rows = (_place_row(place, names) for place in places)
-    heads = ("lock", "lost", "waits", "longest", "spinning", "waiting place", "released by")
+    figures = ("lost", "waits", "longest", "spinning")
+    heads = ("lock", *figures, "waiting place", "held by", "released by")
     yield from _table("lock-places", "What was waited for, and where", heads, rows)
 
 
 def _place_row(place: LockPlace, names: SiteNames) -> Sequence[Markup]:
-    released = place.released()
     spun = max(0.0, 1 - place.slept_ns / max(1, place.wait_ns))
     return (
         text(short_words(place.waits[0])),
@@ -156,7 +156,10 @@ def _place_row(place: LockPlace, names: SiteNames) -> Sequence[Markup]:
         tag("td", duration(place.longest_ns), class_="n", data_v=place.longest_ns),
         tag("td", percent(spun), class_="n", data_v=round(1000 * spun)),
         tag("td", _stack(place.stack, names)),
-        tag("td", "" if released is None else _stack(released.stack, names)),
+        *(
+            tag("td", "" if end is None else _stack(end.stack, names))
+            for end in (place.held(), place.released())
+        ),
     )
 
 

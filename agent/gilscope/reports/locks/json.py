@@ -82,6 +82,7 @@ def _wait(wait: LockWait) -> dict[str, Any]:
         "longest_s": wait.longest_ns / NS_PER_S,
         "stack_state": wait.stack.state.value,
         "frames": _frames(wait.stack),
+        "held_by": _frames(wait.held) if wait.held.is_known else None,
         "released_by": _frames(wait.released) if wait.released.is_known else None,
     }
 

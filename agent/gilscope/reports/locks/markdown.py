@@ -67,10 +67,9 @@ def _answer(totals: LockTotals, observed_ns: int) -> str:
 
 
 def _row(place: LockPlace, names: SiteNames) -> tuple[str, ...]:
-    released = place.released()
     where = f"{short_words(place.waits[0])}: {names.innermost(place.stack)}"
-    if released is not None:
-        where += f", {released.words} {names.innermost(released.stack)}"
+    for end in place.other_ends():
+        where += f", {end.words} {names.innermost(end.stack)}"
     return (
         where,
         seconds(place.wait_ns),

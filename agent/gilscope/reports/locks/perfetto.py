@@ -99,6 +99,7 @@ def _wait(pid: int, span: LockSpan, from_ns: int, origin_ns: int, stacks: StackT
         f'"name":{dumped(printable(name))},'
         f'"cat":"{"lock" if span.kind.is_contention else "idle"}",'
         f'"args":{{"waiter":{stacks.text(span.stack)},'
+        f'"held_by":{stacks.text(span.held)},'
         f'"released_by":{stacks.text(span.released)}}}}}'
     )
 

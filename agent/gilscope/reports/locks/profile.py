@@ -31,6 +31,8 @@ def add_locks(profile: Profile, recording: LockRecording) -> None:
 
     for wait in lost_waits(recording):
         labels = {"process": program, "pid": str(process.pid), "lock": short_words(wait)}
+        if wait.held.is_known:
+            labels["holder"] = place(wait.held)
         if wait.released.is_known:
             labels["releaser"] = place(wait.released)
         stack = [location(program, level) for level in reversed(levels(wait.stack))]

@@ -13,7 +13,7 @@ from gilscope.naming.lock_words import (
 from gilscope.reports.coverage import coverage_words
 from gilscope.reports.gil.text.holds import cost_words
 from gilscope.reports.gil.text.stack import stack_lines
-from gilscope.series.locks.costliest import LockPlace, places_of
+from gilscope.series.locks.costliest import places_of
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent, seconds, short_duration
@@ -132,22 +132,14 @@ def _places(
         stacks = [each.stack for each in place.waits]
         for line in stack_lines(place.stack, recording, paint, stacks):
             yield f"           {line}"
-        yield from _released(place, recording, paint)
+        for end in place.other_ends():
+            of_it = "" if end.share > _NEARLY_ALL else f", {percent(end.share)} of it"
+            yield f"         {end.words}{of_it}"
+            yield from (f"           {line}" for line in stack_lines(end.stack, recording, paint))
     rest = ranked[len(shown) :]
     if rest:
         rest_ns = sum(place.wait_ns for place in rest)
         yield f"{seconds(rest_ns):>10} lost at {counted(len(rest), 'other place')}"
-
-
-def _released(place: LockPlace, recording: LockRecording, paint: Paint) -> Iterator[str]:
-    released = place.released()
-    if released is None:
-        return
-    share = released.share
-    of_it = "" if share > _NEARLY_ALL else f", {percent(share)} of it"
-    yield f"         {released.words}{of_it}"
-    for line in stack_lines(released.stack, recording, paint):
-        yield f"           {line}"
 
 
 def _threads(threads: Sequence[LockThread], paint: Paint, *, whole: bool) -> Iterator[str]:

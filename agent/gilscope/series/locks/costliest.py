@@ -1,13 +1,13 @@
 """The places at which threads have waited for locks, as reports rank them."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from gilscope.model.locks import LockKind, LockTotals, LockWait
 from gilscope.model.stack import Stack
 from gilscope.naming.places import place_of
 
-__all__ = ["LockPlace", "Released", "places_of"]
+__all__ = ["LockPlace", "OtherEnd", "places_of"]
 
 _ENDED_BY = {
     LockKind.WORLD_STOP: "ended by",
@@ -17,11 +17,11 @@ _ENDED_BY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
-    """Where the thread stood that has ended most of the time of some waits."""
+class OtherEnd:
+    """Where the thread stood that has caused most of the time of some waits."""
 
     words: str
-    """What it did: ``released by``."""
+    """What it did: ``held by`` or ``released by``."""
     stack: Stack
     share: float
     """Of that time, 0 to 1."""
@@ -64,18 +64,28 @@ class LockPlace:
         """The longest of them."""
         return max(each.longest_ns for each in self.waits)
 
-    def released(self) -> Released | None:
+    def held(self) -> OtherEnd | None:
+        """Return who had the lock when most of them by time began; None: that is not known."""
+        return self._costliest("held by", [(wait.held, wait.wait_ns) for wait in self.waits])
+
+    def released(self) -> OtherEnd | None:
         """Return who has ended most of them by time; None: that is not known of any."""
+        words = _ENDED_BY.get(self.kind, "released by")
+        return self._costliest(words, [(wait.released, wait.wait_ns) for wait in self.waits])
+
+    def other_ends(self) -> Sequence[OtherEnd]:
+        """Return who had the lock, and who has released it, as far as that is known."""
+        return [each for each in (self.held(), self.released()) if each is not None]
+
+    def _costliest(self, words: str, ends: Iterable[tuple[Stack, int]]) -> OtherEnd | None:
         found: dict[Stack, int] = {}
-        for wait in self.waits:
-            if wait.released.is_known:
-                found[wait.released] = found.get(wait.released, 0) + wait.wait_ns
+        for stack, wait_ns in ends:
+            if stack.is_known:
+                found[stack] = found.get(stack, 0) + wait_ns
         if not found:
             return None
         most = max(found, key=found.__getitem__)
-        return Released(
-            _ENDED_BY.get(self.kind, "released by"), most, found[most] / max(1, self.wait_ns)
-        )
+        return OtherEnd(words, most, found[most] / max(1, self.wait_ns))
 
 
 def places_of(totals: LockTotals) -> Sequence[LockPlace]:

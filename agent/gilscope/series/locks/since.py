@@ -56,7 +56,7 @@ def _threads(now: LockTotals, earlier: LockTotals) -> Iterator[LockThread]:
 
 
 def _key(wait: LockWait) -> Hashable:
-    return wait.kind, wait.type, wait.stack, wait.released
+    return wait.kind, wait.type, wait.stack, wait.released, wait.held
 
 
 def _sum(one: LockWait, other: LockWait) -> LockWait:

@@ -81,9 +81,8 @@ def explained(rates: LockRates, names: SiteNames) -> Iterator[str]:
     places = sorted(places, key=lambda place: (-lately.get(_key(place), 0), -place.wait_ns))
     for place in places[:_MOST_PLACES]:
         yield _line(rates, lately.get(_key(place), 0), place.wait_ns, f"  {_place(place, names)}")
-        released = place.released()
-        if released is not None:
-            yield f"{'':{_WORDS_AT}}  {released.words} {names.innermost(released.stack)}"
+        for end in place.other_ends():
+            yield f"{'':{_WORDS_AT}}  {end.words} {names.innermost(end.stack)}"
     if totals.idle_ns:
         yield f"{'':>10} {seconds(totals.idle_ns):>10}{_GAP}idle: waits for something to do"
     yield from stops_words(*_stops(rates, totals))

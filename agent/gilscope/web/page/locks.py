@@ -79,7 +79,6 @@ def _places(totals: LockTotals) -> Iterator[Markup]:
     for place in places_of(totals)[:_MOST_PLACES]:
         words = f"{seconds(place.wait_ns)} {short_words(place.waits[0])}: "
         words += names.innermost(place.stack)
-        released = place.released()
-        if released is not None:
-            words += f", {released.words} {names.innermost(released.stack)}"
+        for end in place.other_ends():
+            words += f", {end.words} {names.innermost(end.stack)}"
         yield text(words)

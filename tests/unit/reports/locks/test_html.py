@@ -33,7 +33,8 @@ def test_answer_comes_first_and_tables_follow() -> None:
     assert '<th scope="row">object (list)</th><td class="n" data-v="30000000">' in page
     assert "<summary><code>append (app.py:12)</code></summary>" in page
     assert "<li><code>work (app.py:22)</code></li>" in page
-    assert "<td><code>sort (app.py:33)</code></td>" in page
+    both = "<td><code>compare (app.py:41)</code></td><td><code>sort (app.py:33)</code></td>"
+    assert both in page
     assert '>second</th><td class="n" data-v="12">12</td>' in page
     assert '<th scope="row">garbage collection</th><td class="n" data-v="10000000">' in page
     assert "The world was stopped 6 times a second, 1 % of the time" in page
@@ -69,7 +70,7 @@ def test_names_of_the_program_are_text() -> None:
     thread = seen.totals.threads[0]
     frame = replace(thread.waits[0].stack.frames[0], function="<s>f", file="/<i>.py")
     stack = replace(thread.waits[0].stack, frames=(frame, frame))
-    wait = replace(thread.waits[0], type="<b>t", stack=stack, released=stack)
+    wait = replace(thread.waits[0], type="<b>t", stack=stack, released=stack, held=stack)
     thread = replace(thread, name="<u>n", waits=(wait,))
     process = replace(seen.process, name="<em>app")
     totals = replace(seen.totals, threads=(thread,))

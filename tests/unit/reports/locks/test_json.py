@@ -34,9 +34,11 @@ def test_figures_are_those_of_the_recording() -> None:
             {"function": "append", "file": "/app/app.py", "line": 12},
             {"function": "work", "file": "/app/app.py", "line": 22},
         ],
+        "held_by": [{"function": "compare", "file": "/app/app.py", "line": 41}],
         "released_by": [{"function": "sort", "file": "/app/app.py", "line": 33}],
     } == lost
-    assert spun["released_by"] is None
+    assert (lost["held_by"], None) == (spun["held_by"], spun["released_by"])
+    assert {None} == {wait["held_by"] for wait in second["waits"]}
     collections, changes = shown["world_stops"]
     assert {
         "cause": "gc",

@@ -17,7 +17,7 @@ from gilscope.model.locks import (
 from gilscope.reports.gil import perfetto as file_of
 from gilscope.reports.locks.perfetto import LOCKS_TID, STOPS_TID
 from support.recordings.gil import with_timeline
-from support.recordings.locks import APPEND, MS, RELEASE, STACKS, lock_recording
+from support.recordings.locks import APPEND, HOLD, MS, RELEASE, STACKS, lock_recording
 
 _S = 1000 * MS
 _APPEND = ["append (app.py:12)", "work (app.py:22)"]
@@ -57,6 +57,7 @@ def test_waits_are_on_a_track_of_their_thread() -> None:
     By what is waited for, and whether that is contention; with both ends.
     """
     listed = replace(_wait(1, 4, LockKind.OBJECT, tid=12), type="list", released=STACKS[RELEASE])
+    listed = replace(listed, held=STACKS[HOLD])
     recording = _recording((_wait(0, 2, LockKind.IDLE), listed))
 
     assert [
@@ -64,8 +65,8 @@ def test_waits_are_on_a_track_of_their_thread() -> None:
         (LOCKS_TID + 12, "object list", "lock", 1000.0, 3000.0),
     ] == _spans(recording)
     assert [
-        {"waiter": _APPEND, "released_by": _UNKNOWN},
-        {"waiter": _APPEND, "released_by": _SORT},
+        {"waiter": _APPEND, "held_by": _UNKNOWN, "released_by": _UNKNOWN},
+        {"waiter": _APPEND, "held_by": ["compare (app.py:41)"], "released_by": _SORT},
     ] == [event["args"] for event in _events(recording, "X")]
     assert {
         (None, "process_name"): "app.py",

@@ -4,14 +4,16 @@ from gilscope.reports.gil.profiles.content import profile_of
 from support.recordings.gil import with_edges
 from support.recordings.locks import MS, lock_recording
 
+_HOLDER = "compare (app.py:41)"
+
 
 def test_a_wait_is_a_sample_at_the_stack_that_waited() -> None:
     """
-    Labels say for which lock, and where it was released if that is known.
+    Labels say for which lock, and where it was held and released if that is known.
     """
     profile = profile_of(locks=[lock_recording()])
     samples = {
-        dict(labels)["lock"] + dict(labels).get("releaser", ""): (
+        tuple(dict(labels).get(name, "") for name in ("lock", "holder", "releaser")): (
             [each.function for each in stack],
             values,
         )
@@ -20,9 +22,9 @@ def test_a_wait_is_a_sample_at_the_stack_that_waited() -> None:
 
     assert ["lock_waits", "lock_wait"] == [each.name for each in profile.types]
     assert {
-        "object (list)sort (app.py:33)": (["append", "work"], [2, 24 * MS]),
-        "object (list)": (["append", "work"], [0, 6 * MS]),
-        "lock": (["append", "work"], [2, 20 * MS]),
+        ("object (list)", _HOLDER, "sort (app.py:33)"): (["append", "work"], [2, 24 * MS]),
+        ("object (list)", _HOLDER, ""): (["append", "work"], [0, 6 * MS]),
+        ("lock", "", ""): (["append", "work"], [2, 20 * MS]),
     } == samples
     assert "lock_wait" == profile.default.name
 

@@ -19,6 +19,8 @@ What was waited for, and where
            File "/app/app.py", line 12, in append
                shared.append(1)
              called from File "/app/app.py", line 22, in work
+         held by
+           File "/app/app.py", line 41, in compare
          released by, 80 % of it
            File "/app/app.py", line 33, in sort
     0.020s lost (2x a threading.Lock; longest 20 ms, 50 % of it spinning)

@@ -47,7 +47,7 @@ def test_where_no_window_was_open() -> None:
 
 def test_process_is_explained() -> None:
     """
-    Lately and in total, all of it and by place, with who released; idle time; stops; limits.
+    Lately and in total, all of it and by place, with the other ends; idle time; stops; limits.
     """
     lines = list(explained(_RATES, SiteNames()))
 
@@ -56,11 +56,12 @@ def test_process_is_explained() -> None:
         "      ms/s    total s",
         "      50.0        0.1  waiting for locks, 4 waits",
         "      30.0        0.0    object (list) in append (app.py:12)",
+        "                         held by compare (app.py:41)",
         "                         released by sort (app.py:33)",
         "      20.0        0.0    lock in append (app.py:12)",
         "                  1.0  idle: waits for something to do",
         "The world was stopped 6 times a second, 1 % of the time; the longest stop took 5 ms.",
-    ] == lines[:8]
+    ] == lines[:9]
     assert (
         "Who takes a lock while it is free is not seen, nor what is tried without a lock."
         == (lines[-1])

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 //
-// The Python stack of the thread that runs the program: nobody changes it meanwhile.
+// The Python stack of a thread: of the one that runs the program, which nobody changes meanwhile,
+// or of another one.
 
 #define MAX_STEPS 16 // frames, with those between that C code has put there
 
-static __always_inline int read_own_frames(struct stack *stack, const struct python *python,
-                                           u64 tstate)
+static __always_inline int read_frames(struct stack *stack, const struct python *python, u64 tstate)
 {
     u64 frame = 0;
 
@@ -38,14 +38,15 @@ static __always_inline int read_own_frames(struct stack *stack, const struct pyt
     return 0;
 }
 
-// Returns the id of the stack, under which its frames are in `stacks`; 0: it is not known.
-static __always_inline u64 own_stack(struct work *work, const struct thread *thread,
-                                     const struct python *python)
+// Returns the id of the stack of *tstate*, under which its frames are in `stacks`; 0: it is not
+// known.
+static __always_inline u64 stack_of(struct work *work, u32 tgid, const struct python *python,
+                                    u64 tstate)
 {
     struct stack *stack = &work->stack;
-    struct stack_key key = {.tgid = thread->tgid};
+    struct stack_key key = {.tgid = tgid};
 
-    if (!thread->tstate || read_own_frames(stack, python, thread->tstate) || !stack->depth)
+    if (!tstate || read_frames(stack, python, tstate) || !stack->depth)
         return 0;
     key.id = mixed(stack->depth, stack->is_cut);
 #pragma clang loop unroll(disable)
@@ -58,7 +59,7 @@ static __always_inline u64 own_stack(struct work *work, const struct thread *thr
         key.id = mixed(key.id, stack->identities[at]);
     }
     if (!stacks.lookup(&key) && stacks.update(&key, stack)) {
-        lose(thread->tgid, LOST_TABLE_FULL);
+        lose(tgid, LOST_TABLE_FULL);
         return 0;
     }
     return key.id;
@@ -68,7 +69,7 @@ static __always_inline u64 own_stack(struct work *work, const struct thread *thr
 static __always_inline u64 place(struct thread *thread, const struct python *python, u32 tid)
 {
     struct work *work = own_work(tid);
-    u64 stack = work ? own_stack(work, thread, python) : 0;
+    u64 stack = work ? stack_of(work, thread->tgid, python, thread->tstate) : 0;
 
     if (!stack)
         lose(thread->tgid, LOST_STACK_UNKNOWN);
