@@ -7,6 +7,7 @@ import pytest
 from support.imports import MODULES, imported_names, own_imports
 
 _FLOORS = (
+    ("values",),
     ("arch", "assets", "metrics", "model"),
     ("elf", "text"),
     ("errors", "naming"),

@@ -1,9 +1,10 @@
 """What gilscope has to know of a processor, as one value: a folder here makes one for each."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, NamedTuple
+
+from gilscope.values import dataclass
 
 __all__ = [
     "MATCHES_AT_ONCE",

@@ -2,12 +2,12 @@
 
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple, Self
 
 from gilscope.bpf.map import RecordLayout
 from gilscope.model.histogram import OCTAVE_BITS, SLOTS, STEP_BITS, STEPS
+from gilscope.values import dataclass
 
 __all__ = [
     "CEnum",

@@ -3,11 +3,11 @@
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from gilscope.bpf.clock import clock_parameters
 from gilscope.process.procfs import in_initial_pid_namespace
+from gilscope.values import dataclass
 
 __all__ = ["TRACEPOINTS", "Features", "kernel_features", "namespace_parameters", "program_kinds"]
 

@@ -7,12 +7,12 @@ readings a run. What this kernel is too old to tell is None.
 
 import ctypes
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 
 from gilscope.bpf.commands import Command
 from gilscope.bpf.compile.object import MapDefinition
 from gilscope.system.syscall import call
+from gilscope.values import dataclass
 
 __all__ = [
     "MapStatistics",

@@ -11,7 +11,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,6 +26,7 @@ from gilscope.bpf.map import RecordLayout, Table
 from gilscope.bpf.object_loader import compiled_from_answer, load_compiled
 from gilscope.bpf.request import Request
 from gilscope.bpf.ringbuf import Ring
+from gilscope.values import dataclass
 
 __all__ = ["ENVIRONMENT", "Loaded", "Loading", "compile_ahead", "has_ahead"]
 

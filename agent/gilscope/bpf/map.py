@@ -4,13 +4,13 @@ import errno
 import os
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from gilscope.bpf import syscalls
 from gilscope.bpf.info import map_statistics
 from gilscope.bpf.map_entry import Change, Entry
 from gilscope.model.gil import Record
+from gilscope.values import dataclass
 
 __all__ = ["RecordLayout", "Table"]
 

@@ -4,7 +4,6 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
 from typing import Any, Self
 
 from gilscope.bpf import syscalls
@@ -15,6 +14,7 @@ from gilscope.bpf.uprobes.hooks import Hook, Uprobes
 from gilscope.bpf.uprobes.keeper import Keeper, WindowTable
 from gilscope.bpf.uprobes.shared import FileIdentity, SharedProbes
 from gilscope.errors import KernelOrBccMissing, NotPermitted
+from gilscope.values import dataclass
 
 __all__ = ["Probe", "ProcessTables"]
 

@@ -1,9 +1,10 @@
 """What is asked of the loader: which programs and tables, and with which configuration."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gilscope.bpf.map import RecordLayout
+from gilscope.values import dataclass
 
 __all__ = ["Request"]
 

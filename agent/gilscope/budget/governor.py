@@ -31,12 +31,12 @@ turns more slowly, windows cover a smaller part of the busy ones. So what window
 be divided by the time that they have covered over a time in which the process does the same.
 """
 
-from dataclasses import dataclass
 from random import Random
 from typing import Final
 
 from gilscope.budget.token_bucket import STRETCH_NS, Budget, TokenBucket, Usage
 from gilscope.budget.window_price import LEAST_NS, WindowPrice
+from gilscope.values import dataclass
 
 __all__ = ["Budget", "Governor", "Grant", "Usage"]
 

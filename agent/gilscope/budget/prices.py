@@ -1,8 +1,7 @@
 """What the traps of one process cost it, by what a trap costs on this machine."""
 
-from dataclasses import dataclass
-
 from gilscope.budget.trap_costs import TrapCosts
+from gilscope.values import dataclass
 
 __all__ = ["Prices", "Sharing"]
 

@@ -1,7 +1,8 @@
 """Keeps the books of what tracing one process may cost: income, cost, and what may be spent."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from gilscope.values import dataclass
 
 __all__ = ["STRETCH_NS", "Budget", "TokenBucket", "Usage"]
 

@@ -1,7 +1,8 @@
 """What one trap costs, as a value."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from gilscope.values import dataclass
 
 __all__ = ["ASSUMED", "TrapCosts"]
 

@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import methodcaller
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,7 @@ from gilscope.reports.renderers import RENDERERS, text
 from gilscope.system.atomic_output import check_writable, write_atomically
 from gilscope.text.printable import printable
 from gilscope.text.units import counted
+from gilscope.values import dataclass
 
 __all__ = [
     "FORMATS",

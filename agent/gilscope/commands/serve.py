@@ -5,7 +5,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gilscope.commands.options import (
     chosen_application,
@@ -40,6 +40,7 @@ from gilscope.system import ending
 from gilscope.system.garbage import Sweeps, spare_old_objects
 from gilscope.system.malloc import share_one_arena
 from gilscope.system.rlimits import allow_many
+from gilscope.values import dataclass
 from gilscope.web.guard import OPEN, Guard
 from gilscope.web.health import Health, Pulse
 from gilscope.web.server import Server

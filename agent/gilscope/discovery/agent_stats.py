@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from gilscope.bpf.info import MapStatistics, ProgramStatistics, map_statistics, program_statistics
@@ -12,6 +12,7 @@ from gilscope.process.cpu_time import process_cpu_ns
 from gilscope.system.log_output import lost_lines
 from gilscope.system.memory_usage import OwnMemory, read_own_memory
 from gilscope.tracing.tracer import Tracer
+from gilscope.values import dataclass
 
 __all__ = ["AgentReader", "own_state"]
 

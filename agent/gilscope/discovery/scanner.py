@@ -7,7 +7,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from gilscope.discovery.fork_counter import Births
 from gilscope.discovery.programs import PYTHON_NAMES, Programs
@@ -22,6 +21,7 @@ from gilscope.process import procfs
 from gilscope.process.view import name_of
 from gilscope.text.printable import printable
 from gilscope.tracing.tracer import Tracer
+from gilscope.values import dataclass
 
 __all__ = ["Following", "Scanner"]
 

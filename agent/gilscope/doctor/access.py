@@ -2,7 +2,6 @@
 
 import contextlib
 import pwd
-from dataclasses import dataclass
 from pathlib import Path
 
 from gilscope.doctor import remedies
@@ -11,6 +10,7 @@ from gilscope.errors import NotPermitted, NotPython
 from gilscope.model.diagnosis import Check, Status
 from gilscope.process import procfs
 from gilscope.process.memory import ProcessMemory
+from gilscope.values import dataclass
 
 __all__ = ["Standing", "judge_reading", "judge_standing", "read_standing", "why_denied"]
 

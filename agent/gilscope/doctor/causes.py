@@ -3,12 +3,12 @@
 import errno
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from gilscope.doctor import remedies
 from gilscope.doctor.machine import Capability, Machine
 from gilscope.doctor.syscall_trials import KILLED, Attempt
 from gilscope.errors import KernelOrBccMissing, NotPermitted
+from gilscope.values import dataclass
 
 __all__ = ["Cause", "cause_of", "filtered_calls", "missing_capabilities", "was_refused"]
 

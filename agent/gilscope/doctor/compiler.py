@@ -5,13 +5,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from gilscope.bpf.compile.headers import find_headers, find_system_headers
 from gilscope.doctor import remedies
 from gilscope.errors import KernelOrBccMissing
 from gilscope.model.diagnosis import Check, Status
+from gilscope.values import dataclass
 
 __all__ = ["BccImport", "ask_pythons", "judge_bcc", "judge_compiler", "judge_headers"]
 

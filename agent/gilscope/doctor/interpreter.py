@@ -1,7 +1,6 @@
 """Judges what was found in a process: the interpreter's file, its GIL code, its locks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.doctor.machine import Machine
@@ -16,6 +15,7 @@ from gilscope.process.files.mapped_file import check_name
 from gilscope.runtimes.base import Build
 from gilscope.runtimes.sites import LockForm, Sites
 from gilscope.text.printable import printable
+from gilscope.values import dataclass
 
 __all__ = [
     "Found",

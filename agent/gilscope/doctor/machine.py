@@ -4,13 +4,13 @@ import os
 import re
 import resource
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from gilscope.bpf.features import kernel_features
 from gilscope.errors import KernelOrBccMissing
 from gilscope.process import procfs
+from gilscope.values import dataclass
 
 __all__ = ["Capability", "Machine", "Place", "read_machine", "version_of"]
 

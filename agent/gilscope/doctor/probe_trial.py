@@ -6,7 +6,6 @@ They are compiled for that, unless they came compiled with gilscope.
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gilscope.bpf.loader import has_ahead
 from gilscope.bpf.uprobes.hooks import Hook
@@ -15,6 +14,7 @@ from gilscope.gil.calibration.measure import measure_trap_costs
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.program import begin_loading, whole_request
 from gilscope.model.diagnosis import Check, Status, TrapCost, has_failed
+from gilscope.values import dataclass
 
 __all__ = ["Trial", "come_compiled", "judge_trial", "try_probes", "what_prevents"]
 

@@ -1,7 +1,7 @@
 """Puts together what the kernel, the memory and the probes tell of the threads of a process."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gilscope.model.moment.dump import Awaited, DumpedGil, DumpedThread
 from gilscope.model.moment.seen import LockNow, NativeLock, ServedRequest, SystemCall, ThreadStack
@@ -11,6 +11,7 @@ from gilscope.naming.roles import MAIN_THREAD
 from gilscope.naming.system_calls import call_words, descriptor_of, futex_address
 from gilscope.process.threads.activity import ThreadActivity
 from gilscope.text.printable import label
+from gilscope.values import dataclass
 
 __all__ = ["Known", "dumped_gils", "dumped_threads"]
 

@@ -3,7 +3,7 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gilscope.dump.assemble import Known, dumped_gils, dumped_threads
 from gilscope.model.moment.dump import Awaited, Dump, DumpedThread, Step
@@ -13,6 +13,7 @@ from gilscope.process.reads import Reads
 from gilscope.process.threads.activity import ThreadActivity, read_activity, read_descriptor
 from gilscope.process.threads.mutex import MutexMemory
 from gilscope.runtimes.base import Build, Standing
+from gilscope.values import dataclass
 from gilscope.verdict.deadlock import deadlocks_of
 
 __all__ = ["Subject", "take"]

@@ -6,12 +6,13 @@ for the section, and GNU_args_size ends it. Tests hold the rows against pyelftoo
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from gilscope.arch.base import Registers
 from gilscope.elf.dwarf import DwarfReader
 from gilscope.elf.image import ElfError
+from gilscope.values import dataclass
 
 __all__ = ["Alignment", "UnwindRule", "rule_at_entry", "unwind_rule"]
 

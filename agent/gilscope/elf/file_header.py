@@ -2,12 +2,12 @@
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.arch.base import Architecture
 from gilscope.arch.registry import ARCHITECTURES, architecture_of_elf
 from gilscope.elf.structs import ElfError
+from gilscope.values import dataclass
 
 __all__ = ["FileHeader", "read_file_header"]
 

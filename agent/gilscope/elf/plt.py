@@ -1,10 +1,10 @@
 """Where a file's calls of other libraries' functions go: its GOT slots and PLT stubs."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.elf.image import ElfError, ElfImage
 from gilscope.elf.relocations import relocations
+from gilscope.values import dataclass
 
 __all__ = ["Linkage", "read_linkage"]
 

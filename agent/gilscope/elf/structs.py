@@ -4,8 +4,9 @@ import re
 import struct
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from gilscope.values import dataclass
 
 __all__ = [
     "LONGEST_NAME",

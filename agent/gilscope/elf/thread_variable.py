@@ -5,11 +5,11 @@ finds it through slots that the dynamic loader fills, and the file says where th
 kind ("ELF Handling For Thread-Local Storage", and the descriptors of RFC-TLSDESC-x86).
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.elf.image import ElfImage
 from gilscope.elf.relocations import relocations
+from gilscope.values import dataclass
 
 __all__ = ["ThreadVariable", "find_thread_variable"]
 

@@ -1,12 +1,12 @@
 """Where the figures of a scrape come from."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from gilscope.model.agent import AgentState
 from gilscope.model.gil import Refusal
 from gilscope.model.observation import Observation
 from gilscope.stm_log.sums import FollowedLog
+from gilscope.values import dataclass
 
 __all__ = ["Logs", "Source"]
 

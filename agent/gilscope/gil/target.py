@@ -2,7 +2,6 @@
 
 import contextlib
 import re
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from gilscope.elf.image import ElfError, ElfImage
@@ -17,6 +16,7 @@ from gilscope.runtimes.base import Build
 from gilscope.runtimes.registry import detect
 from gilscope.runtimes.site_cache import SiteCache
 from gilscope.runtimes.sites import LockForm, Site, Sites
+from gilscope.values import dataclass
 
 __all__ = ["Hookpoint", "Target", "inspect"]
 

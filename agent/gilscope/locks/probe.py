@@ -3,7 +3,6 @@
 import time
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from gilscope.bpf.features import Features, kernel_features
 from gilscope.bpf.loader import Loading
@@ -13,6 +12,7 @@ from gilscope.locks.abi import LockLoss
 from gilscope.locks.program import PROGRAMS, begin_loading
 from gilscope.locks.totals import RawLocks
 from gilscope.model.gil import Record
+from gilscope.values import dataclass
 from gilscope.windows.probe import WindowedProbe
 from gilscope.windows.window import ProbeWindow
 

@@ -4,7 +4,7 @@ import contextlib
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gilscope.locks.probe import RawPlace
 from gilscope.locks.stops import stops_of
@@ -14,6 +14,7 @@ from gilscope.model.gil import Record, TracingCost
 from gilscope.model.locks import LockObservation, LockTotals
 from gilscope.model.stack import UNKNOWN_FRAME, UNKNOWN_STACK, Stack, StackState
 from gilscope.runtimes.cpython.code.code_objects import CodeReader
+from gilscope.values import dataclass
 from gilscope.windows.attachment import WindowedAttachment
 
 __all__ = ["AttachedLocks"]

@@ -1,11 +1,10 @@
 """Which programs and tables on locks are asked for."""
 
-from dataclasses import dataclass
-
 from gilscope.bpf.features import Features, kernel_features, namespace_parameters, program_kinds
 from gilscope.bpf.loader import Loading
 from gilscope.bpf.request import Request
 from gilscope.locks.abi import SPAN, LockLoss, Program
+from gilscope.values import dataclass
 from gilscope.windows.notices import NOTICE
 
 __all__ = ["PROGRAMS", "LockLimits", "begin_loading", "whole_request"]

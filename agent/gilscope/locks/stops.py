@@ -2,11 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from gilscope.locks.totals import RawLocks
 from gilscope.model.locks import StopCause, WorldStops
 from gilscope.model.stack import UNKNOWN_STACK, Stack
+from gilscope.values import dataclass
 
 __all__ = ["stops_of"]
 

@@ -1,7 +1,6 @@
 """Finds in a process the CPython whose locks can be traced."""
 
 import contextlib
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.elf.image import ElfError
@@ -17,6 +16,7 @@ from gilscope.runtimes.cpython.locate import find_cpython
 from gilscope.runtimes.cpython.parking.sites import ParkSites, find_park_sites
 from gilscope.runtimes.interpreter_files import LikelyFiles
 from gilscope.runtimes.processors import require_x86_64
+from gilscope.values import dataclass
 
 __all__ = ["FIRST", "LockTarget", "inspect_locks"]
 

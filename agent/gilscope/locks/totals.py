@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -11,6 +11,7 @@ from gilscope.model.gil import Record
 from gilscope.model.locks import LockKind, LockThread, LockWait
 from gilscope.model.stack import UNKNOWN_STACK, Frame, Stack
 from gilscope.text.printable import label
+from gilscope.values import dataclass
 
 __all__ = ["RawLocks", "added_up", "in_flight", "threads_of", "wait_of"]
 

@@ -1,8 +1,9 @@
 """What is said of an exported metric."""
 
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Literal
+
+from gilscope.values import dataclass
 
 __all__ = [
     "PID",

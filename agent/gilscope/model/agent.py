@@ -1,7 +1,9 @@
 """What the agent knows of itself, as plain values in integer nanoseconds and bytes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from gilscope.values import dataclass
 
 __all__ = ["AgentState", "ProgramRuns", "TableState"]
 

@@ -1,6 +1,6 @@
 """Which code is the application's, as far as the user has said."""
 
-from dataclasses import dataclass
+from gilscope.values import dataclass
 
 __all__ = ["EVERYBODYS", "Application"]
 

@@ -1,8 +1,9 @@
 """What doctor says: checks of the machine, of one process, and a line for each Python."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
+
+from gilscope.values import dataclass
 
 __all__ = [
     "Check",

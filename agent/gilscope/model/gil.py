@@ -1,7 +1,7 @@
 """The values that the layers exchange: plain, frozen, and in integer nanoseconds."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from gilscope.model.application import EVERYBODYS, Application
@@ -11,6 +11,7 @@ from gilscope.model.moment.hold_state import UNKNOWN_HOLD, HoldState
 from gilscope.model.stack import Frame, Stack
 from gilscope.model.timeline import Moment, Timeline
 from gilscope.model.traces import Traces
+from gilscope.values import dataclass
 
 __all__ = [
     "ENDED_INTERPRETER",

@@ -3,9 +3,10 @@
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from operator import add, sub
+
+from gilscope.values import dataclass
 
 __all__ = [
     "BOUNDS_NS",

@@ -1,12 +1,13 @@
 """What is known of the locks that threads of a live process wait for, as plain values."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.gil import TracingCost
 from gilscope.model.stack import UNKNOWN_STACK, Frame, Stack
+from gilscope.values import dataclass
 
 __all__ = [
     "LockKind",

@@ -1,10 +1,9 @@
 """What is known of a traced process at one instant, by what is measured in it."""
 
-from dataclasses import dataclass
-
 from gilscope.model.gil import GilObservation, Process
 from gilscope.model.locks import LockObservation, LockProcess
 from gilscope.model.transactions import StmObservation, StmProcess
+from gilscope.values import dataclass
 
 __all__ = ["AnyProcess", "Observation"]
 

@@ -1,10 +1,9 @@
 """What one recording has seen of all the processes that it was about."""
 
-from dataclasses import dataclass
-
 from gilscope.model.gil import Recording, Refusal
 from gilscope.model.locks import LockRecording
 from gilscope.model.transactions import StmRecording
+from gilscope.values import dataclass
 
 __all__ = ["Session"]
 

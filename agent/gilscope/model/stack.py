@@ -1,7 +1,8 @@
 """A Python stack as plain values: frames, and how much of them is known."""
 
-from dataclasses import dataclass
 from enum import Enum
+
+from gilscope.values import dataclass
 
 __all__ = ["UNKNOWN_FRAME", "UNKNOWN_STACK", "Frame", "Stack", "StackState"]
 

@@ -1,9 +1,10 @@
 """What is known of STM logs, as plain values."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gilscope.model.histogram import EMPTY, Histogram
+from gilscope.values import dataclass
 
 __all__ = [
     "BINS",

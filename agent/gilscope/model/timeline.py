@@ -1,9 +1,8 @@
 """Waits and holds one by one, and the moment at which most was waited for."""
 
-from dataclasses import dataclass
-
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_STACK, Stack
+from gilscope.values import dataclass
 
 __all__ = ["Moment", "Span", "Timeline"]
 

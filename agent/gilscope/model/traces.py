@@ -1,9 +1,8 @@
 """What the requests of a process have waited, by the traces that it publishes, as plain values."""
 
-from dataclasses import dataclass
-
 from gilscope.model.kinds import Cause
 from gilscope.model.stack import Stack
+from gilscope.values import dataclass
 
 __all__ = ["NO_HOLDS", "RouteWait", "TraceHold", "TraceHolds", "TraceWait", "Traces"]
 

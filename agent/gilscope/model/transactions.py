@@ -1,11 +1,12 @@
 """What is known of a live process that runs transactions, as plain values."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from gilscope.model.gil import Tally, TracingCost
 from gilscope.model.histogram import Histogram
+from gilscope.values import dataclass
 
 __all__ = [
     "Library",

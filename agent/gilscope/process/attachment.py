@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import DirectReads, Reads
 from gilscope.text.units import NS_PER_S
+from gilscope.values import dataclass
 
 __all__ = ["Attachment", "Retention"]
 

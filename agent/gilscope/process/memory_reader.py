@@ -9,10 +9,10 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar, cast
 
 from gilscope.system.waiting_thread import Waiting, waits_for_memory
+from gilscope.values import dataclass
 
 __all__ = ["Answer", "MemoryReader", "ReadUnanswered", "Reading"]
 

@@ -3,8 +3,9 @@
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from gilscope.values import dataclass
 
 __all__ = [
     "Mapping",

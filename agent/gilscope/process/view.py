@@ -1,13 +1,13 @@
 """A process as it was at one moment: read once, and handed on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gilscope.errors import NothingMapped
 from gilscope.naming.process import is_worker, process_name, worker_name
 from gilscope.process import procfs
 from gilscope.process.access import not_a_process, readable
 from gilscope.process.procfs import Mapping, ProcessStatus
+from gilscope.values import dataclass
 
 __all__ = ["ProcessView", "name_of", "view_of"]
 

@@ -2,11 +2,12 @@
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from gilscope.commands.numbers import seconds_between
 from gilscope.text.units import NS_PER_S, counted, percent, short_duration
+from gilscope.values import dataclass
 
 __all__ = ["Budget", "Loss", "Sums", "budget_of", "loss_between"]
 

@@ -7,7 +7,6 @@ import socket
 import stat
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from gilscope.errors import CannotListen
@@ -17,6 +16,7 @@ from gilscope.regions.places import Places
 from gilscope.regions.protocol import Answer, Word
 from gilscope.regions.words import Words
 from gilscope.runtimes.cpython.code.unwind_info import namespace
+from gilscope.values import dataclass
 
 __all__ = ["RegionListener", "listening_socket"]
 

@@ -6,8 +6,9 @@ these are still written (see `words`). Both can be mapped for reading, and for n
 """
 
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
+
+from gilscope.values import dataclass
 
 __all__ = ["ANSWER_SIZE", "Answer", "Word"]
 

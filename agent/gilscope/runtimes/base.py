@@ -7,7 +7,6 @@ memory of one process: its locks, its threads and its code, which change while i
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from gilscope.model.gil import Gil, Record
@@ -19,6 +18,7 @@ from gilscope.process.reads import Reads
 from gilscope.runtimes.interpreter_files import LikelyFiles
 from gilscope.runtimes.site_cache import SiteCache
 from gilscope.runtimes.sites import LockForm, Sites
+from gilscope.values import dataclass
 
 __all__ = [
     "Build",

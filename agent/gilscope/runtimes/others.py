@@ -6,11 +6,11 @@ None of these has the C API of CPython, by which all others are told: without th
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
 
 from gilscope.errors import UnsupportedPython
+from gilscope.values import dataclass
 
 __all__ = ["refuse_other_pythons"]
 

@@ -1,8 +1,10 @@
 """What is found of a Python before it is traced: the GIL code of its file, and its threads."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
+
+from gilscope.values import dataclass
 
 __all__ = ["CallerRule", "LockForm", "PausePoint", "Site", "Sites"]
 

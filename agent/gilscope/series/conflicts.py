@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.model.gil import Tally
@@ -12,6 +11,7 @@ from gilscope.series.by_name.top_series import TopSeries
 from gilscope.stm_log.markers import describe, position_of
 from gilscope.stm_log.sums import FollowedLog, Loss, Place
 from gilscope.text.printable import label
+from gilscope.values import dataclass
 
 __all__ = ["ConflictSeries", "SiteLoss", "kind_label"]
 

@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 
 from gilscope.model.application import Application
 from gilscope.model.gil import HeldBy, HolderSamples
@@ -11,6 +10,7 @@ from gilscope.model.stack import Frame, Stack
 from gilscope.naming.application import application_frame
 from gilscope.naming.hold_states import TellingState, telling_states
 from gilscope.series.holders import code_of
+from gilscope.values import dataclass
 
 __all__ = ["HeldPlace", "held_places", "share_error"]
 

@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 
 from gilscope.model.application import Application
 from gilscope.model.gil import Edge, HeldUp, Tally
@@ -11,6 +10,7 @@ from gilscope.model.moment.hold_state import HoldState
 from gilscope.model.stack import Frame, Stack
 from gilscope.naming.application import application_frame
 from gilscope.naming.hold_states import TellingState, telling_states
+from gilscope.values import dataclass
 
 __all__ = ["HolderLoss", "code_of", "losses_by_holder"]
 

@@ -1,9 +1,8 @@
 """What one process has lost in the last minute or so, as the landing page tells it."""
 
-from dataclasses import dataclass
-
 from gilscope.model.gil import Tally
 from gilscope.naming.hold_states import TellingState
+from gilscope.values import dataclass
 
 __all__ = ["Held", "Lately", "RecentHolder", "RecentPair", "SlowHolder"]
 

@@ -1,7 +1,7 @@
 """Remembers some observations of the last minutes, so that a report of these can be made."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import zip_longest
 from typing import Generic, TypeVar
 
@@ -9,6 +9,7 @@ from gilscope.model.gil import GilObservation
 from gilscope.model.locks import LockObservation
 from gilscope.model.transactions import StmObservation
 from gilscope.text.units import NS_PER_S
+from gilscope.values import dataclass
 
 __all__ = ["LONGEST_S", "Past", "Pasts"]
 

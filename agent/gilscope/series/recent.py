@@ -2,12 +2,12 @@
 
 import threading
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Generic, TypeVar
 
 from gilscope.series.sliding_totals import Sample, SlidingTotals
 from gilscope.text.units import NS_PER_S
+from gilscope.values import dataclass
 
 __all__ = ["WINDOW_NS", "Curve", "History", "Stretch", "Totals"]
 

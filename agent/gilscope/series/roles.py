@@ -1,12 +1,12 @@
 """Decides which thread roles of a process have time series of their own, and what each shows."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.model.gil import Tally, ThreadTotals
 from gilscope.series.by_name.ledger import Labels, Ledger
 from gilscope.series.by_name.top_series import OTHER, Shown, TopSeries, shown_over_time, sums_of
+from gilscope.values import dataclass
 
 __all__ = ["MOST_ROLES", "RoleAccount", "RoleFigures", "role_figures", "roles_over_time"]
 

@@ -1,9 +1,9 @@
 """Says what has come to followed logs between two reads."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from gilscope.stm_log.sums import FollowedLog, LogSums, Loss, Place
+from gilscope.values import dataclass
 
 __all__ = ["Interval", "LogChange", "costliest", "interval"]
 

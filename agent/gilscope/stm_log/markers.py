@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from gilscope.values import dataclass
 
 __all__ = ["Position", "describe", "position_of", "without_offset"]
 

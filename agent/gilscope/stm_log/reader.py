@@ -3,12 +3,12 @@
 import sys
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from gilscope.model.histogram import Histogram
 from gilscope.model.stm_log import BINS, Conflict, Gap, LogFile, LogTotals, OverTime, StmLog
 from gilscope.stm_log import _stm_log
+from gilscope.values import dataclass
 
 __all__ = ["SEMANTICS", "TABLES", "LogReader", "Reading", "is_log", "time_line_cells"]
 

@@ -1,12 +1,13 @@
 """Adds up what the logs of a program say, also of runs that have ended, and never runs back."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from gilscope.model.fieldwise import added, larger, left
 from gilscope.model.histogram import EMPTY, Histogram, total
 from gilscope.model.stm_log import LogFile
 from gilscope.stm_log.markers import without_offset
+from gilscope.values import dataclass
 
 __all__ = ["FollowedLog", "LogSums", "Loss", "Place", "bounded", "sums_of"]
 

@@ -2,8 +2,9 @@
 
 import mmap
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from gilscope.values import dataclass
 
 __all__ = ["OwnMemory", "parse_smaps_rollup", "parse_statm", "read_own_memory"]
 

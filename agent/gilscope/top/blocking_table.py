@@ -1,7 +1,6 @@
 """The lower pane of the live view: who keeps whom waiting in one process, who holds, and where."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from gilscope.model.application import Application
 from gilscope.model.gil import Edge, HolderSamples
@@ -18,6 +17,7 @@ from gilscope.text.units import counted, percent, short_duration
 from gilscope.top.figures import a_second, seconds, share
 from gilscope.top.layout import BLANK, Line, Row, Span, Tone, fit, fit_site, left, right
 from gilscope.top.rates import PairRates, ProcessRates
+from gilscope.values import dataclass
 from gilscope.verdict.change_words import changes_so_far
 from gilscope.verdict.estimates import about
 from gilscope.verdict.no_contention import no_contention

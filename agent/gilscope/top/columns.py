@@ -1,10 +1,10 @@
 """The columns of the process table, and the orders that it can be read in."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from gilscope.top.figures import a_second, milliseconds, percent, share, small_percent
 from gilscope.top.rates import ProcessRates, RoleRates
+from gilscope.values import dataclass
 from gilscope.verdict.estimates import is_held_estimated
 
 __all__ = ["COLUMNS", "Column", "Order"]

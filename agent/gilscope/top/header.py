@@ -1,6 +1,6 @@
 """The lines at the top of the live view: what it shows, and agent health."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.locks import LockObservation, LockTotals
@@ -11,6 +11,7 @@ from gilscope.top.columns import Order
 from gilscope.top.layout import Line, Span, Tone
 from gilscope.top.rates import ProcessRates
 from gilscope.top.snapshot import Snapshot
+from gilscope.values import dataclass
 
 __all__ = ["Settings", "totals_line", "view_line"]
 

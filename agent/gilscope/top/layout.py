@@ -1,10 +1,11 @@
 """Lines of text as the live view shows them: made of plain spans, fitted to a width in cells."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from enum import Enum
 
 from rich.cells import cell_len, set_cell_size
+
+from gilscope.values import dataclass
 
 __all__ = ["BLANK", "Line", "Row", "Span", "Tone", "fit", "fit_site", "left", "right"]
 

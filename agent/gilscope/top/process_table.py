@@ -1,7 +1,6 @@
 """The upper table of the live view: processes, and below each of them its thread roles."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from gilscope.model.gil import Refusal
 from gilscope.text.printable import printable
@@ -12,6 +11,7 @@ from gilscope.top.locks.words import cells as lock_cells
 from gilscope.top.rates import ProcessRates, RoleRates
 from gilscope.top.transactions.rates import StmRates, StmThreadRates
 from gilscope.top.transactions.words import cells as stm_cells
+from gilscope.values import dataclass
 
 __all__ = ["AnyRates", "RowKey", "heading", "matches", "rows"]
 

@@ -1,7 +1,6 @@
 """What happened between two snapshots of the traced processes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from gilscope.model.gil import (
     Edge,
@@ -17,6 +16,7 @@ from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
 from gilscope.model.traces import RouteWait, Traces
 from gilscope.series.requests.since import routes_since
+from gilscope.values import dataclass
 from gilscope.verdict.estimates import are_shared_out
 
 __all__ = ["PairRates", "ProcessRates", "RoleRates", "rates"]

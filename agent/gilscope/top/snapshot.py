@@ -1,7 +1,6 @@
 """What one snapshot of the traced processes has found."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gilscope.exporter.source import Source
 from gilscope.model.agent import AgentState
@@ -11,6 +10,7 @@ from gilscope.model.transactions import StmObservation
 from gilscope.top.locks.rates import LockRates, lock_rates
 from gilscope.top.rates import ProcessRates, rates
 from gilscope.top.transactions.rates import StmRates, stm_rates
+from gilscope.values import dataclass
 
 __all__ = ["NOTHING", "Snapshot", "take_snapshot"]
 

@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from gilscope.model.gil import TracingCost
 from gilscope.model.transactions import StmObservation, StmThread, StmTotals
 from gilscope.transactions.places import Places
 from gilscope.transactions.target import StmTarget
 from gilscope.transactions.totals import RawStm, busiest_first, thread_of, totals_of
+from gilscope.values import dataclass
 from gilscope.windows.attachment import WindowedAttachment
 
 __all__ = ["MOST_DEAD", "AttachedProgram"]

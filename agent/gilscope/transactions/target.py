@@ -3,7 +3,6 @@
 import contextlib
 import struct
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from gilscope.elf.image import ElfError, ElfImage
@@ -17,6 +16,7 @@ from gilscope.process.view import ProcessView
 from gilscope.runtimes.stm.sites import MARKS, StmSites, find_sites
 from gilscope.transactions.abi import Event
 from gilscope.transactions.places import Places
+from gilscope.values import dataclass
 
 __all__ = ["CHECKED", "StmTarget", "inspect_stm"]
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gilscope.model.gil import Record, Tally
 from gilscope.model.histogram import Histogram
@@ -10,6 +10,7 @@ from gilscope.model.transactions import Library, StmProcess, StmThread, StmTotal
 from gilscope.runtimes.stm.numberings import Numbering
 from gilscope.text.printable import label
 from gilscope.transactions.abi import Collection, RestartReason, Wait
+from gilscope.values import dataclass
 
 __all__ = ["OTHER", "RawStm", "busiest_first", "thread_of", "totals_of"]
 

@@ -1,8 +1,7 @@
 """Out of how many acquires waits were: without that, nobody can tell whether they are many."""
 
-from dataclasses import dataclass
-
 from gilscope.model.gil import ProcessTotals
+from gilscope.values import dataclass
 from gilscope.verdict.estimates import is_held_estimated
 
 __all__ = ["BaseRate", "base_rate"]

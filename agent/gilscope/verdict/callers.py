@@ -2,12 +2,12 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from gilscope.model.application import Application
 from gilscope.model.gil import Edge
 from gilscope.model.stack import Frame, Stack
 from gilscope.naming.application import is_of_application
+from gilscope.values import dataclass
 
 __all__ = ["CallerPair", "caller_pairs"]
 

@@ -1,7 +1,6 @@
 """Says what a change of the program would bring, each with what it takes for granted."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from gilscope.model.application import Application
 from gilscope.model.gil import GilObservation, Recording
@@ -9,6 +8,7 @@ from gilscope.naming.hold_states import TellingState, advice
 from gilscope.naming.places import SiteNames
 from gilscope.text.printable import printable
 from gilscope.text.units import NS_PER_S, counted, percent, seconds, short_duration
+from gilscope.values import dataclass
 from gilscope.verdict.changes import FewerThreads, OtherProcess, ShorterInterval, changes_of
 from gilscope.verdict.estimates import about, are_shared_out
 

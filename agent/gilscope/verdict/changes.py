@@ -5,7 +5,6 @@ Each formula stands at its function, with what it takes for granted; docs/advice
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 from gilscope.model.application import Application
 from gilscope.model.gil import Edge, ProcessTotals, Recording, Tally
@@ -15,6 +14,7 @@ from gilscope.model.moment.hold_state import State
 from gilscope.model.stack import Frame, Stack
 from gilscope.naming.application import application_frame
 from gilscope.series.holders import code_of, losses_by_holder
+from gilscope.values import dataclass
 from gilscope.verdict.role_losses import role_losses
 
 __all__ = [

@@ -1,11 +1,10 @@
 """Finds the threads that queue for a whole switch interval each time they come back."""
 
-from dataclasses import dataclass
-
 from gilscope.model.application import Application
 from gilscope.model.gil import ProcessTotals, Recording, Tally
 from gilscope.model.kinds import Kind
 from gilscope.series.holders import HolderLoss, losses_by_holder
+from gilscope.values import dataclass
 from gilscope.verdict.degree import CONVOYS_A_SECOND, MILD_THREADS, SEVERE_THREADS, Degree
 from gilscope.verdict.role_losses import RoleLoss, role_losses
 

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from gilscope.model.application import EVERYBODYS, Application
@@ -11,6 +11,7 @@ from gilscope.model.stack import Frame, Stack, StackState
 from gilscope.naming.application import application_frame
 from gilscope.naming.paths import short_path
 from gilscope.naming.places import IN_WORDS
+from gilscope.values import dataclass
 from gilscope.verdict.role_losses import STARTING
 
 __all__ = ["Figures", "Unreadable", "figures_of"]

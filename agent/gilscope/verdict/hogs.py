@@ -1,7 +1,6 @@
 """Finds the code that keeps the GIL although it has been asked to drop it."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 from gilscope.model.application import Application
 from gilscope.model.gil import ProcessTotals, SlowDrop, Tally
@@ -9,6 +8,7 @@ from gilscope.model.stack import Frame, Stack
 from gilscope.naming.application import application_frame
 from gilscope.naming.hold_states import TellingState
 from gilscope.series.holders import code_of, losses_by_holder
+from gilscope.values import dataclass
 from gilscope.verdict.degree import HOG_SHARE
 
 __all__ = ["Hog", "hog_of"]

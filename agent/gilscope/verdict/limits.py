@@ -4,9 +4,9 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from gilscope.values import dataclass
 from gilscope.verdict.figures import Figures
 
 __all__ = ["NAMES", "Limit", "change_of", "limit"]

@@ -1,7 +1,6 @@
 """Finds calls that should not release the GIL, and calls that should."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 from gilscope.model.application import Application
 from gilscope.model.gil import BriefRelease, ProcessTotals, Recording
@@ -9,6 +8,7 @@ from gilscope.model.moment.hold_state import State
 from gilscope.model.stack import Frame, Stack
 from gilscope.naming.application import application_frame
 from gilscope.series.holders import code_of
+from gilscope.values import dataclass
 
 __all__ = ["KeepingCall", "brief_releases", "keeping_calls"]
 

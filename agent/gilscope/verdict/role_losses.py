@@ -1,10 +1,10 @@
 """Sums up what the threads of each role have lost."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from gilscope.model.gil import Recording, Tally, ThreadTotals
 from gilscope.model.kinds import Kind
+from gilscope.values import dataclass
 
 __all__ = ["STARTING", "RoleLoss", "role_losses"]
 

@@ -1,8 +1,7 @@
 """The one sentence that a recording comes to: how bad it is, and of which kind."""
 
-from dataclasses import dataclass
-
 from gilscope.model.gil import Recording
+from gilscope.values import dataclass
 from gilscope.verdict.convoys import Convoy, convoys_of
 from gilscope.verdict.degree import Degree, degree_of_waiting
 from gilscope.verdict.hogs import Hog, hog_of

@@ -4,13 +4,13 @@ import base64
 import ssl
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
 
 from gilscope.errors import NoAnswer
 from gilscope.text.printable import printable
+from gilscope.values import dataclass
 
 __all__ = ["Credentials", "fetch"]
 

@@ -5,7 +5,8 @@ import math
 import socket
 import threading
 import time
-from dataclasses import dataclass
+
+from gilscope.values import dataclass
 
 __all__ = ["Connections"]
 

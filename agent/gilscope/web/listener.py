@@ -7,12 +7,12 @@ import os
 import select
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
 from gilscope.errors import CannotListen
 from gilscope.text.printable import printable
+from gilscope.values import dataclass
 from gilscope.web.connections import Connections
 from gilscope.web.guard import OPEN, Busy, Guard, Rules
 from gilscope.web.hosts import is_own_name, listens_on_loopback

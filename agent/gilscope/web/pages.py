@@ -2,7 +2,6 @@
 
 import http
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -11,6 +10,7 @@ from gilscope.exporter.source import Source
 from gilscope.model.kinds import Mode
 from gilscope.model.timeline import Moment
 from gilscope.series.blocking import BlockingSeries
+from gilscope.values import dataclass
 from gilscope.web.captures import Captured, capture_answer
 from gilscope.web.last_minutes import LastMinutes
 from gilscope.web.listener import Answer, Route

@@ -3,11 +3,11 @@
 import http
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import parse_qs
 
 from gilscope.model.session import Session
 from gilscope.series.past import LONGEST_S
+from gilscope.values import dataclass
 from gilscope.web.last_minutes import LastMinutes
 from gilscope.web.listener import Answer
 

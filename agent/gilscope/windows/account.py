@@ -8,7 +8,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from gilscope.errors import GilscopeError, NotPython
@@ -17,6 +16,7 @@ from gilscope.process.memory import ProcessMemory
 from gilscope.process.pidfd import open_pidfd
 from gilscope.process.reads import ProcessReads
 from gilscope.process.watch import ProcessWatch
+from gilscope.values import dataclass
 from gilscope.windows.attachment import WindowedAttachment
 from gilscope.windows.policy import Windows
 from gilscope.windows.probe import WindowedProbe

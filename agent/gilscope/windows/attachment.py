@@ -1,11 +1,11 @@
 """A process that is observed in windows, or that was."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Protocol
 
 from gilscope.process.attachment import Attachment
 from gilscope.process.breakpoints import first_missing
+from gilscope.values import dataclass
 from gilscope.windows.window import ProbeWindow
 
 __all__ = ["Target", "WindowedAttachment"]

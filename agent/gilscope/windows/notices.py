@@ -1,10 +1,10 @@
 """What the probes tell at once of processes that are observed in windows."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.bpf.c_header import CStruct, Member
 from gilscope.bpf.ringbuf import Ring
+from gilscope.values import dataclass
 
 __all__ = ["NOTICE", "Notices", "take_notices"]
 

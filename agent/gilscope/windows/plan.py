@@ -1,9 +1,8 @@
 """What tracing may cost a process beyond that of its GIL."""
 
-from dataclasses import dataclass
-
 from gilscope.budget.governor import Budget
 from gilscope.budget.trap_costs import ASSUMED, TrapCosts
+from gilscope.values import dataclass
 
 __all__ = ["WindowPlan"]
 

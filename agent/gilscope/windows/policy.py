@@ -5,13 +5,13 @@ import select
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from random import Random
 
 from gilscope.budget.governor import Governor
 from gilscope.budget.prices import Prices, Sharing
 from gilscope.errors import GilscopeError
 from gilscope.model.gil import TracingCost
+from gilscope.values import dataclass
 from gilscope.windows.cost import WindowCost
 from gilscope.windows.plan import WindowPlan
 from gilscope.windows.window import ProbeWindow, TrapPrices

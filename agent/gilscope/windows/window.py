@@ -3,11 +3,12 @@
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gilscope.bpf.map import Table
 from gilscope.bpf.uprobes.hooks import Hook, Uprobes
 from gilscope.model.gil import Record
+from gilscope.values import dataclass
 
 __all__ = ["ProbeWindow", "TrapPrices", "WindowKernel"]
 

@@ -38,4 +38,5 @@ def test_importing_it_is_cheap() -> None:
         "gilscope.pytest_plugin.plugin",
         "gilscope.text",
         "gilscope.text.units",
+        "gilscope.values",
     ] == modules

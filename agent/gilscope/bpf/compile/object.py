@@ -9,8 +9,10 @@ import base64
 import json
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
+
+from gilscope.values import dataclass
 
 __all__ = [
     "Compiled",

@@ -7,13 +7,13 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
 from pathlib import Path
 
 from gilscope.bpf.uprobes.keeper import EVERY_PROCESS, LEASE_S, Keeper, Place
 from gilscope.errors import KernelOrBccMissing, NotPermitted
 from gilscope.process import procfs
 from gilscope.system.rlimits import most_descriptors
+from gilscope.values import dataclass
 
 __all__ = ["Hook", "Uprobes"]
 

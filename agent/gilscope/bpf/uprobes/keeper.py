@@ -9,7 +9,6 @@ import struct
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -17,6 +16,7 @@ from typing import Final
 from gilscope.errors import KernelOrBccMissing, LimitReached
 from gilscope.process import procfs
 from gilscope.system.rlimits import RESERVED, most_descriptors
+from gilscope.values import dataclass
 
 __all__ = ["EVERY_PROCESS", "LEASE_S", "Keeper", "Place", "WindowTable"]
 

@@ -7,9 +7,10 @@ the programs have to tell whose trap it is; one that is not traced pays for that
 
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gilscope.bpf.uprobes.hooks import Hook, Uprobes
+from gilscope.values import dataclass
 
 __all__ = ["FileIdentity", "SharedProbes"]
 

@@ -3,12 +3,12 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from gilscope.budget.trap_costs import ASSUMED, TrapCosts
 from gilscope.errors import GilscopeError
 from gilscope.gil.calibration.dummy_lock import DummyLock, Exercise
+from gilscope.values import dataclass
 
 __all__ = ["Attach", "Counted", "DummyHook", "Run", "calibrate", "costs_of", "dummy_hooks"]
 

@@ -1,7 +1,8 @@
 """When holds count, and how much time that has covered."""
 
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from gilscope.values import dataclass
 
 __all__ = ["NEVER_NS", "NEVER_OPEN", "Bounds", "Coverage"]
 

@@ -6,13 +6,13 @@ from one window into the next.
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from gilscope.gil.probes.coverage import NEVER_NS, Bounds
 from gilscope.gil.probes.window_records import WindowRecords
 from gilscope.gil.totals.raw import Holding, RawLock
 from gilscope.model.gil import Record
 from gilscope.runtimes.base import Locks
+from gilscope.values import dataclass
 
 __all__ = ["HoldCounts", "Untouched"]
 

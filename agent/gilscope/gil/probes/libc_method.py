@@ -2,12 +2,12 @@
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.errors import GilCodeNotFound
 from gilscope.process import procfs
 from gilscope.process.files.mapped_file import open_mapped
+from gilscope.values import dataclass
 
 __all__ = ["ReturnSite", "hook_for"]
 

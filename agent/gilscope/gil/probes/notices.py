@@ -1,10 +1,10 @@
 """What the probes ask the agent to check."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gilscope.bpf.ringbuf import Ring
 from gilscope.gil.abi import NoticeKind
+from gilscope.values import dataclass
 
 __all__ = ["Notice", "take_notices"]
 

@@ -1,7 +1,7 @@
 """How to probe one process: all that the programs are told of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.bpf.uprobes.shared import FileIdentity
@@ -9,6 +9,7 @@ from gilscope.gil.abi import TargetFlag
 from gilscope.model.gil import Record
 from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
 from gilscope.runtimes.sites import CallerRule
+from gilscope.values import dataclass
 
 __all__ = ["Plan"]
 

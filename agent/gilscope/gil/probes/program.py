@@ -1,13 +1,13 @@
 """Which programs and tables of the GIL are asked for."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from gilscope.bpf.features import Features, kernel_features, namespace_parameters, program_kinds
 from gilscope.bpf.loader import Loading
 from gilscope.bpf.request import Request
 from gilscope.gil.abi import NOTICE, SPAN, STACK, NextProgram
 from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
+from gilscope.values import dataclass
 
 __all__ = ["NEXT_PROGRAMS", "Limits", "begin_loading", "whole_request"]
 

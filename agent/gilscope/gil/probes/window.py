@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.bpf.map import Table
@@ -15,6 +14,7 @@ from gilscope.gil.probes.window_probes import WindowProbes, WindowSites
 from gilscope.gil.probes.window_records import WindowRecords
 from gilscope.gil.totals.raw import RawLock
 from gilscope.runtimes.base import Locks
+from gilscope.values import dataclass
 
 __all__ = ["Window", "WindowKernel"]
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 
 from gilscope.bpf.uprobes.hooks import Hook, Uprobes
+from gilscope.values import dataclass
 
 __all__ = ["WindowProbes", "WindowSites"]
 

@@ -1,13 +1,14 @@
 """What the kernel's tables hold of processes, locks and stacks, as it was read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gilscope.gil.abi import Loss
 from gilscope.gil.totals.held_traces import HeldKey, RawHeldTrace
 from gilscope.gil.totals.traces import RawTrace
 from gilscope.model.gil import Record
 from gilscope.model.histogram import Histogram
+from gilscope.values import dataclass
 
 __all__ = [
     "Holding",

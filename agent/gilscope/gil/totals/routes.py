@@ -1,12 +1,13 @@
 """What the requests of a process have waited, summed up by their routes."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol
 
 from gilscope.model.stack import UNKNOWN_STACK, Stack
 from gilscope.model.traces import RouteWait
 from gilscope.text.printable import label
+from gilscope.values import dataclass
 
 __all__ = ["RouteNames", "RouteSums", "all_of", "never_less", "told_routes"]
 

@@ -10,7 +10,6 @@ import logging
 import math
 import os
 import time
-from dataclasses import dataclass
 
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.process import AttachedProcess
@@ -20,6 +19,7 @@ from gilscope.process.memory_reader import ReadUnanswered
 from gilscope.process.published.process_context import mapped_at, read_process_context
 from gilscope.process.published.thread_context import CONTEXT_VARIABLE
 from gilscope.process.remote_read import TornRead
+from gilscope.values import dataclass
 
 __all__ = ["ContextFinder"]
 

@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from random import Random
 from typing import Final
 
@@ -24,6 +23,7 @@ from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.gil import TracingCost
 from gilscope.model.kinds import Mode
 from gilscope.process.cpu_time import process_cpu_ns
+from gilscope.values import dataclass
 
 __all__ = ["CONTENTION", "HoldWindows", "ObservationPlan"]
 

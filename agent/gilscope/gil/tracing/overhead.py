@@ -1,7 +1,7 @@
 """What tracing costs one process: its traps, each at the price that it had at that time."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gilscope.budget.governor import Usage
 from gilscope.budget.prices import Prices, Sharing
@@ -11,6 +11,7 @@ from gilscope.gil.probes.window import Window
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.model.gil import TracingCost
 from gilscope.process.cpu_time import process_cpu_ns
+from gilscope.values import dataclass
 
 __all__ = ["CostAccount"]
 

@@ -1,11 +1,12 @@
 """Which processes are probed in the same file, and whose turn it is to have a window there."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from gilscope.budget.prices import Sharing
 from gilscope.gil.tracing.process import AttachedProcess
+from gilscope.values import dataclass
 
 __all__ = ["ProbedFile", "ProbedFiles"]
 

@@ -3,7 +3,7 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 from gilscope.bpf.uprobes.hooks import Hook
@@ -41,6 +41,7 @@ from gilscope.process.remote_read import LimitExceeded, TornRead
 from gilscope.process.threads.throttling import Throttling
 from gilscope.runtimes.base import Instance
 from gilscope.runtimes.cpython.code.gil_request import asked_for_gil
+from gilscope.values import dataclass
 
 __all__ = ["AttachedProcess"]
 

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from gilscope.budget.governor import Governor, Grant
@@ -15,6 +15,7 @@ from gilscope.gil.tracing.probed_files import ProbedFile
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.model.gil import TracingCost
 from gilscope.process import procfs
+from gilscope.values import dataclass
 
 __all__ = ["NEVER_NS", "ProcessWindows"]
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from gilscope.gil.abi import HeldTraceKind
 from gilscope.gil.totals.held_traces import HeldTraceBook
@@ -12,6 +12,7 @@ from gilscope.model.stack import Stack
 from gilscope.model.traces import Traces
 from gilscope.process.files.thread_variables import VariablePlace
 from gilscope.process.published.process_context import ProcessContext, route_key
+from gilscope.values import dataclass
 
 __all__ = ["PublishedRequests"]
 

@@ -1,6 +1,6 @@
 """A dump that was taken because a wait passed a limit, as it is kept for who asks."""
 
-from dataclasses import dataclass
+from gilscope.values import dataclass
 
 __all__ = ["Capture"]
 

@@ -1,11 +1,11 @@
 """What all threads of a process do at one moment, as plain values."""
 
-from dataclasses import dataclass
 from enum import Enum
 
 from gilscope.model.gil import Edge, Gil
 from gilscope.model.moment.seen import NativeLock, ServedRequest, SystemCall, ThreadStack
 from gilscope.model.stack import Stack
+from gilscope.values import dataclass
 
 __all__ = ["Awaited", "Dump", "DumpedGil", "DumpedThread", "Step", "Trigger"]
 

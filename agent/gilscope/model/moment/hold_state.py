@@ -1,7 +1,8 @@
 """What a thread does while it holds the GIL, by which others can tell why it keeps it."""
 
-from dataclasses import dataclass
 from enum import Enum
+
+from gilscope.values import dataclass
 
 __all__ = ["UNKNOWN_HOLD", "HoldState", "State"]
 

@@ -1,9 +1,8 @@
 """What is seen of threads and locks at one moment, before it is put together."""
 
-from dataclasses import dataclass
-
 from gilscope.model.gil import Gil
 from gilscope.model.stack import Stack
+from gilscope.values import dataclass
 
 __all__ = ["LockNow", "NativeLock", "ServedRequest", "SystemCall", "ThreadStack"]
 

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.elf.image import ElfError, Segment
 from gilscope.process.procfs import Mapping
 from gilscope.text.printable import printable
+from gilscope.values import dataclass
 
 __all__ = ["CodeFile", "code_files", "likely_interpreters", "load_biases"]
 

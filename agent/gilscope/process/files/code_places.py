@@ -2,7 +2,6 @@
 
 import contextlib
 from collections import Counter
-from dataclasses import dataclass
 
 from gilscope.elf.image import ElfError
 from gilscope.errors import GilscopeError
@@ -10,6 +9,7 @@ from gilscope.naming.cxx_names import demangled
 from gilscope.process.files.code_files import CodeFile, load_biases
 from gilscope.process.files.code_mappings import CodeMappings
 from gilscope.process.files.mapped_file import open_mapped
+from gilscope.values import dataclass
 
 __all__ = ["CodePlace", "CodePlaces"]
 

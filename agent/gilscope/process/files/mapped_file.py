@@ -4,7 +4,6 @@ import contextlib
 import errno
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gilscope.errors import NotPermitted, NotPython
 from gilscope.process import procfs
@@ -19,6 +18,7 @@ from gilscope.process.files.regular_file import (
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.procfs import Mapping
 from gilscope.text.printable import printable
+from gilscope.values import dataclass
 
 __all__ = [
     "MappedFile",

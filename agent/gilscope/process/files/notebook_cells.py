@@ -8,7 +8,8 @@ import json
 import re
 import struct
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+
+from gilscope.values import dataclass
 
 __all__ = ["Cell", "cell_hash", "cells_in"]
 

@@ -10,7 +10,6 @@ import re
 import time
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Self
 
@@ -24,6 +23,7 @@ from gilscope.process.files.regular_file import (
 from gilscope.process.files.source_text import lines_of, listing_of
 from gilscope.system.syscall import set_file_ids, set_groups
 from gilscope.text.printable import printable
+from gilscope.values import dataclass
 
 __all__ = ["SourceLines"]
 

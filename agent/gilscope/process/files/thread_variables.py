@@ -3,7 +3,6 @@
 import contextlib
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.elf.image import ElfError, Segment
@@ -15,6 +14,7 @@ from gilscope.process.guarded_memory import GuardedMemory
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.procfs import Mapping
 from gilscope.process.remote_read import read_int
+from gilscope.values import dataclass
 
 __all__ = ["LocatedVariable", "VariablePlace", "VariableSearch"]
 

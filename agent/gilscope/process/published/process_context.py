@@ -7,11 +7,11 @@ that leads to a message, which is read again where the process has changed it me
 import re
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.process.published.messages import parts, text
 from gilscope.process.remote_read import Memory, TornRead, read_bytes
+from gilscope.values import dataclass
 
 __all__ = [
     "ProcessContext",

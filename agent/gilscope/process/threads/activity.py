@@ -1,7 +1,8 @@
 """What the kernel says a thread does: pure parsers beside the few lines that read."""
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from gilscope.values import dataclass
 
 __all__ = [
     "ThreadActivity",

@@ -2,11 +2,11 @@
 
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.arch.base import SampledRegisters
 from gilscope.process.threads.thread_event import Sampling, recorded
+from gilscope.values import dataclass
 
 __all__ = ["STACK_BYTES", "StackSample", "parse_stacks", "sampled_stacks"]
 

@@ -12,10 +12,10 @@ import os
 import struct
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.system.syscall import call
+from gilscope.values import dataclass
 
 __all__ = ["NO_SAMPLES", "SAMPLE_IP", "Sampling", "recorded", "records", "thread_event"]
 

@@ -2,12 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from gilscope.model.application import Application
 from gilscope.model.gil import Edge, Tally
 from gilscope.model.stack import Frame
 from gilscope.naming.application import application_frame, is_module
+from gilscope.values import dataclass
 
 __all__ = ["Heat", "hottest"]
 

@@ -7,11 +7,11 @@ Who acquires it without waiting is not seen; so while nobody waits, that is an a
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 from gilscope.model.stack import UNKNOWN_STACK, Stack
 from gilscope.model.timeline import Span
+from gilscope.values import dataclass
 
 __all__ = ["Hold", "drop_requests", "exact_holds", "holds_by_waits"]
 

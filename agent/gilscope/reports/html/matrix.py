@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
 from gilscope.naming.places import IN_WORDS
 from gilscope.reports.html.markup import clean, joined, shade, tag, text, time_lost
+from gilscope.values import dataclass
 
 __all__ = ["OTHERS", "Matrix", "matrix_of", "matrix_table"]
 

@@ -1,11 +1,11 @@
 """A moment as a picture: rows of marks on one axis of time."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from gilscope.reports.html.markup import duration, joined, text
+from gilscope.values import dataclass
 
 __all__ = ["HEIGHT", "Mark", "Strip", "key"]
 

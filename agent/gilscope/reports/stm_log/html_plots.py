@@ -1,7 +1,6 @@
 """The plots of the HTML report on STM logs: where time went, and when conflicts came."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -9,6 +8,7 @@ from gilscope.model.stm_log import Conflict, StmLog
 from gilscope.reports.html.markup import EMPTY, duration, joined, share, tag, text, time_lost
 from gilscope.reports.stm_log.words import kind_name
 from gilscope.stm_log.time_bins import cells_of
+from gilscope.values import dataclass
 
 __all__ = ["TimePart", "conflicts_plot", "ends_plot", "time_parts", "times_plot"]
 

@@ -1,9 +1,9 @@
 """What transactions have lost, by what stands in profiles: threads, waits by kind, reasons."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gilscope.model.transactions import StmTotals
+from gilscope.values import dataclass
 
 __all__ = ["Loss", "losses"]
 

@@ -1,7 +1,5 @@
 """CPython as it stands in the file that a process runs it from."""
 
-from dataclasses import dataclass
-
 from gilscope.process.files.mapped_file import MappedFile
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
@@ -11,6 +9,7 @@ from gilscope.runtimes.cpython.runtime import runtime_of
 from gilscope.runtimes.cpython.sites.search import sites_of
 from gilscope.runtimes.site_cache import SiteCache
 from gilscope.runtimes.sites import LockForm, Sites
+from gilscope.values import dataclass
 
 __all__ = ["CPythonBuild"]
 

@@ -2,7 +2,6 @@
 
 import re
 import struct
-from dataclasses import dataclass
 from typing import Protocol, cast
 
 from gilscope.arch.base import Architecture, PthreadLayout
@@ -11,6 +10,7 @@ from gilscope.elf.image import ElfImage, Section
 from gilscope.errors import GilCodeNotFound, NotPython, UnsupportedPython
 from gilscope.runtimes.cpython.debug_offsets import COOKIE, WORDS_NEEDED
 from gilscope.runtimes.cpython.sites.static_lock import StaticLock, find_static_lock
+from gilscope.values import dataclass
 
 __all__ = ["Interpreter", "SymbolSource", "identify"]
 

@@ -4,11 +4,11 @@ That is ``struct _gil_runtime_state``, and before CPython 3.7 a handful of varia
 known by the address of its `cond` everywhere, because that is what waits and releases name.
 """
 
-from dataclasses import dataclass
 from typing import Final, Self
 
 from gilscope.arch.base import PthreadLayout
 from gilscope.arch.x86_64.architecture import X86_64
+from gilscope.values import dataclass
 
 __all__ = ["FREE_THREADED_ENABLED", "GLIBC_X86_64", "GilStruct"]
 

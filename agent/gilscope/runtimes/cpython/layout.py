@@ -1,7 +1,7 @@
 """Says where CPython's structures keep what gilscope reads, for every supported version."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from gilscope.arch.base import PthreadLayout
@@ -17,6 +17,7 @@ from gilscope.runtimes.cpython.gil_struct import (
     GilStruct,
 )
 from gilscope.runtimes.cpython.sites.static_lock import StaticLock
+from gilscope.values import dataclass
 
 __all__ = [
     "CPYTHON_3_8",

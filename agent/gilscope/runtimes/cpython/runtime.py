@@ -1,7 +1,6 @@
 """Reads the interpreters, locks and threads of a running CPython from its memory."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gilscope.model.gil import Gil
 from gilscope.process.remote_read import (
@@ -14,6 +13,7 @@ from gilscope.process.remote_read import (
 )
 from gilscope.runtimes.cpython.detect import Interpreter
 from gilscope.runtimes.cpython.layout import Layout, layout_for
+from gilscope.values import dataclass
 
 __all__ = [
     "PythonThread",

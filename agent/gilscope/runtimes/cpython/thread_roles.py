@@ -3,7 +3,7 @@
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, Protocol, TypeVar
 
 from gilscope.model.stack import UNKNOWN_FRAME, Frame
@@ -21,6 +21,7 @@ from gilscope.process.remote_read import LimitExceeded, TornRead
 from gilscope.runtimes.cpython.code.frames import outermost_frames
 from gilscope.runtimes.cpython.runtime import PythonThread, Runtime
 from gilscope.runtimes.cpython.threads import ThreadFinder
+from gilscope.values import dataclass
 
 __all__ = ["UNKNOWN", "ListsThreads", "RoleReader", "Roles"]
 

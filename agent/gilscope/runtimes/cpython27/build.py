@@ -1,6 +1,6 @@
 """CPython 2.7 as it stands in the files that a process runs it from: its own, and libc."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from gilscope.process.files.code_files import CodeFile
@@ -12,6 +12,7 @@ from gilscope.runtimes.cpython27.detect import Interpreter27
 from gilscope.runtimes.cpython27.instance import CPython27Instance
 from gilscope.runtimes.site_cache import SiteCache
 from gilscope.runtimes.sites import LockForm, Sites
+from gilscope.values import dataclass
 
 __all__ = ["CPython27Build"]
 

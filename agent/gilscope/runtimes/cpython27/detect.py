@@ -5,10 +5,10 @@ public C API do nothing but acquire and release it, and both begin by loading it
 """
 
 import re
-from dataclasses import dataclass
 
 from gilscope.errors import GilCodeNotFound, NotPython, UnsupportedPython
 from gilscope.runtimes.cpython.detect import SymbolSource
+from gilscope.values import dataclass
 
 __all__ = ["Interpreter27", "identify"]
 

@@ -1,6 +1,5 @@
 """PyPy as it stands in the file that a process runs it from."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.elf.image import ElfError
@@ -13,6 +12,7 @@ from gilscope.runtimes.pypy.facts import Facts
 from gilscope.runtimes.pypy.instance import PyPyInstance
 from gilscope.runtimes.site_cache import SiteCache, default_folder
 from gilscope.runtimes.sites import LockForm, Sites
+from gilscope.values import dataclass
 
 __all__ = ["PyPyBuild"]
 

@@ -1,7 +1,8 @@
 """What a PyPy's file says of it, as the resolver has found it and the cache keeps it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from gilscope.values import dataclass
 
 __all__ = ["Facts", "packed_version"]
 

@@ -4,11 +4,11 @@ All that differs from build to build the file tells itself, see `facts`. What is
 PyPy 7.3.3 to 8.0.1, read in rpython/translator/c/src/threadlocal.h and rvmprof/src.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.arch.x86_64.architecture import X86_64
 from gilscope.runtimes.pypy.facts import Facts
+from gilscope.values import dataclass
 
 __all__ = [
     "DESCRIPTOR_TID",

@@ -1,7 +1,5 @@
 """Reads the threads of a PyPy, from outside."""
 
-from dataclasses import dataclass
-
 from gilscope.process.remote_read import (
     LimitExceeded,
     Memory,
@@ -12,6 +10,7 @@ from gilscope.process.remote_read import (
 )
 from gilscope.runtimes.cpython.threads import tids_by_own_id
 from gilscope.runtimes.pypy.layout import DESCRIPTOR_TID, THREAD_IDENT, THREAD_NEXT, Place
+from gilscope.values import dataclass
 
 __all__ = ["PyPyThread", "PyPyThreads", "read_threads"]
 

@@ -6,7 +6,6 @@ never return: a probe on the return of such a function kills the program.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from gilscope.arch.x86_64.architecture import X86_64
 from gilscope.elf.eh_frame import read_frame_table
@@ -15,6 +14,7 @@ from gilscope.elf.instruction_starts import InstructionStarts
 from gilscope.model.transactions import Library, Method
 from gilscope.runtimes.stm.libitm import restart_address
 from gilscope.runtimes.stm.numberings import BEGINS, Numbering, numbering_of
+from gilscope.values import dataclass
 
 __all__ = ["MARKS", "StmHook", "StmSites", "find_sites"]
 

@@ -1,11 +1,11 @@
 """The series that say by name who kept whom waiting: of one process, or of one service."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.series.by_name.ledger import Ledger
 from gilscope.series.by_name.top_series import Shown, TopSeries
+from gilscope.values import dataclass
 
 __all__ = [
     "FALSE",

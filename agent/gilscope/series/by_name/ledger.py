@@ -1,10 +1,10 @@
 """Adds up what is lost by the names of its places, for as long as a process is traced."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from gilscope.model.gil import Tally
+from gilscope.values import dataclass
 
 __all__ = ["Labels", "Ledger", "Line", "Place", "Sum"]
 

@@ -7,10 +7,10 @@ are what has been lost altogether.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.series.by_name.ledger import Labels, Ledger, Line, Place
+from gilscope.values import dataclass
 
 __all__ = ["OTHER", "Shown", "Sums", "TopSeries", "advanced", "shown_over_time", "sums_of"]
 

@@ -1,11 +1,11 @@
 """The places at which threads have waited for locks, as reports rank them."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 
 from gilscope.model.locks import LockKind, LockTotals, LockWait
 from gilscope.model.stack import Stack
 from gilscope.naming.places import place_of
+from gilscope.values import dataclass
 
 __all__ = ["LockPlace", "OtherEnd", "places_of"]
 

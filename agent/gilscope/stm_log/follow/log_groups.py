@@ -3,10 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from gilscope.stm_log.sums import FollowedLog, LogSums, bounded
 from gilscope.text.printable import printable
+from gilscope.values import dataclass
 
 __all__ = ["MOST_LOGS", "Family", "FileState", "LogGroups", "family_of"]
 

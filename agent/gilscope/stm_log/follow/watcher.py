@@ -5,10 +5,10 @@ import os
 import select
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from gilscope.stm_log.follow.followed_file import FollowedFile, Identity
 from gilscope.stm_log.follow.inotify import Inotify
+from gilscope.values import dataclass
 
 __all__ = ["Change", "Notice"]
 

@@ -2,10 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gilscope.model.locks import LockObservation, LockProcess, LockThread, LockTotals
 from gilscope.series.locks.since import lock_observation_since
+from gilscope.values import dataclass
 
 __all__ = ["LockRates", "LockThreadRates", "lock_rates"]
 

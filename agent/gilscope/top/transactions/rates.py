@@ -1,9 +1,10 @@
 """What the transactions of a traced process have done between two snapshots."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gilscope.model.transactions import StmObservation, StmProcess, StmThread, StmTotals
+from gilscope.values import dataclass
 
 __all__ = ["StmRates", "StmThreadRates", "stm_rates"]
 

@@ -7,11 +7,11 @@ import socket
 import ssl
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from gilscope.errors import InvalidWebConfig
+from gilscope.values import dataclass
 from gilscope.web.config.parse import parse
 from gilscope.web.config.passwords import Passwords
 from gilscope.web.config.settings import WebSettings

@@ -3,12 +3,12 @@
 import posixpath
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
 import yaml
 
 from gilscope.errors import InvalidWebConfig
+from gilscope.values import dataclass
 from gilscope.web.config.settings import (
     CIPHERS,
     CURVES,

@@ -5,8 +5,10 @@ that nobody believes to be protected by a line that has no effect.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
+
+from gilscope.values import dataclass
 
 __all__ = [
     "CIPHERS",

@@ -6,10 +6,11 @@ import os
 import ssl
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from gilscope.errors import InvalidWebConfig
+from gilscope.values import dataclass
 from gilscope.web.config.settings import ClientAuth, Pem, TlsSettings
 
 __all__ = ["ClientRefused", "Contexts", "Tls", "load"]

@@ -1,7 +1,6 @@
 """The part of the landing page that is about the agent itself."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
@@ -9,6 +8,7 @@ from gilscope.model.agent import AgentState, TableState
 from gilscope.model.gil import GilObservation
 from gilscope.reports.html.markup import joined, tag
 from gilscope.text.units import NS_PER_S, megabytes, percent, short_duration
+from gilscope.values import dataclass
 
 __all__ = ["SelfPortrait", "agent_section"]
 

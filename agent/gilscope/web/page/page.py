@@ -1,7 +1,7 @@
 """The landing page of ``serve``: which processes are traced, and what they wait for lately."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,7 @@ from gilscope.reports.html.markup import asset, joined, tag, text
 from gilscope.series.lately import Lately
 from gilscope.series.recent import Curve
 from gilscope.stm_log.sums import FollowedLog
+from gilscope.values import dataclass
 from gilscope.web.page.agent import SelfPortrait, agent_section
 from gilscope.web.page.blocking import blame_section
 from gilscope.web.page.captures import captures_section

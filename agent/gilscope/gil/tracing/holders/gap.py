@@ -1,6 +1,6 @@
 """Says what a holder did from one sample to the next, by what the kernel counts of its thread."""
 
-from dataclasses import dataclass
+from gilscope.values import dataclass
 
 __all__ = ["Gap", "Seen", "gap_between"]
 

@@ -16,7 +16,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from random import Random
 
 from gilscope.gil.tracing.holders.states import Part, StateReader
@@ -26,6 +26,7 @@ from gilscope.model.stack import Stack, StackState
 from gilscope.runtimes.base import Holders
 from gilscope.system.scheduling import wake_promptly
 from gilscope.system.shortage import explained_shortage
+from gilscope.values import dataclass
 
 __all__ = ["HolderSampler", "HolderSource"]
 

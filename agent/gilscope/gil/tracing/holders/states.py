@@ -13,7 +13,7 @@ others within the switch interval.
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gilscope.arch.base import SampledRegisters
 from gilscope.gil.tracing.holders.gap import Gap, Seen, gap_between
@@ -36,6 +36,7 @@ from gilscope.process.threads.activity import (
 )
 from gilscope.process.threads.instruction_samples import ran_ns
 from gilscope.runtimes.base import Holders, HolderSample
+from gilscope.values import dataclass
 
 __all__ = ["Part", "StateReader"]
 

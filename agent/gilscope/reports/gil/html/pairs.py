@@ -1,7 +1,6 @@
 """Waits by the two places at their ends, and the table of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -12,6 +11,7 @@ from gilscope.naming.places import ENTERS_PYTHON, IN_WORDS, SiteNames
 from gilscope.reports.gil.words import KIND_NAMES
 from gilscope.reports.html.markup import EMPTY, figure, share, tag, text, time_lost
 from gilscope.text.units import counted
+from gilscope.values import dataclass
 
 __all__ = ["MOST_ROWS", "Pair", "known_ns", "lost_ns", "pairs_of", "pairs_section"]
 

@@ -1,7 +1,6 @@
 """The first part of the HTML report: what was traced, what was lost, and how sure that is."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -18,6 +17,7 @@ from gilscope.reports.gil.words import lost_words, unknown_base
 from gilscope.reports.html.markup import clean, duration, large_figure, share, tag, text, time_lost
 from gilscope.series.holders import HolderLoss
 from gilscope.text.units import counted, percent
+from gilscope.values import dataclass
 from gilscope.verdict.base_rate import base_rate
 from gilscope.verdict.estimates import about, are_shared_out
 

@@ -1,7 +1,6 @@
 """Tables of threads by role, of slow_drops, and of interpreters."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -22,6 +21,7 @@ from gilscope.reports.gil.text.holds import held_share
 from gilscope.reports.gil.words import KIND_NAMES
 from gilscope.reports.html.markup import EMPTY, figure, joined, share, tag, text, time_lost
 from gilscope.text.units import percent
+from gilscope.values import dataclass
 
 __all__ = ["Role", "interpreters_section", "roles_of", "slow_drops_section", "threads_section"]
 

@@ -1,12 +1,13 @@
 """What a profile is made of, whichever format it is written in."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from gilscope.model.stack import Frame
 from gilscope.reports.gil.flame_levels import Level
 from gilscope.text.printable import printable
+from gilscope.values import dataclass
 
 __all__ = ["Function", "Location", "Numbers", "Profile", "SampleKey", "ValueType", "location"]
 

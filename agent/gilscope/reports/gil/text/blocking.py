@@ -1,7 +1,6 @@
 """What the text report says about both ends of waits: who kept whom waiting, and where."""
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from gilscope.model.gil import Edge, Recording, Tally
 from gilscope.model.stack import StackState
@@ -10,6 +9,7 @@ from gilscope.reports.gil.text.stack import stack_lines
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent, seconds
+from gilscope.values import dataclass
 from gilscope.verdict.callers import caller_pairs
 from gilscope.verdict.estimates import about, are_shared_out
 

@@ -1,7 +1,6 @@
 """What the text report says about holds: who had the GIL for how long, and what it cost to know."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from gilscope.model.gil import GilTotals, HoldTotals, ProcessTotals, Recording, Tally, TracingCost
 from gilscope.model.histogram import total
@@ -9,6 +8,7 @@ from gilscope.text.ansi import Paint
 from gilscope.text.histogram import bars
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent, seconds, short_duration
+from gilscope.values import dataclass
 
 __all__ = [
     "cost_line",

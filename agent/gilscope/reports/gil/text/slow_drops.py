@@ -1,13 +1,13 @@
 """What the text report says about code that was slow to drop the GIL."""
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
 
 from gilscope.model.gil import Recording, SlowDrop, Tally
 from gilscope.naming.places import place_of
 from gilscope.reports.gil.text.stack import stack_lines
 from gilscope.text.ansi import Paint
 from gilscope.text.units import counted, seconds, short_duration
+from gilscope.values import dataclass
 
 __all__ = ["slow_drop_lines"]
 

@@ -1,7 +1,6 @@
 """What the text report says first: whose code held the GIL while others waited for it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from gilscope.model.gil import Recording
 from gilscope.naming.hold_states import why_words
@@ -10,6 +9,7 @@ from gilscope.series.holders import HolderLoss, losses_by_holder
 from gilscope.text.ansi import Paint
 from gilscope.text.printable import printable
 from gilscope.text.units import counted, percent, seconds
+from gilscope.values import dataclass
 from gilscope.verdict.estimates import about, are_shared_out
 
 __all__ = ["Sources", "Whole", "libraries_alone_lines", "loss_lines", "whose_code_lines"]

@@ -3,7 +3,7 @@
 import struct
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gilscope.model.stack import UNKNOWN_FRAME, Frame
 from gilscope.process.remote_read import TornRead, read_bytes, read_int, to_pointer
@@ -12,6 +12,7 @@ from gilscope.runtimes.cpython.code.line_table import line_at
 from gilscope.runtimes.cpython.code.strings import read_str
 from gilscope.runtimes.cpython.layout import Layout
 from gilscope.runtimes.cpython.runtime import Runtime
+from gilscope.values import dataclass
 
 __all__ = ["CodeReader", "code_pointers", "is_code"]
 

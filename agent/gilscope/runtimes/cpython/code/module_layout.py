@@ -1,7 +1,8 @@
 """Says where module objects of a free-threaded CPython keep whether they need its GIL."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from gilscope.values import dataclass
 
 __all__ = ["ModuleLayout", "module_layout"]
 

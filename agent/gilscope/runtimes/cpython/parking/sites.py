@@ -8,7 +8,7 @@ by the messages with which they abort.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from gilscope.elf.eh_frame import FrameTable, read_frame_table
@@ -22,6 +22,7 @@ from gilscope.runtimes.cpython.sites.branches import Branches, LibraryCall, scan
 from gilscope.runtimes.cpython.sites.functions import FunctionGroups
 from gilscope.runtimes.cpython.sites.messages import message_addresses, references
 from gilscope.runtimes.sites import PausePoint, Site
+from gilscope.values import dataclass
 
 __all__ = ["ParkSites", "find_park_sites"]
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.elf.eh_frame import FrameTable
@@ -12,6 +11,7 @@ from gilscope.errors import GilCodeNotFound
 from gilscope.runtimes.cpython.sites.branches import Branches
 from gilscope.runtimes.cpython.sites.functions import FunctionGroups
 from gilscope.runtimes.sites import Site
+from gilscope.values import dataclass
 
 __all__ = ["SPINS_WITH", "SpinSites", "find_spin"]
 

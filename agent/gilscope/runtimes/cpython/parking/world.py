@@ -15,7 +15,6 @@ compiler has made a part of one of them, and its stops would not be seen.
 import re
 import struct
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.elf.eh_frame import FrameTable
@@ -24,6 +23,7 @@ from gilscope.elf.instruction_starts import InstructionStarts, Place
 from gilscope.runtimes.cpython.sites.branches import Branches
 from gilscope.runtimes.cpython.sites.functions import FunctionGroups
 from gilscope.runtimes.sites import Site
+from gilscope.values import dataclass
 
 __all__ = ["WorldSites", "find_world"]
 

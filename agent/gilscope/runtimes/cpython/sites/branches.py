@@ -8,12 +8,12 @@ may be bytes inside another instruction: whoever puts a probe on a branch has to
 from array import array
 from bisect import bisect_right
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from gilscope.elf.eh_frame import FrameTable
 from gilscope.elf.image import ElfImage, Section
 from gilscope.elf.plt import Linkage
+from gilscope.values import dataclass
 
 __all__ = ["Branches", "Crossing", "LibraryCall", "scan_branches"]
 

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.arch.base import Architecture
@@ -18,6 +17,7 @@ from gilscope.runtimes.cpython.sites.messages import (
     message_addresses,
     references,
 )
+from gilscope.values import dataclass
 
 __all__ = ["LOCK", "SIGNAL", "TIMED_WAITS", "UNLOCK", "WAIT", "Code", "FunctionFacts", "read_code"]
 

@@ -1,6 +1,5 @@
 """Tells which functions of a file acquire the GIL and which ones release it."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.errors import GilCodeNotFound
@@ -14,6 +13,7 @@ from gilscope.runtimes.cpython.sites.code_index import (
     FunctionFacts,
 )
 from gilscope.runtimes.cpython.sites.functions import FunctionGroups
+from gilscope.values import dataclass
 
 __all__ = ["LockFunctions", "find_lock_functions"]
 

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +14,7 @@ from gilscope.process.files.regular_file import MOST_BYTES, HeldFile
 from gilscope.runtimes.site_cache import SiteCache
 from gilscope.runtimes.site_codec import from_json
 from gilscope.runtimes.sites import Sites
+from gilscope.values import dataclass
 
 __all__ = ["SearchedFile", "search_sites", "sites_of"]
 

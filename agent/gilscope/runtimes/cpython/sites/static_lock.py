@@ -8,7 +8,6 @@ say has to be the same, or the file is refused.
 
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.arch.x86_64.operands import Access, Call, accesses, calls_with_argument
@@ -18,6 +17,7 @@ from gilscope.elf.plt import Linkage, read_linkage
 from gilscope.errors import GilCodeNotFound
 from gilscope.runtimes.processors import require_x86_64
 from gilscope.runtimes.sites import Sites
+from gilscope.values import dataclass
 
 __all__ = ["StaticLock", "find_static_lock"]
 

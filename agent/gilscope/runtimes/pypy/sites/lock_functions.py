@@ -6,7 +6,6 @@ which a thread yields. Neither has a symbol in a stripped file.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -16,6 +15,7 @@ from gilscope.elf.image import ElfImage
 from gilscope.elf.plt import read_linkage
 from gilscope.errors import GilCodeNotFound
 from gilscope.runtimes.cpython.sites.branches import LibraryCall, scan_branches
+from gilscope.values import dataclass
 
 __all__ = ["LockFunctions", "find_lock_functions"]
 

@@ -9,10 +9,10 @@ import re
 import struct
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from gilscope.errors import GilCodeNotFound
+from gilscope.values import dataclass
 
 __all__ = ["TypeTable", "read_type_table"]
 
