@@ -85,7 +85,8 @@ def find_park_sites(image: ElfImage) -> ParkSites:
     if len(waits) + len(wakes) > _MOST_SITES:
         raise GilCodeNotFound(f"{len(waits) + len(wakes)} places to sleep and wake are too many")
     spin = find_spin(image, table, branches, code.groups, code.starts)
-    world = find_world(image, table, branches, code.groups, code.starts)
+    # Where mutexes do not spin there is a GIL, and no world to be stopped.
+    world = find_world(image, table, branches, code.groups, code.starts) if spin else None
     return ParkSites(
         parks=code.pauses(parks),
         semaphores=code.pauses(semaphores),

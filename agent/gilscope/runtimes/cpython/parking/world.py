@@ -9,17 +9,20 @@ structure:
 All that stops the world passes a jump or a call to the larger ones, the garbage collector included.
 The one that stops it waits for an event, and nobody but these two acquires and releases the lock by
 which stops of one interpreter and of all of them keep out of each other's way: where others do, a
-compiler has made a part of one of them, and its stops would not be seen.
+compiler has made a part of one of them, and its stops would not be seen. Where there are no small
+functions the larger ones are known by that lock alone (`whole_program`).
 """
 
 import re
 import struct
 from collections import defaultdict
+from collections.abc import Callable, Collection
 from typing import Final
 
 from gilscope.elf.eh_frame import FrameTable
 from gilscope.elf.image import ElfImage
 from gilscope.elf.instruction_starts import InstructionStarts, Place
+from gilscope.runtimes.cpython.parking.whole_program import LOCKS, UNLOCKS, WAIT, WholeProgram
 from gilscope.runtimes.cpython.sites.branches import Branches
 from gilscope.runtimes.cpython.sites.functions import FunctionGroups
 from gilscope.runtimes.sites import Site
@@ -27,9 +30,6 @@ from gilscope.values import dataclass
 
 __all__ = ["WorldSites", "find_world"]
 
-_WAIT: Final = "PyEvent_WaitTimed"
-_LOCKS: Final = ("_PyRWMutex_Lock", "_PyRWMutex_RLock")
-_UNLOCKS: Final = ("_PyRWMutex_Unlock", "_PyRWMutex_RUnlock")
 _HANDS_OVER: Final = re.compile(
     rb"(?:\xf3\x0f\x1e\xfa)?\x48\x81\xc7(?P<offset>.{4})\xe9(?P<distance>.{4})", re.DOTALL
 )
@@ -65,21 +65,40 @@ def find_world(
         jumps = (jump.site for jump in branches.crossings.get(symbol.vaddr, ()))
         return {groups.entry_of(place) for place in (*calls, *jumps)}
 
-    waiting = callers(_WAIT)
+    whole = WholeProgram(image, table, groups, starts, callers)
+    handed = _pairs(image, table, callers(WAIT))
+    pair = _sole(handed, callers) if handed else whole.pair()
+    if pair is None:
+        return None
+    stops, again = (_sites(image, branches, starts, entry) for entry in pair)
+    return WorldSites(stops, again) if stops and again else None
+
+
+def _pairs(
+    image: ElfImage, table: FrameTable, waiting: Collection[int | None]
+) -> set[tuple[int, int]]:
+    """Return the functions that others hand over to for the same thing, that which waits first."""
+    found = set()
     # The world of one interpreter, and that of all of them, are stopped by the same function.
-    pairs = {
-        tuple(sorted(entries, key=lambda entry: entry not in waiting))
-        for entries in _handed_over(image, table).values()
-        if len(entries) == _PAIR and len(entries & waiting) == 1
-    }
+    for entries in _handed_over(image, table).values():
+        if len(entries) == _PAIR:
+            first, second = sorted(entries, key=lambda entry: entry not in waiting)
+            if first in waiting and second not in waiting:
+                found.add((first, second))
+    return found
+
+
+def _sole(
+    pairs: Collection[tuple[int, int]], callers: Callable[[str], Collection[int | None]]
+) -> tuple[int, int] | None:
+    """Return the only one of *pairs*, if nobody else acquires or releases that lock."""
     if len(pairs) != 1:
         return None
     (pair,) = pairs
-    for entry, names in zip(pair, (_LOCKS, _UNLOCKS), strict=True):
-        if any(callers(name) != {entry} for name in names):
+    for entry, names in zip(pair, (LOCKS, UNLOCKS), strict=True):
+        if any(set(callers(name)) != {entry} for name in names):
             return None
-    stops, again = (_sites(image, branches, starts, entry) for entry in pair)
-    return WorldSites(stops, again) if stops and again else None
+    return pair
 
 
 def _handed_over(image: ElfImage, table: FrameTable) -> dict[bytes, set[int]]:

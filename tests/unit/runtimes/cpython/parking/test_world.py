@@ -82,7 +82,7 @@ def test_where_two_pairs_of_functions_would_do_none_is_chosen(
     assert "stops of the world are seen where they make a thread sleep" == sites.checks[-1]
 
 
-@pytest.mark.parametrize("names", ["_LOCKS", "_UNLOCKS"])
+@pytest.mark.parametrize("names", ["LOCKS", "UNLOCKS"])
 def test_where_others_stop_the_world_as_well_none_is_chosen(
     names: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
