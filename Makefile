@@ -25,7 +25,7 @@ tests := PYTHONPATH=agent:tests
 version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init__.py)
 c_files = $(shell find agent/native probes tests -name '*.[ch]')
 
-.PHONY: help setup setup-run interpreters demo stack test test-interpreters test-faults test-kernels test-real soak unit check check-manifests check-receivers format \
+.PHONY: help setup setup-run interpreters interpreter-lto demo stack test test-interpreters test-faults test-kernels test-real soak unit check check-manifests check-receivers format \
     abi programs wheel deb test-install image image-with-bcc fuzz bench bench-runtimes bench-stm bench-captures bench-requests bench-fleet bench-workers experiments docs clean
 
 help: ## Show this list
@@ -39,6 +39,10 @@ setup-run: ## Install what is missing of that to run gilscope, and nothing for i
 
 interpreters: setup ## Fetch the interpreters that the live tests trace
 	@$(tests) $(python) -m support.interpreters.known fetch
+
+interpreter-lto: ## Build a free-threaded Python with LTO for `make test-interpreters` (minutes)
+	@deploy/setup/install.sh libffi-dev xz-utils
+	@$(tests) $(python) -m support.interpreters.known build --again
 
 demo: setup-run ## Trace a program with a GIL convoy and show the report
 	@$(python) deploy/demo.py $(if $(SECONDS),--seconds $(SECONDS))

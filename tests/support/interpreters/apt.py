@@ -1,11 +1,14 @@
-"""Packages of any Debian suite, downloaded with signatures checked and unpacked, not installed."""
+"""Packages of any Debian suite, downloaded with signatures checked and unpacked, not installed.
+
+So are the sources that they were made from, as their authors have published them.
+"""
 
 import shutil
 from pathlib import Path
 
 from support.interpreters.interpreter import Unavailable, run
 
-__all__ = ["dependencies", "machine_archive", "unpack"]
+__all__ = ["dependencies", "machine_archive", "unpack", "unpack_source"]
 
 _SYSTEM_KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
@@ -27,6 +30,21 @@ def unpack(
     shutil.rmtree(downloads)
 
 
+def unpack_source(cache: Path, suite: str, name: str, folder: Path) -> None:
+    """Download the source of the package *name* of *suite* and unpack it into the empty *folder*.
+
+    It is without the changes that Debian makes.
+    """
+    options = _private_apt(cache, suite, kind="deb-src")
+    shutil.rmtree(folder, ignore_errors=True)
+    downloads = folder / "downloads"
+    downloads.mkdir(parents=True)
+    run(["apt-get", *options, "source", "--download-only", "--tar-only", name], cwd=downloads)
+    for archive in downloads.glob("*.orig.tar.*"):
+        run(["tar", "--extract", f"--file={archive}", "--strip-components=1"], cwd=folder)
+    shutil.rmtree(downloads)
+
+
 def dependencies(cache: Path, suite: str, name: str) -> list[str]:
     """Return the packages that the newest *name* of *suite* depends on; raises Unavailable."""
     listing = run(["apt-cache", *_private_apt(cache, suite), "depends", name])
@@ -34,9 +52,13 @@ def dependencies(cache: Path, suite: str, name: str) -> list[str]:
     return [found for before, _, found in words if found and not before.strip(" ")]
 
 
-def _private_apt(cache: Path, suite: str, architecture: str = "") -> list[str]:
-    """Return the options that make apt see *suite* alone, with its signed package lists fetched."""
-    state = cache / "apt" / "-".join(filter(None, (suite, architecture)))
+def _private_apt(cache: Path, suite: str, architecture: str = "", kind: str = "deb") -> list[str]:
+    """Return the options that make apt see *suite* alone, with its signed package lists fetched.
+
+    They are lists of sources where apt's name of the *kind* is ``deb-src``.
+    """
+    is_source = kind != "deb"
+    state = cache / "apt" / "-".join(filter(None, (suite, architecture, "source" * is_source)))
     for folder in ("sources", "lists/partial", "archives/partial"):
         (state / folder).mkdir(parents=True, exist_ok=True)
     options = [
@@ -59,7 +81,8 @@ def _private_apt(cache: Path, suite: str, architecture: str = "") -> list[str]:
         mirror, own_suite = machine_archive()
         keyring = _SYSTEM_KEYRING if suite == own_suite else _newest_keyring(cache, own_suite)
         (state / "sources" / f"{suite}.sources").write_text(
-            f"Types: deb\nURIs: {mirror}\nSuites: {suite}\nComponents: main\nSigned-By: {keyring}\n"
+            f"Types: {kind}\nURIs: {mirror}\nSuites: {suite}\nComponents: main\n"
+            f"Signed-By: {keyring}\n"
         )
         run(["apt-get", *options, "--error-on=any", "update"])
         (state / "updated").touch()

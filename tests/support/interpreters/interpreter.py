@@ -65,11 +65,23 @@ class Source(Protocol):
         """Return the interpreter from what is there now; raise Unavailable if it is not."""
 
 
-def run(command: list[str], *, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
+def run(
+    command: list[str],
+    *,
+    cwd: Path | None = None,
+    env: dict[str, str] | None = None,
+    timeout_s: float = 600,
+) -> str:
     """Return what *command* prints; raise Unavailable with its last words if it fails."""
     try:
         done = subprocess.run(
-            command, cwd=cwd, env=env, check=False, capture_output=True, text=True, timeout=600
+            command,
+            cwd=cwd,
+            env=env,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         message = f"cannot run {command[0]}: {error}"

@@ -1,16 +1,17 @@
 """Every interpreter that the live tests trace, and the command that fetches them.
 
 ``python -m support.interpreters.known fetch`` puts what is missing under
-``.cache/interpreters`` (a second
-run finds everything there); ``list`` shows what the tests will find. What cannot be had is noted
-with its reason, which becomes the reason of the skipped tests.
+``.cache/interpreters`` (a second run finds everything there); ``build`` adds what is built from
+source, which takes minutes and is traced only where all others are, too; ``list`` shows what the
+tests will find. What cannot be had is noted with its reason, which becomes the reason of the
+skipped tests.
 """
 
 import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ import pytest
 from support.interpreters.debian import DebianPypy, DebianShared, DebianStatic
 from support.interpreters.foreign import ForeignDebian, ForeignFile
 from support.interpreters.freeze_core import FreezeCore
+from support.interpreters.from_source import FreeThreadedLto
 from support.interpreters.interpreter import Interpreter, Source, Unavailable
 from support.interpreters.local import Pyenv, StrippedPyenv, SystemPython
 from support.interpreters.maven import Bytedeco
@@ -121,9 +123,16 @@ _MUSL: tuple[Source, ...] = (
     FreezeCore("3.14", "0.8.1", "sid", is_musl=True),
     FreezeCore("3.13", "0.8.1", "trixie", is_musl=True),
 )
+_BUILT: tuple[Source, ...] = (FreeThreadedLto("3.13", "trixie"),)
+"""What nobody has to have: it is built from source."""
 _FOREIGN = (ForeignDebian("3.11", "bookworm", "arm64"), ForeignDebian("3.13", "trixie", "arm64"))
-_ALL: tuple[Source, ...] = (*_SUPPORTED, *_CPYTHON_27, *_PYPY, *_FREE_THREADED, *_MUSL)
-_TO_FETCH: tuple[Source | ForeignDebian, ...] = (*_ALL, *_FOREIGN)
+_FETCHED: tuple[Source, ...] = (*_SUPPORTED, *_CPYTHON_27, *_PYPY, *_FREE_THREADED, *_MUSL)
+_ALL: tuple[Source, ...] = (*_FETCHED, *_BUILT)
+_BY_ACTION: Mapping[str, Sequence[Source | ForeignDebian]] = {
+    "fetch": (*_FETCHED, *_FOREIGN),
+    "build": _BUILT,
+}
+"""What each action of the command gets."""
 
 
 def _cache() -> Path:
@@ -191,9 +200,11 @@ CPYTHON_27 = _parameters(
     source for source in _CPYTHON_27 if _ALL_ASKED_FOR or source.name in _CORNERS
 )
 """The same for tests that trace."""
-_CHOSEN_FREE_THREADED = _FREE_THREADED if _ALL_ASKED_FOR else _FREE_THREADED[:1]
+_CHOSEN_FREE_THREADED = (*_FREE_THREADED, *_BUILT) if _ALL_ASKED_FOR else _FREE_THREADED[:1]
 FREE_THREADED = _parameters(_CHOSEN_FREE_THREADED)
-"""For pytest's parametrize: a free-threaded build, or each with GILSCOPE_ALL_INTERPRETERS."""
+"""For pytest's parametrize: a free-threaded build, or each with GILSCOPE_ALL_INTERPRETERS.
+
+Then also those that are built from source, or for each the reason why it is not there."""
 MUSL = _parameters(_MUSL)
 """For pytest's parametrize: builds with a GIL for musl, the C library of Alpine."""
 MUSL_FREE_THREADED = [] if _ALL_ASKED_FOR else _parameters(_FREE_THREADED[-1:])
@@ -216,10 +227,10 @@ TIMED_PYPYS = _parameters(
 """The same for tests that take their time: the oldest and a new one, or all."""
 
 
-def _fetch(*, again: bool) -> None:
+def _fetch(sources: Iterable[Source | ForeignDebian], *, again: bool) -> None:
     cache = _cache()
     cache.mkdir(parents=True, exist_ok=True)
-    for source in _TO_FETCH:
+    for source in sources:
         folder = cache / source.name
         if _is_there(source, cache) or (recent_failure(folder) and not again):
             continue
@@ -254,15 +265,18 @@ def _list() -> None:
 def main() -> None:
     """Fetch or list the interpreters, as the command line says."""
     parser = argparse.ArgumentParser(prog="interpreters.py", description=__doc__)
-    parser.add_argument("action", choices=("fetch", "list"))
+    parser.add_argument("action", choices=(*_BY_ACTION, "list"))
     parser.add_argument(
         "--again", action="store_true", help="also try what has failed within the last hour"
     )
     arguments = parser.parse_args()
-    if arguments.action == "fetch":
-        _fetch(again=arguments.again)
-    else:
+    if arguments.action == "list":
         _list()
+        return
+    _fetch(_BY_ACTION[arguments.action], again=arguments.again)
+    # Tests do without what cannot be fetched; who has something built wants nothing else.
+    if arguments.action == "build" and not all(_is_there(each, _cache()) for each in _BUILT):
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -16,13 +16,15 @@ def remember_version(folder: Path, candidate: Interpreter) -> None:
     (folder / "version").write_text("{}.{}.{}\n".format(*version))
 
 
-def recorded_version(folder: Path) -> Version:
-    """Return the version noted in *folder*; raise Unavailable if nothing was fetched there."""
+def recorded_version(folder: Path, missing: str = "not fetched: make interpreters") -> Version:
+    """Return the version noted in *folder*; raise Unavailable if nothing was fetched there.
+
+    What is *missing* then is said in the caller's words, unless there was a failure.
+    """
     try:
         major, minor, micro = (folder / "version").read_text().split(".")
     except FileNotFoundError:
-        message = "not fetched: make interpreters"
-        raise Unavailable(recent_failure(folder, max_age_s=None) or message) from None
+        raise Unavailable(recent_failure(folder, max_age_s=None) or missing) from None
     return int(major), int(minor), int(micro)
 
 

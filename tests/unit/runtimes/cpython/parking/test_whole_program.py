@@ -1,5 +1,6 @@
 """Where the world is stopped and started in a file that was optimised as a whole."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -9,10 +10,13 @@ from gilscope.elf.eh_frame import read_frame_table
 from gilscope.elf.image import ElfImage
 from gilscope.elf.instruction_starts import InstructionStarts
 from gilscope.elf.plt import read_linkage
+from gilscope.runtimes.cpython.parking.sites import find_park_sites
 from gilscope.runtimes.cpython.parking.world import WorldSites, find_world
 from gilscope.runtimes.cpython.sites.branches import scan_branches
 from gilscope.runtimes.cpython.sites.functions import FunctionGroups
 from support.gil.lock_program import require_tools
+from support.interpreters.builds import build
+from support.interpreters.from_source import original_of
 
 _EXPORTED = (
     *("_PyParkingLot_Park", "_PyParkingLot_UnparkAll", "PyEvent_WaitTimed"),
@@ -21,6 +25,8 @@ _EXPORTED = (
 _WORD, _OTHER_WORD = "word(%rip)", "other_word(%rip)"
 _GIVES_BACK = ("mov $-4, %rax", "lock xadd %rax, 8(%rdi)", "call _PyParkingLot_UnparkAll")
 _NOTHING = ("ret",)
+_LEADS_THERE = re.compile(r"(?m)^ *([0-9a-f]+):\t(?:call|j\w+) +\S+ <(st(?:op|art)_the_world)>$")
+_A_FEW = 40
 
 
 def _stops(word: str = _WORD) -> tuple[str, ...]:
@@ -149,3 +155,24 @@ def test_where_anything_is_not_certain_none_is_found(
     Stops of the world are seen by who sleeps for them then.
     """
     assert _world(tmp_path, **functions) is None
+
+
+def test_places_are_all_those_that_symbols_name() -> None:
+    """
+    In a CPython that was built so, the stripped twin has each call of the two functions.
+    """
+    require_tools()
+    stripped = build("free-threaded-lto-3.13").elf
+    command = ["objdump", "--disassemble", "--no-show-raw-insn", str(original_of(stripped))]
+    listing = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    calls = {(name, int(site, 16)) for site, name in _LEADS_THERE.findall(listing)}
+    sites = find_park_sites(ElfImage(stripped.read_bytes()))
+
+    assert sites.world is not None
+    assert calls == {
+        *(("stop_the_world", site.vaddr) for site in sites.world.stops),
+        *(("start_the_world", site.vaddr) for site in sites.world.starts),
+    }
+    assert len(calls) > _A_FEW
+    assert sites.spin is not None
+    assert (6, 4, 6) == (len(sites.parks), len(sites.semaphores), len(sites.wakes))
