@@ -9,6 +9,7 @@ which these are the standard library's; constructors are faster for it as well.
 import dataclasses
 from collections.abc import Callable
 from operator import attrgetter
+from reprlib import recursive_repr
 from typing import TYPE_CHECKING, TypeVar
 
 __all__ = ["dataclass"]
@@ -38,9 +39,9 @@ else:
         """Have values of *cls* compared by their fields, unless it compares them itself."""
 
         def values_of(value: object) -> object:
-            # At the first comparison all fields are known, and all of a class are compared alike.
+            # At the first comparison all fields of the class are known.
             nonlocal values_of
-            names = [each.name for each in dataclasses.fields(value) if each.compare]
+            names = [each.name for each in dataclasses.fields(cls) if each.compare]
             values_of = attrgetter(*names) if names else _nothing
             return values_of(value)
 
@@ -53,7 +54,8 @@ else:
             return hash(values_of(self))
 
         own = vars(cls)
-        has_hash = own.get("__hash__") is not None
+        # Python itself puts None there where a class defines its equality alone.
+        has_hash = "__hash__" in own and (own["__hash__"] is not None or "__eq__" not in own)
         if "__eq__" not in own:
             cls.__eq__ = is_equal
         if not has_hash:
@@ -62,6 +64,7 @@ else:
     def _nothing(_value: object) -> object:
         return ()
 
+    @recursive_repr()
     def _represented(self: object) -> str:
         shown = (
             f"{each.name}={getattr(self, each.name)!r}"

@@ -84,6 +84,23 @@ def test_what_a_class_defines_itself_stays() -> None:
     assert "own" == repr(Own(1))
 
 
+def test_an_equality_that_is_inherited_compares_what_its_class_has() -> None:
+    """
+    Whoever is compared first.
+    """
+
+    @dataclass(frozen=True, slots=True)
+    class Base:
+        one: int
+
+    @dataclass(frozen=True, slots=True, eq=False)
+    class Derived(Base):
+        other: int
+
+    assert Derived(1, 2) == Derived(1, 3)
+    assert Base(1) == Base(1)
+
+
 def test_a_class_without_fields_is_a_value_too() -> None:
     """
     All of them are equal.
@@ -113,4 +130,5 @@ def test_a_subclass_compares_what_it_adds() -> None:
     assert Derived(1, 2) == Derived(1, 2)
     assert Derived(1, 2) != Derived(1, 3)
     assert Base(1) != Derived(1, 2)
+    assert Base(1) == Base(1)
     assert Derived(1, 3) == dataclasses.replace(Derived(1, 2), other=3)
