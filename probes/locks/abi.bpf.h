@@ -4,6 +4,8 @@
 
 #define LONGEST_TYPE 64      // with the zero at its end
 #define STACK_DEPTH 8        // a power of two
+#define MOST_HOLDERS 256     // stacks of a process that only they had
+#define MOST_HELD_WAITS 64   // entries of a thread in `waits` by them
 #define SPAN_SECOND_SHIFT 30 // 2^30 ns are what spans call a second
 #define OWNER_WITHOUT_CODE 3 // from here on, of a frame
 #define REFERENCE_FLAGS 7    // of a reference to code, no part of it

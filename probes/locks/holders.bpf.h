@@ -2,13 +2,18 @@
 //
 // Who has a mutex when another thread begins to want it, and where that one stands.
 //
-// It is known of two kinds:
+// It is known where one of these says so:
 //
-//     a lock of an object that is taken by a critical section, which stands in a list of the thread
-//     that is in it; who sleeps, is in none
+//     a critical section, by which objects are locked, and types: it stands in a list of the thread
+//     that is in it, unless that sleeps
 //     an RLock of CPython 3.14 and later, which has the number of its thread behind the mutex
 //
 // Nothing says who has a Lock, or a list to which a single instruction appends.
+//
+// All of that changes while it is read. A holder is told if it is in the same section, or has the
+// same RLock, after its stack was read as before, and in the same function; if by a section, at the
+// same instruction as well. Who hands the lock over to a third thread is in its section a moment
+// longer, and may still be told.
 
 #define MOST_LOOKED_AT 256 // threads, and critical sections that they are in
 #define SECTION_TAGS 3     // of a pointer to a critical section
@@ -18,58 +23,66 @@
 #define SECTION_MUTEX 8
 #define SECTION_OTHER_MUTEX 16
 
-static __always_inline int is_mutex_of(u64 section, u64 tags, u64 mutex)
-{
-    u64 one = 0, other = 0;
+#define MOST_SEARCH_NS 50000 // of its time: the thread may have been preempted
 
-    if (tags & SECTION_IS_INACTIVE || read_u64(&one, section + SECTION_MUTEX))
+// Whether the critical section at *tagged*, an address with its tags, has *mutex*.
+static __always_inline int has_mutex(u64 tagged, u64 mutex)
+{
+    u64 one = 0, other = 0, section = tagged & ~(u64)SECTION_TAGS;
+
+    if (tagged & SECTION_IS_INACTIVE || read_u64(&one, section + SECTION_MUTEX))
         return 0;
-    if (tags & SECTION_HAS_TWO)
+    if (tagged & SECTION_HAS_TWO)
         read_u64(&other, section + SECTION_OTHER_MUTEX);
     return one == mutex || other == mutex;
 }
 
-// Of the threads from *tstate* on, the one that is in a critical section that has *mutex*; 0: none.
-static __always_inline u64 thread_with_section(u64 tstate, const struct target *target,
-                                               const struct python *python, u64 mutex)
+// Looks among the threads from *tstate* on for one that is in a critical section with *mutex*.
+static __always_inline void find_section(struct holder *holder, u64 tstate,
+                                         const struct target *target, const struct python *python,
+                                         u64 mutex)
 {
-    u64 tagged = 0;
+    u64 tagged = 0, innermost;
 
-    if (!tstate || read_u64(&tagged, tstate + target->critical_section))
-        return 0;
+    read_u64(&tagged, tstate + target->critical_section);
+    innermost = tagged;
 #pragma clang loop unroll(disable)
     for (int step = 0; step < MOST_LOOKED_AT; step++) {
         u64 section = tagged & ~(u64)SECTION_TAGS;
 
-        if (section) {
-            if (is_mutex_of(section, tagged, mutex))
-                return tstate;
-            if (read_u64(&tagged, section + SECTION_PREVIOUS))
-                return 0;
-            continue;
+        if (section && has_mutex(tagged, mutex)) {
+            holder->section = tagged;
+            holder->innermost = innermost;
+            holder->tstate = tstate;
+            return;
         }
-        if (read_u64(&tstate, tstate + python->tstate_next) || !tstate ||
-            read_u64(&tagged, tstate + target->critical_section))
-            return 0;
+        if (!section && (read_u64(&tstate, tstate + python->tstate_next) || !tstate))
+            return;
+        // Who has left a section meanwhile may have put anything there.
+        if (read_u64(&tagged,
+                     section ? section + SECTION_PREVIOUS : tstate + target->critical_section))
+            tagged = 0;
+        innermost = section ? innermost : tagged;
     }
-    return 0;
 }
 
-// Of the threads from *tstate* on, the one that is called *number*; 0: none.
-static __always_inline u64 thread_numbered(u64 tstate, const struct python *python, u64 number)
+// Looks among the threads from *tstate* on for the one with the number that an RLock has.
+static __always_inline void find_number(struct holder *holder, u64 tstate,
+                                        const struct python *python)
 {
-    u64 found = 0;
+    u64 number = 0;
 
 #pragma clang loop unroll(disable)
     for (int step = 0; step < MOST_LOOKED_AT && tstate; step++) {
-        if (read_u64(&found, tstate + python->thread_id))
-            return 0;
-        if (found == number)
-            return tstate;
+        if (read_u64(&number, tstate + python->thread_id))
+            return;
+        if (number == holder->number) {
+            holder->tstate = tstate;
+            return;
+        }
         if (read_u64(&tstate, tstate + python->tstate_next))
-            return 0;
+            return;
     }
-    return 0;
 }
 
 // Whether the thread wants the mutex of an RLock that names its owner.
@@ -86,33 +99,67 @@ static __always_inline int is_rlock(const struct thread *thread, const struct ta
     return 1;
 }
 
-// Where the thread stands that has the mutex which *thread* wants; 0: it is not known. It runs
-// meanwhile: what it has left by then is not told.
-static __always_inline u64 held_by(const struct thread *thread, const struct target *target,
-                                   const struct python *python, u32 tid)
+static __always_inline void find_holder(struct holder *holder, const struct thread *thread,
+                                        const struct target *target, const struct python *python)
 {
-    u64 interpreter = 0, first = 0, holder = 0, proof = 0, said = 0, says = 0, stack = 0;
-    u64 frame = 0, frame_then = 0;
-    struct work *work = own_work(tid);
+    u64 interpreter = 0, first = 0;
 
-    if (!work || !thread->tstate ||
+    __builtin_memset(holder, 0, sizeof(*holder));
+    if (!thread->mutex || !thread->tstate ||
         read_u64(&interpreter, thread->tstate + python->tstate_interpreter) ||
-        read_u64(&first, interpreter + python->threads_head))
-        return 0;
+        read_u64(&first, interpreter + python->threads_head) || !first)
+        return;
     if (is_rlock(thread, target)) {
-        proof = thread->mutex + target->rlock_owner;
-        if (read_u64(&said, proof) || !said)
-            return 0;
-        holder = thread_numbered(first, python, said);
+        if (!read_u64(&holder->number, thread->mutex + target->rlock_owner) && holder->number)
+            find_number(holder, first, python);
     } else if (target->critical_section && thread->kinds[WANTS_MUTEX] != SLEEP_LOCK_OBJECT) {
-        holder = thread_with_section(first, target, python, thread->mutex);
-        proof = holder + target->critical_section;
-        read_u64(&said, proof);
+        find_section(holder, first, target, python, thread->mutex);
     }
-    if (!holder || holder == thread->tstate || read_u64(&frame_then, holder + python->tstate_frame))
+}
+
+// Whether it has the mutex still, and stands where *stack* says.
+static __always_inline int still_holds(const struct holder *holder, const struct stack *stack,
+                                       u64 frame, const struct thread *thread,
+                                       const struct target *target, const struct python *python)
+{
+    u64 frame_now = 0, code = 0, before = 0, after = 0, said = 0;
+    u64 begin = frame + python->frame_begin;
+
+    read_u64(&before, begin + python->frame_instruction);
+    if (holder->number) {
+        if (read_u64(&said, thread->mutex + target->rlock_owner) || said != holder->number)
+            return 0;
+    } else {
+        if (read_u64(&said, holder->tstate + target->critical_section) ||
+            said != holder->innermost || !has_mutex(holder->section, thread->mutex))
+            return 0;
+    }
+    if (read_u64(&after, begin + python->frame_instruction) ||
+        read_u64(&code, begin + python->frame_code) ||
+        read_u64(&frame_now, holder->tstate + python->tstate_frame))
         return 0;
-    stack = stack_of(work, thread->tgid, python, holder);
-    if (read_u64(&frame, holder + python->tstate_frame) || read_u64(&says, proof))
+    code &= ~(u64)REFERENCE_FLAGS;
+    if (frame_now != frame || code != stack->codes[0])
         return 0;
-    return frame == frame_then && says == said ? stack : 0;
+    return holder->number || (before == after && (u32)(after - code) == stack->instructions[0]);
+}
+
+// Where the thread stands that has the mutex which *thread* wants; 0: it is not known.
+static __always_inline u64 held_by(struct work *work, const struct thread *thread,
+                                   const struct target *target, const struct python *python,
+                                   struct totals *total, u32 tid)
+{
+    struct holder *holder = &work->holder;
+    u64 frame = 0, id = 0;
+    u32 own = tid_in_namespace(python->namespace_device, python->namespace_inode, tid);
+
+    find_holder(holder, thread, target, python);
+    if (!holder->tstate || is_own(python, holder->tstate, own) ||
+        read_u64(&frame, holder->tstate + python->tstate_frame))
+        return 0;
+    id = read_stack(work, thread->tgid, python, holder->tstate);
+    // Of a thread that was in code of the interpreter's own the first frame is another one.
+    if (!id || !still_holds(holder, &work->stack, frame, thread, target, python))
+        return 0;
+    return keep_stack(work, thread->tgid, id, &total->held_stacks) ? id : 0;
 }

@@ -38,38 +38,61 @@ static __always_inline int read_frames(struct stack *stack, const struct python 
     return 0;
 }
 
-// Returns the id of the stack of *tstate*, under which its frames are in `stacks`; 0: it is not
-// known.
-static __always_inline u64 stack_of(struct work *work, u32 tgid, const struct python *python,
-                                    u64 tstate)
+// Reads the stack of *tstate*, and returns its id; 0: it is not known.
+static __always_inline u64 read_stack(struct work *work, u32 tgid, const struct python *python,
+                                      u64 tstate)
 {
     struct stack *stack = &work->stack;
-    struct stack_key key = {.tgid = tgid};
+    u64 id;
 
     if (!tstate || read_frames(stack, python, tstate) || !stack->depth)
         return 0;
-    key.id = mixed(stack->depth, stack->is_cut);
+    id = mixed(stack->depth, stack->is_cut);
 #pragma clang loop unroll(disable)
     for (u32 at = 0; at < STACK_DEPTH; at++) {
         if (at >= stack->depth)
             break;
         if (code_identity(&stack->identities[at], work->pointers, python, stack->codes[at]))
             return 0;
-        key.id = mixed(mixed(key.id, stack->codes[at]), stack->instructions[at]);
-        key.id = mixed(key.id, stack->identities[at]);
+        id = mixed(mixed(id, stack->codes[at]), stack->instructions[at]);
+        id = mixed(id, stack->identities[at]);
     }
-    if (!stacks.lookup(&key) && stacks.update(&key, stack)) {
+    return id;
+}
+
+// Keeps the stack that was read under its id. Of those that count in *kept* there is room for so
+// many of a process: they are what may be left out.
+static __always_inline int keep_stack(struct work *work, u32 tgid, u64 id, u64 *kept)
+{
+    struct stack_key key = {.id = id, .tgid = tgid};
+
+    if (stacks.lookup(&key))
+        return 1;
+    if (kept && *kept >= MOST_HOLDERS)
+        return 0;
+    if (stacks.update(&key, &work->stack)) {
         lose(tgid, LOST_TABLE_FULL);
         return 0;
     }
-    return key.id;
+    if (kept)
+        __sync_fetch_and_add(kept, 1);
+    return 1;
+}
+
+// The id of the thread's own stack, under which its frames are in `stacks`; 0: it is not known.
+static __always_inline u64 own_stack(struct work *work, const struct thread *thread,
+                                     const struct python *python)
+{
+    u64 id = read_stack(work, thread->tgid, python, thread->tstate);
+
+    return id && keep_stack(work, thread->tgid, id, 0) ? id : 0;
 }
 
 // Where the thread stands, at a place that is to be told.
 static __always_inline u64 place(struct thread *thread, const struct python *python, u32 tid)
 {
     struct work *work = own_work(tid);
-    u64 stack = work ? stack_of(work, thread->tgid, python, thread->tstate) : 0;
+    u64 stack = work ? own_stack(work, thread, python) : 0;
 
     if (!stack)
         lose(thread->tgid, LOST_STACK_UNKNOWN);

@@ -92,7 +92,7 @@ int on_stop(struct pt_regs *ctx)
     find_tstate(thread, python, tid);
     // At the end of a program the world is stopped with no Python code that runs: that is no loss.
     work = own_work(tid);
-    stack = work ? stack_of(work, tgid, python, thread->tstate) : 0;
+    stack = work ? own_stack(work, thread, python) : 0;
     thread->stop_world = PT_REGS_PARM1(ctx);
     begin_stop(thread, target, python, stack, now_ns());
     return 0;

@@ -37,9 +37,10 @@ struct target {
 };
 
 struct totals {
-    u64 traps;    // in windows and outside of them
-    u64 cost_ns;  // of these, estimated
-    u64 ended_ns; // when a window has last ended by itself
+    u64 traps;       // in windows and outside of them
+    u64 cost_ns;     // of these, estimated
+    u64 ended_ns;    // when a window has last ended by itself
+    u64 held_stacks; // that are kept because somebody stood there who had a lock
 };
 
 struct stack_key {
@@ -118,20 +119,21 @@ enum want {
 };
 
 struct thread {
-    u64 window_ns;       // the window in which the rest was seen, up to `semaphore`
-    u64 wanted_ns;       // since when it wants the mutex that it wants, or has wanted last
-    u64 counted_then_ns; // `counted_ns` at that time
-    u64 counted_ns;      // waits of all kinds so far: no moment counts twice
-    u64 asleep_ns;       // 0: awake
-    u64 traps;           // in this window
-    u64 semaphore;       // that it sleeps in
-    u64 tstate;          // its own; 0: not known
-    u64 exited_ns;       // 0: alive
-    u64 stop_until_ns;   // its last stop of the world has counted up to here; 0: there is none
-    u64 stop_ns;         // what that has taken so far
-    u64 stop_stack;      // where it asked for it
-    u64 stop_world;      // the structure of that world; 0: not known
-    u64 stop_woke;       // the first thread that it has woken then, by the state of that
+    u64 window_ns;        // the window in which the rest was seen, up to `semaphore`
+    u64 wanted_ns;        // since when it wants the mutex that it wants, or has wanted last
+    u64 counted_then_ns;  // `counted_ns` at that time
+    u64 counted_ns;       // waits of all kinds so far: no moment counts twice
+    u64 counted_until_ns; // the end of the last of these
+    u64 asleep_ns;        // 0: awake
+    u64 traps;            // in this window
+    u64 semaphore;        // that it sleeps in
+    u64 tstate;           // its own; 0: not known
+    u64 exited_ns;        // 0: alive
+    u64 stop_until_ns;    // its last stop of the world has counted up to here; 0: there is none
+    u64 stop_ns;          // what that has taken so far
+    u64 stop_stack;       // where it asked for it
+    u64 stop_world;       // the structure of that world; 0: not known
+    u64 stop_woke;        // the first thread that it has woken then, by the state of that
     u64 stacks[WANTS];
     u64 released[WANTS]; // as in struct wait_key, by who has woken it last
     u64 mutex;           // that it wants, or has wanted last; 0: not known
@@ -141,8 +143,8 @@ struct thread {
     u32 is_counted; // the wait for the mutex is one of `waits` already
     u32 sleeps_for; // enum want
     u32 stop_is_collection;
-    u32 stop_phase; // enum stop_phase
-    u32 padding;
+    u32 stop_phase;        // enum stop_phase
+    u32 held_waits;        // entries of `waits` that say who had the mutex
     u8 type[LONGEST_TYPE]; // of the object whose mutex it is
     u8 name[THREAD_NAME];
 };
@@ -156,9 +158,18 @@ struct park {
     u32 is_mutex;
 };
 
+// Who has a mutex, and what says so.
+struct holder {
+    u64 tstate;  // 0: not known
+    u64 number;  // of the thread, as an RLock has it; 0: it is in a critical section
+    u64 section; // that one, and the innermost one that the thread was in; both with their tags
+    u64 innermost;
+};
+
 // Working space. It must be the thread's own: a program may be interrupted by another thread's.
 struct work {
     struct stack stack;
     u64 pointers[MAX_CODE_POINTERS];
     struct park park;
+    struct holder holder;
 };

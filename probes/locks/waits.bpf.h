@@ -15,6 +15,18 @@
 static int (*read_kernel)(void *to, u32 size,
                           const void *from) = (void *)BPF_FUNC_probe_read_kernel;
 
+// Whether a wait is counted by its holder. These run on, so they are many, and must not take the
+// room of the waits themselves.
+static __always_inline int is_room_for(struct wait_key *key, struct thread *thread)
+{
+    if (waits.lookup(key))
+        return 1;
+    if (thread->held_waits >= MOST_HELD_WAITS)
+        return 0;
+    thread->held_waits++;
+    return 1;
+}
+
 // A part of a wait that ends *now*.
 static __always_inline void count_wait(struct thread *thread, u32 tid, u32 what, u64 wait_ns,
                                        u64 slept_ns, u64 is_new, u64 now)
@@ -31,9 +43,12 @@ static __always_inline void count_wait(struct thread *thread, u32 tid, u32 what,
 
     if (what == WANTS_MUTEX)
         __builtin_memcpy(key.type, thread->type, sizeof(key.type));
+    if (key.held && !is_room_for(&key, thread))
+        key.held = 0;
     struct wait *wait = waits.lookup_or_try_init(&key, &fresh);
 
     thread->counted_ns += wait_ns;
+    thread->counted_until_ns = now;
     if (!wait) {
         lose(thread->tgid, LOST_TABLE_FULL);
         return;
@@ -56,22 +71,29 @@ static __always_inline u64 uncounted_ns(const struct thread *thread, u64 now)
     return wait_ns > counted_ns ? wait_ns - counted_ns : 0;
 }
 
-// The thread begins to want the mutex at *address*, which another one has: somebody runs on while
-// this one is told, so that takes no time from the wait.
+// The thread wants the mutex at *address* since *wanted_ns*.
 static __always_inline void want(struct thread *thread, const struct target *target,
-                                 const struct python *python, struct totals *total, u32 tid,
-                                 u64 address, u64 wanted_ns)
+                                 const struct python *python, u64 address, u64 wanted_ns)
 {
-    u64 from_ns = now_ns();
-
-    thread->wanted_ns = wanted_ns ? wanted_ns : from_ns;
+    thread->wanted_ns = wanted_ns;
     thread->counted_then_ns = thread->counted_ns;
     thread->is_counted = 0;
     thread->released[WANTS_MUTEX] = 0; // nobody is seen to release what it gets by spinning
+    thread->held = 0;
     tell_mutex(thread, target, python, address);
-    thread->held = held_by(thread, target, python, tid);
+}
+
+// Sees who has the mutex that the thread has begun to want.
+static __always_inline void see_holder(struct thread *thread, const struct target *target,
+                                       const struct python *python, struct totals *total, u32 tid)
+{
+    u64 from_ns = now_ns(), took_ns;
+    struct work *work = own_work(tid);
+
+    thread->held = work ? held_by(work, thread, target, python, total, tid) : 0;
+    took_ns = now_ns() - from_ns;
     // Threads may be many: this costs more than a trap is taken to cost.
-    __sync_fetch_and_add(&total->cost_ns, now_ns() - from_ns);
+    __sync_fetch_and_add(&total->cost_ns, took_ns < MOST_SEARCH_NS ? took_ns : MOST_SEARCH_NS);
 }
 
 // The address of the lock where a thread spins for it; 0: it cannot be read.
@@ -99,7 +121,9 @@ int on_want(struct pt_regs *ctx)
     if (!thread)
         return 0;
     find_tstate(thread, python, tid);
-    want(thread, target, python, total, tid, spun_for(ctx, target), 0);
+    // From here on: if the lock is free before the holder is found, the thread has waited for that.
+    want(thread, target, python, spun_for(ctx, target), now_ns());
+    see_holder(thread, target, python, total, tid);
     return 0;
 }
 
@@ -175,9 +199,15 @@ int on_park(struct pt_regs *ctx)
     thread->sleeps_for = park->is_mutex ? WANTS_MUTEX : WANTS_OTHER;
     if (park->is_mutex) {
         // Where it spins first, that has told since when; it may have slept for the mutex before.
-        if (target->spins ? thread->wanted_ns > park->wanted_ns || !thread->wanted_ns
-                          : thread->wanted_ns != park->wanted_ns)
-            want(thread, target, python, total, tid, park->address, park->wanted_ns);
+        if (!target->spins && thread->wanted_ns != park->wanted_ns) {
+            want(thread, target, python, park->address, park->wanted_ns);
+            see_holder(thread, target, python, total, tid);
+        }
+        // What it has waited for since, as to get other locks of its own back, has counted.
+        if (target->spins && (thread->wanted_ns > park->wanted_ns || !thread->wanted_ns))
+            want(thread, target, python, park->address,
+                 park->wanted_ns > thread->counted_until_ns ? park->wanted_ns
+                                                            : thread->counted_until_ns);
         if (!thread->is_counted) {
             tell_again(thread, target, python, park->address);
             thread->stacks[WANTS_MUTEX] = place(thread, python, tid);
@@ -298,7 +328,7 @@ int on_wake(struct pt_regs *ctx)
     if (!work)
         return 0;
     find_tstate(thread, python, tid);
-    wake.stack = stack_of(work, tgid, python, thread->tstate);
+    wake.stack = own_stack(work, thread, python);
     asleep = wakes.lookup(&key);
     if (asleep && asleep->stopped_ns >= target->from_ns)
         stopped_ns = asleep->stopped_ns;

@@ -143,12 +143,42 @@ def add(shared: "set[int]") -> None:
     note([])
 
 
+def hold_everywhere(lock: "threading.RLock") -> None:
+    """Keep the lock at three hundred lines in turn."""
+    text = "def everywhere():\n" + "    with lock: pause(0.001)\n" * 300
+    names = {"lock": lock, "pause": time.sleep}
+    exec(compile(text, "everywhere.py", "exec"), names)  # noqa: S102 - as above
+    end = until_end()
+    while clock() < end:
+        names["everywhere"]()
+    note([])
+
+
+def visit(lock: "threading.RLock") -> None:
+    """Take the lock, and let it go at once."""
+    end = until_end()
+    while clock() < end:
+        lock.acquire()
+        lock.release()
+        time.sleep(_APART_S)
+    note([])
+
+
 def cross(mine: "threading.RLock", others: "threading.RLock") -> None:
     """Keep a lock, and want the one that another thread keeps likewise."""
     until_end()
     with mine:
         meeting.wait()
         others.acquire(timeout=seconds)
+    note([])
+
+
+def sort_and_sum(shared: "list[int]") -> None:
+    """Have the list's own lock for a microsecond, and do something else for some."""
+    end = until_end()
+    while clock() < end:
+        shared.sort()
+        sum(range(100))
     note([])
 
 
@@ -274,7 +304,9 @@ workers = {
     "rlock": [(hold, lock)] * 3,
     "timeout": [(give_up, lock)] * 2,
     "object": [(sort, shared), (store, shared), (store, shared)],
+    "short_holds": [(sort_and_sum, shared[:50])] * 2,
     "sets": [(merge, *sets), (add, sets[0]), (add, sets[1])],
+    "everywhere": [(hold_everywhere, rlocks[0]), (visit, rlocks[0])],
     "crossed": [(cross, *rlocks), (cross, *reversed(rlocks))],
     "relay": [(relay, *turns), (relay, *reversed(turns))],
     "idle": [(consume, items), (produce, items)],

@@ -17,6 +17,11 @@ LONGEST_TYPE: Final = 64
 """Of a type's name, with the zero at its end; of a longer one the rest is left out."""
 _STACK_DEPTH: Final = 8
 """A power of two: frames of a waiting thread that are read."""
+_MOST_HOLDERS: Final = 256
+"""Of one process. They run on, and may stand at any instruction: what has no room counts without
+one."""
+_MOST_HELD_WAITS: Final = 64
+"""Of one thread."""
 
 
 class LockLoss(Numbered):
@@ -100,6 +105,8 @@ def c_header() -> str:
             {
                 "LONGEST_TYPE": (LONGEST_TYPE, "with the zero at its end"),
                 "STACK_DEPTH": (_STACK_DEPTH, "a power of two"),
+                "MOST_HOLDERS": (_MOST_HOLDERS, "stacks of a process that only they had"),
+                "MOST_HELD_WAITS": (_MOST_HELD_WAITS, "entries of a thread in `waits` by them"),
                 "SPAN_SECOND_SHIFT": (SECOND_SHIFT, "2^30 ns are what spans call a second"),
                 "OWNER_WITHOUT_CODE": (FIRST_OWNER_WITHOUT_CODE, "from here on, of a frame"),
                 "REFERENCE_FLAGS": (REFERENCE_FLAGS, "of a reference to code, no part of it"),

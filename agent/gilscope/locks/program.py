@@ -19,8 +19,8 @@ class LockLimits:
 
     targets: int = 256
     threads: int = 16384
-    waits: int = 65536
-    stacks: int = 16384
+    waits: int = 131072
+    stacks: int = 32768
     notice_pages: int = 1
     span_pages: int = 1024
     """Of the ring of the timeline, in which each part of a wait takes 128 bytes."""
@@ -67,7 +67,8 @@ def _request(sizes: LockLimits, kernel: Features, *, timeline: bool, moments: bo
             "totals": sizes.targets,
             "pythons": sizes.targets,
             "threads": sizes.threads,
-            "works": sizes.threads,
+            # Those of dead threads stay no longer, and one is of all zeros.
+            "works": sizes.threads + 1,
             "wakes": sizes.threads,
             "waits": sizes.waits,
             # Of each stack, and of stacks that are not known, by two causes: never full.

@@ -203,7 +203,7 @@ def _joined(parts: Iterable[LockSpan]) -> tuple[LockSpan, ...]:
     for part in parts:
         at = latest.get(part.tid)
         if at is not None and _is_behind(part, whole[at]):
-            whole[at] = replace(part, began_ns=whole[at].began_ns)
+            whole[at] = replace(part, began_ns=whole[at].began_ns, held=whole[at].held)
         else:
             latest[part.tid] = len(whole)
             whole.append(part)

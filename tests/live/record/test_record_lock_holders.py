@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support.interpreters.known import FREE_THREADED, MUSL_FREE_THREADED, ONE_PER_MINOR, Interpreter
-from support.tracing.lock_waits import recorded_locks, waits_started
+from support.tracing.lock_waits import of_thread, recorded_locks, waits_started
 
 pytestmark = pytest.mark.live
 
@@ -21,7 +21,7 @@ _ORDINARY = [
 _WITH_OWNERS = [
     each
     for each in [*FREE_THREADED, *MUSL_FREE_THREADED, *_ORDINARY]
-    if getattr(each, "id", None) != "free-threaded-3.13"
+    if not str(getattr(each, "id", "")).endswith("3.13")
 ]
 
 
@@ -71,6 +71,24 @@ def test_who_has_two_objects_is_told_of_both(
         assert _share(held_s, "merge") > _NEARLY_ALL
 
 
+@pytest.mark.parametrize("interpreter", FREE_THREADED)
+def test_who_has_gone_on_meanwhile_is_not_told(
+    interpreter: Interpreter, sleep_clock: Path, tmp_path: Path
+) -> None:
+    """
+    It has an object for a microsecond, and stands elsewhere for longer: there nobody is told.
+    """
+    with waits_started(interpreter, sleep_clock, "short_holds") as workload:
+        _, report, _ = recorded_locks(workload, tmp_path)
+
+    waits = [
+        wait for thread in report["threads"] for wait in thread["waits"] if wait["kind"] == "object"
+    ]
+    held = [wait for wait in waits if wait["held_by"]]
+    assert {"sort_and_sum"} == {wait["held_by"][0]["function"] for wait in held}
+    assert {0} == {wait["held_by"][0]["line"] - wait["frames"][0]["line"] for wait in held}
+
+
 @pytest.mark.parametrize("interpreter", _WITH_OWNERS)
 def test_who_has_an_rlock_is_told(
     interpreter: Interpreter, sleep_clock: Path, tmp_path: Path
@@ -89,6 +107,25 @@ def test_who_has_an_rlock_is_told(
     assert _share(_held_s(report, "rlock", "hold"), "hold") > _NEARLY_ALL
     # The pause is two lines behind the acquire.
     assert lines[2] > _NEARLY_ALL * sum(lines.values())
+
+
+@pytest.mark.parametrize("interpreter", [*FREE_THREADED[:1], *_ORDINARY[:1]])
+def test_holders_take_no_room_from_waits(
+    interpreter: Interpreter, sleep_clock: Path, tmp_path: Path
+) -> None:
+    """
+    A thread's waits are told by so many of them; all count, also by those that came later.
+    """
+    with waits_started(interpreter, sleep_clock, "everywhere") as workload:
+        truth, report, _ = recorded_locks(workload, tmp_path)
+
+    _, (visitor, known) = truth["threads"].items()
+    assert known["sleeps"] == of_thread(report, visitor)["sleeps"]
+    assert {} == report["lost_events"]
+    (thread,) = (each for each in report["threads"] if each["tid"] == int(visitor))
+    lines = [wait["held_by"][0]["line"] for wait in thread["waits"] if wait["held_by"]]
+    assert 64 == len(lines)
+    assert known["sleeps"] > 2 * len(lines)
 
 
 @pytest.mark.parametrize("interpreter", [*FREE_THREADED[:1], *_ORDINARY[:1]])

@@ -26,6 +26,8 @@ def test_the_numbers_of_c_are_those_of_python(tmp_path: Path) -> None:
     expected = {
         "LONGEST_TYPE": abi.LONGEST_TYPE,
         "STACK_DEPTH": 8,
+        "MOST_HOLDERS": 256,
+        "MOST_HELD_WAITS": 64,
         "SPAN_SECOND_SHIFT": SECOND_SHIFT,
         "OWNER_WITHOUT_CODE": FIRST_OWNER_WITHOUT_CODE,
         "REFERENCE_FLAGS": REFERENCE_FLAGS,

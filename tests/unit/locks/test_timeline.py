@@ -70,12 +70,12 @@ def test_waits_are_what_they_are_in_the_totals() -> None:
 
 def test_parts_of_one_wait_are_one() -> None:
     """
-    A mutex takes several sleeps; whoever has released it last has ended the wait.
+    A mutex takes several sleeps; who had it first is told, and who has released it last.
 
     What another wait has interrupted stays apart, and so does another thread's.
     """
     kept = _kept()
-    kept.add(_span(1, 4, released=APPEND))
+    kept.add(_span(1, 4, released=APPEND, held=HOLD))
     kept.add({**_span(2, 4), "tid": 12})
     kept.add(_span(4, 6, released=RELEASE))
     kept.add(_span(6, 8, reason=SleepKind.STOPPED))
@@ -87,7 +87,7 @@ def test_parts_of_one_wait_are_one() -> None:
     assert [(12, 2, 4), (11, 1, 6), (11, 6, 8), (11, 8, 9), (11, 10, 11)] == [
         (each.tid, each.began_ns // MS, each.ended_ns // MS) for each in waits
     ]
-    assert STACKS[RELEASE] == waits[1].released
+    assert (STACKS[RELEASE], STACKS[HOLD]) == (waits[1].released, waits[1].held)
 
 
 def test_stops_have_two_parts() -> None:

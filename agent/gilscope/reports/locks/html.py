@@ -36,7 +36,7 @@ from gilscope.reports.html.markup import (
 from gilscope.reports.html.pages import page
 from gilscope.reports.locks.matrix import matrix
 from gilscope.reports.locks.moment import moment_section
-from gilscope.series.locks.costliest import LockPlace, places_of
+from gilscope.series.locks.costliest import LockPlace, OtherEnd, places_of
 from gilscope.text.units import counted, percent
 
 __all__ = ["parts", "render"]
@@ -156,11 +156,14 @@ def _place_row(place: LockPlace, names: SiteNames) -> Sequence[Markup]:
         tag("td", duration(place.longest_ns), class_="n", data_v=place.longest_ns),
         tag("td", percent(spun), class_="n", data_v=round(1000 * spun)),
         tag("td", _stack(place.stack, names)),
-        *(
-            tag("td", "" if end is None else _stack(end.stack, names))
-            for end in (place.held(), place.released())
-        ),
+        *(_end(end, names) for end in (place.held(), place.released())),
     )
+
+
+def _end(end: OtherEnd | None, names: SiteNames) -> Markup:
+    if end is None:
+        return tag("td")
+    return tag("td", end.part, _stack(end.stack, names))
 
 
 def _stops(stops: Sequence[WorldStops], names: SiteNames) -> Iterator[Markup]:

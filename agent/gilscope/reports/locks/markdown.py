@@ -69,7 +69,7 @@ def _answer(totals: LockTotals, observed_ns: int) -> str:
 def _row(place: LockPlace, names: SiteNames) -> tuple[str, ...]:
     where = f"{short_words(place.waits[0])}: {names.innermost(place.stack)}"
     for end in place.other_ends():
-        where += f", {end.words} {names.innermost(end.stack)}"
+        where += f", {end.in_short} {names.innermost(end.stack)}"
     return (
         where,
         seconds(place.wait_ns),

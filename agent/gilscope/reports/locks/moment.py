@@ -67,6 +67,8 @@ def _wait(span: LockSpan, names: SiteNames) -> Mark:
     words = f"waited {duration(span.ended_ns - span.began_ns)} for {what_words(span)}"
     if span.stack.frames:
         words += f" in {names.site(span.stack.frames[0])}"
+    if span.held.frames:
+        words += f", held by {names.site(span.held.frames[0])}"
     if span.released.frames:
         ended = "asked for" if span.kind is LockKind.WORLD_STOP else "released"
         words += f", {ended} by {names.site(span.released.frames[0])}"

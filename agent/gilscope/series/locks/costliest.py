@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from gilscope.model.locks import LockKind, LockTotals, LockWait
 from gilscope.model.stack import Stack
 from gilscope.naming.places import place_of
+from gilscope.text.units import percent
 from gilscope.values import dataclass
 
 __all__ = ["LockPlace", "OtherEnd", "places_of"]
@@ -14,6 +15,7 @@ _ENDED_BY = {
     LockKind.WORLD_STOP_REQUEST: "the last to stop",
 }
 """What the thread did that woke the waiting one, where it did not release a lock."""
+_NEARLY_ALL = 0.99
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,16 @@ class OtherEnd:
     stack: Stack
     share: float
     """Of that time, 0 to 1."""
+
+    @property
+    def part(self) -> str:
+        """Of how much of the time that is known, and a space; empty where it is nearly all."""
+        return "" if self.share > _NEARLY_ALL else f"{percent(self.share)} "
+
+    @property
+    def in_short(self) -> str:
+        """What it did, and of how much of the time that is known: ``80 % held by``."""
+        return f"{self.part}{self.words}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def explained(rates: LockRates, names: SiteNames) -> Iterator[str]:
     for place in places[:_MOST_PLACES]:
         yield _line(rates, lately.get(_key(place), 0), place.wait_ns, f"  {_place(place, names)}")
         for end in place.other_ends():
-            yield f"{'':{_WORDS_AT}}  {end.words} {names.innermost(end.stack)}"
+            yield f"{'':{_WORDS_AT}}  {end.in_short} {names.innermost(end.stack)}"
     if totals.idle_ns:
         yield f"{'':>10} {seconds(totals.idle_ns):>10}{_GAP}idle: waits for something to do"
     yield from stops_words(*_stops(rates, totals))

@@ -80,5 +80,5 @@ def _places(totals: LockTotals) -> Iterator[Markup]:
         words = f"{seconds(place.wait_ns)} {short_words(place.waits[0])}: "
         words += names.innermost(place.stack)
         for end in place.other_ends():
-            words += f", {end.words} {names.innermost(end.stack)}"
+            words += f", {end.in_short} {names.innermost(end.stack)}"
         yield text(words)

@@ -33,7 +33,7 @@ def test_answer_comes_first_and_tables_follow() -> None:
     assert '<th scope="row">object (list)</th><td class="n" data-v="30000000">' in page
     assert "<summary><code>append (app.py:12)</code></summary>" in page
     assert "<li><code>work (app.py:22)</code></li>" in page
-    both = "<td><code>compare (app.py:41)</code></td><td><code>sort (app.py:33)</code></td>"
+    both = "<td><code>compare (app.py:41)</code></td><td>80 % <code>sort (app.py:33)</code></td>"
     assert both in page
     assert '>second</th><td class="n" data-v="12">12</td>' in page
     assert '<th scope="row">garbage collection</th><td class="n" data-v="10000000">' in page

@@ -11,7 +11,7 @@ app.py, pid 4711, CPython 3.14.2t: 1.000s. Besides, threads were idle for 1.000s
 | lock, and where it was waited for | lost | waits | longest |
 | --- | ---: | ---: | ---: |
 | object (list): append (app.py:12), held by compare (app.py:41), \
-released by sort (app.py:33) | 0.030s | 2 | 24 ms |
+80 % released by sort (app.py:33) | 0.030s | 2 | 24 ms |
 | lock: append (app.py:12) | 0.020s | 2 | 20 ms |
 
 | stop of the world, and where it was asked for | took | stops | longest |

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gilscope.model.locks import LockKind, LockMoment, LockRecording, LockSpan, StopCause, StopSpan
+from gilscope.model.stack import UNKNOWN_STACK
 from gilscope.naming.places import SiteNames
 from gilscope.reports.locks.html import render
 from gilscope.reports.locks.moment import moment_section
-from support.recordings.locks import APPEND, MS, RELEASE, STACKS, lock_recording
+from support.recordings.locks import APPEND, HOLD, MS, RELEASE, STACKS, lock_recording
 
 _S = 1000 * MS
 _BEGAN_NS = _S + 400 * MS
@@ -23,6 +24,7 @@ def _wait(from_ms: int, until_ms: int, tid: int = 11, kind: LockKind = LockKind.
         _BEGAN_NS + until_ms * MS,
         STACKS[APPEND],
         STACKS[RELEASE],
+        STACKS[HOLD] if kind is LockKind.OBJECT else UNKNOWN_STACK,
     )
 
 
@@ -79,9 +81,10 @@ def test_a_wait_says_for_what_and_who_ended_it() -> None:
     """
     section = _section(_recording([_wait(0, 50), _wait(60, 70, 12, LockKind.WORLD_STOP)]))
 
-    there = "in append (app.py:12)"
+    there, had = "in append (app.py:12)", "held by compare (app.py:41)"
+    by = "released by sort (app.py:33)"
     assert [
-        f"waited 50 ms for the lock of an object (list) {there}, released by sort (app.py:33)",
+        f"waited 50 ms for the lock of an object (list) {there}, {had}, {by}",
         f"waited 10 ms for the end of a stop of the world {there}, asked for by sort (app.py:33)",
     ] == _titles(section)
     assert 1 == section.count('<rect class="wait" x="0.000%"')

@@ -57,7 +57,7 @@ def test_process_is_explained() -> None:
         "      50.0        0.1  waiting for locks, 4 waits",
         "      30.0        0.0    object (list) in append (app.py:12)",
         "                         held by compare (app.py:41)",
-        "                         released by sort (app.py:33)",
+        "                         80 % released by sort (app.py:33)",
         "      20.0        0.0    lock in append (app.py:12)",
         "                  1.0  idle: waits for something to do",
         "The world was stopped 6 times a second, 1 % of the time; the longest stop took 5 ms.",

@@ -21,7 +21,7 @@ def test_process_has_a_row() -> None:
     html = _page(_SEEN)
     places = (
         "0.030s object (list): append (app.py:12), held by compare (app.py:41), "
-        "released by sort (app.py:33)<br>"
+        "80 % released by sort (app.py:33)<br>"
         "0.020s lock: append (app.py:12)</td>"
     )
 
