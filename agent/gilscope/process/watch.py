@@ -1,5 +1,7 @@
 """What all share that trace processes: one reader of memory, and one eye on who ends."""
 
+import contextlib
+import os
 import select
 from typing import Self
 
@@ -17,11 +19,16 @@ class ProcessWatch:
     def __init__(self) -> None:
         self.reader = MemoryReader()
         self._poll = select.epoll()
+        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._poll.register(self._bell, select.EPOLLIN)
         self._pid_of: dict[int, int] = {}
         """By pidfd, of the processes that have not ended."""
 
     def fileno(self) -> int:
-        """Return a descriptor that is readable while `ended` has something to tell."""
+        """Return a descriptor that is readable while `ended` has something to tell.
+
+        After `wake` it is, too, until `ended` is asked.
+        """
         return self._poll.fileno()
 
     def add(self, pidfd: int, pid: int) -> None:
@@ -34,13 +41,22 @@ class ProcessWatch:
         del self._pid_of[pidfd]
         self._poll.unregister(pidfd)
 
+    def wake(self) -> None:
+        """Have whoever waits look after all processes now."""
+        os.eventfd_write(self._bell, 1)
+
     def ended(self) -> set[int]:
         """Return the processes that have ended; each is to be removed."""
-        return {self._pid_of[fd] for fd, _ in self._poll.poll(0) if fd in self._pid_of}
+        ready = {fd for fd, _ in self._poll.poll(0)}
+        if self._bell in ready:
+            with contextlib.suppress(BlockingIOError):  # another thread was faster
+                os.eventfd_read(self._bell)
+        return {self._pid_of[fd] for fd in ready & self._pid_of.keys()}
 
     def close(self) -> None:
         """Wait for nothing any more, and read nothing."""
         self._poll.close()
+        os.close(self._bell)
         self.reader.close()
 
     def __enter__(self) -> Self:

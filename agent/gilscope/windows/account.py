@@ -249,8 +249,12 @@ class WindowedAccount(ABC, Generic[_Probe, _Attached]):
 
     def _hear(self, probe: _Probe) -> None:
         """Take what the probes have noticed: windows that have ended, and children."""
-        for pid in probe.take_notices().forked:
-            self.forks += 1
+        forked = probe.take_notices().forked
+        if forked:
+            self.forks += len(forked)
+            # Who looks for new processes is to hear of it now.
+            self._watch.wake()
+        for pid in forked:
             traced = self._traced.get(pid)
             if traced is None or not traced.window.is_open:
                 continue

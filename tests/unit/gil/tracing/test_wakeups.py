@@ -105,6 +105,19 @@ def test_a_notice_ends_it(wakeups: Wakeups, rings: _Rings) -> None:
     assert [] == rings.read_at_s
 
 
+def test_who_wakes_it_ends_it(wakeups: Wakeups, rings: _Rings, watch: ProcessWatch) -> None:
+    """
+    At once, and until somebody has looked after the processes, none of which has ended.
+    """
+    watch.wake()
+    watch.wake()
+
+    assert _wait(wakeups, rings, _LONG_S) < _LONG_S / 2
+    assert _wait(wakeups, rings, _LONG_S) < _LONG_S / 2
+    assert set() == watch.ended()
+    assert 0.02 <= _wait(wakeups, rings, 0.02)
+
+
 def test_stacks_are_read_and_do_not_end_it(wakeups: Wakeups, rings: _Rings) -> None:
     """
     Where there are always more of them they are read now and then.
