@@ -45,7 +45,7 @@ def test_two_agents_on_one_process_are_both_right(
     assert [{}, {}] == [missed_events(seen) for seen in observations]
 
 
-@pytest.mark.beside_others
+# Not beside others: an agent that traces all of a service has its probes in this process as well.
 @pytest.mark.parametrize("name", ["debian-3.11", "pyenv-3.12"])
 def test_probes_are_gone_after_the_agent_was_killed(name: str, site_cache: SiteCache) -> None:
     """
