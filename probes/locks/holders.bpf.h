@@ -15,8 +15,8 @@
 // same instruction as well. Who hands the lock over to a third thread is in its section a moment
 // longer, and may still be told.
 
-#define MOST_LOOKED_AT 256 // threads, and critical sections that they are in
-#define SECTION_TAGS 3     // of a pointer to a critical section
+#define MOST_LOOKED_AT 96 // threads, and critical sections that they are in
+#define SECTION_TAGS 3    // of a pointer to a critical section
 #define SECTION_IS_INACTIVE 1
 #define SECTION_HAS_TWO 2
 #define SECTION_PREVIOUS 0 // in a critical section
@@ -100,7 +100,8 @@ static __always_inline int is_rlock(const struct thread *thread, const struct ta
 }
 
 static __always_inline void find_holder(struct holder *holder, const struct thread *thread,
-                                        const struct target *target, const struct python *python)
+                                        const struct target *target, const struct python *python,
+                                        int in_sections)
 {
     u64 interpreter = 0, first = 0;
 
@@ -112,9 +113,26 @@ static __always_inline void find_holder(struct holder *holder, const struct thre
     if (is_rlock(thread, target)) {
         if (!read_u64(&holder->number, thread->mutex + target->rlock_owner) && holder->number)
             find_number(holder, first, python);
-    } else if (target->critical_section && thread->kinds[WANTS_MUTEX] != SLEEP_LOCK_OBJECT) {
+    } else if (in_sections && target->critical_section &&
+               thread->kinds[WANTS_MUTEX] != SLEEP_LOCK_OBJECT) {
         find_section(holder, first, target, python, thread->mutex);
     }
+}
+
+static __always_inline int is_in_section(const struct holder *holder, const struct target *target)
+{
+    u64 innermost = 0;
+
+    return !read_u64(&innermost, holder->tstate + target->critical_section) &&
+           innermost == holder->innermost;
+}
+
+static __always_inline int is_at(u64 frame, const struct stack *stack, const struct python *python)
+{
+    u64 instruction = 0;
+
+    return !read_u64(&instruction, frame + python->frame_begin + python->frame_instruction) &&
+           (u32)(instruction - stack->codes[0]) == stack->instructions[0];
 }
 
 // Whether it has the mutex still, and stands where *stack* says.
@@ -122,38 +140,34 @@ static __always_inline int still_holds(const struct holder *holder, const struct
                                        u64 frame, const struct thread *thread,
                                        const struct target *target, const struct python *python)
 {
-    u64 frame_now = 0, code = 0, before = 0, after = 0, said = 0;
-    u64 begin = frame + python->frame_begin;
+    u64 frame_now = 0, code = 0, number = 0;
 
-    read_u64(&before, begin + python->frame_instruction);
     if (holder->number) {
-        if (read_u64(&said, thread->mutex + target->rlock_owner) || said != holder->number)
+        if (read_u64(&number, thread->mutex + target->rlock_owner) || number != holder->number)
             return 0;
-    } else {
-        if (read_u64(&said, holder->tstate + target->critical_section) ||
-            said != holder->innermost || !has_mutex(holder->section, thread->mutex))
-            return 0;
+    } else if (!is_in_section(holder, target) || !is_at(frame, stack, python) ||
+               !is_in_section(holder, target) || !is_at(frame, stack, python) ||
+               !is_in_section(holder, target) || !has_mutex(holder->section, thread->mutex)) {
+        // Once each would be true of one that goes in and out, if this is interrupted between.
+        return 0;
     }
-    if (read_u64(&after, begin + python->frame_instruction) ||
-        read_u64(&code, begin + python->frame_code) ||
+    if (read_u64(&code, frame + python->frame_begin + python->frame_code) ||
         read_u64(&frame_now, holder->tstate + python->tstate_frame))
         return 0;
     code &= ~(u64)REFERENCE_FLAGS;
-    if (frame_now != frame || code != stack->codes[0])
-        return 0;
-    return holder->number || (before == after && (u32)(after - code) == stack->instructions[0]);
+    return frame_now == frame && code == stack->codes[0];
 }
 
 // Where the thread stands that has the mutex which *thread* wants; 0: it is not known.
 static __always_inline u64 held_by(struct work *work, const struct thread *thread,
                                    const struct target *target, const struct python *python,
-                                   struct totals *total, u32 tid)
+                                   struct totals *total, u32 tid, int in_sections)
 {
     struct holder *holder = &work->holder;
     u64 frame = 0, id = 0;
     u32 own = tid_in_namespace(python->namespace_device, python->namespace_inode, tid);
 
-    find_holder(holder, thread, target, python);
+    find_holder(holder, thread, target, python, in_sections);
     if (!holder->tstate || is_own(python, holder->tstate, own) ||
         read_u64(&frame, holder->tstate + python->tstate_frame))
         return 0;

@@ -83,14 +83,16 @@ static __always_inline void want(struct thread *thread, const struct target *tar
     tell_mutex(thread, target, python, address);
 }
 
-// Sees who has the mutex that the thread has begun to want.
+// Sees who has the mutex that the thread has begun to want; *in_sections* where there are any: in a
+// build with a GIL objects have no locks.
 static __always_inline void see_holder(struct thread *thread, const struct target *target,
-                                       const struct python *python, struct totals *total, u32 tid)
+                                       const struct python *python, struct totals *total, u32 tid,
+                                       int in_sections)
 {
     u64 from_ns = now_ns(), took_ns;
     struct work *work = own_work(tid);
 
-    thread->held = work ? held_by(work, thread, target, python, total, tid) : 0;
+    thread->held = work ? held_by(work, thread, target, python, total, tid, in_sections) : 0;
     took_ns = now_ns() - from_ns;
     // Threads may be many: this costs more than a trap is taken to cost.
     __sync_fetch_and_add(&total->cost_ns, took_ns < MOST_SEARCH_NS ? took_ns : MOST_SEARCH_NS);
@@ -123,7 +125,7 @@ int on_want(struct pt_regs *ctx)
     find_tstate(thread, python, tid);
     // From here on: if the lock is free before the holder is found, the thread has waited for that.
     want(thread, target, python, spun_for(ctx, target), now_ns());
-    see_holder(thread, target, python, total, tid);
+    see_holder(thread, target, python, total, tid, 1);
     return 0;
 }
 
@@ -201,7 +203,7 @@ int on_park(struct pt_regs *ctx)
         // Where it spins first, that has told since when; it may have slept for the mutex before.
         if (!target->spins && thread->wanted_ns != park->wanted_ns) {
             want(thread, target, python, park->address, park->wanted_ns);
-            see_holder(thread, target, python, total, tid);
+            see_holder(thread, target, python, total, tid, 0);
         }
         // What it has waited for since, as to get other locks of its own back, has counted.
         if (target->spins && (thread->wanted_ns > park->wanted_ns || !thread->wanted_ns))
