@@ -15,7 +15,7 @@ from support.interpreters.interpreter import Interpreter
 from support.paths import WORKLOADS
 from support.tracing.trace import command_of
 
-__all__ = ["of_thread", "recorded_locks", "sleep_clock", "waits_in", "waits_started"]
+__all__ = ["clocked", "of_thread", "recorded_locks", "sleep_clock", "waits_in", "waits_started"]
 
 _S = "1.8"
 _TIMED = {"hold", "store"}
@@ -53,6 +53,13 @@ def waits_started(
     before: Sequence[str] = (),
 ) -> Iterator[Workload]:
     """Run lock_waits.py of one *kind* with its *clock*, a `sleep_clock`; *before* starts it."""
+    script = [str(WORKLOADS / "lock_waits.py"), kind, seconds]
+    with spoken_to([*before, *clocked(interpreter, clock), *script]) as workload:
+        yield workload
+
+
+def clocked(interpreter: Interpreter, clock: Path) -> list[str]:
+    """Return the command that runs *interpreter* with its *clock*, a `sleep_clock`."""
     command = command_of(interpreter)
     if "--preload" in command:
         # What the loader is told by an option comes instead of what is in its environment.
@@ -61,9 +68,7 @@ def waits_started(
         settings = [f"SLEEP_CLOCK={clock}"]
     else:
         settings = [f"LD_PRELOAD={clock}", f"SLEEP_CLOCK={clock}"]
-    script = [str(WORKLOADS / "lock_waits.py"), kind, seconds]
-    with spoken_to([*before, "env", *settings, *command, *script]) as workload:
-        yield workload
+    return ["env", *settings, *command]
 
 
 def recorded_locks(
