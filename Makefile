@@ -26,7 +26,7 @@ version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init_
 c_files = $(shell find agent/native probes tests -name '*.[ch]')
 
 .PHONY: help setup setup-run interpreters interpreter-lto demo stack test test-interpreters test-faults test-kernels test-real soak unit check check-manifests check-receivers format \
-    abi programs wheel deb test-install image image-with-bcc fuzz bench bench-runtimes bench-stm bench-captures bench-requests bench-fleet bench-workers experiments docs clean
+    abi programs wheel deb test-install image image-with-bcc fuzz bench bench-runtimes bench-locks bench-stm bench-captures bench-requests bench-fleet bench-workers experiments docs clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -126,6 +126,10 @@ bench: ## Measure what tracing costs, write docs/overhead.md and print its table
 
 bench-runtimes: interpreters ## Measure what tracing costs older Pythons and PyPy, write docs/overhead-runtimes.md
 	@$(python) bench/runtimes.py
+
+bench-locks: interpreters ## Measure what tracing locks costs, write docs/overhead-locks.md (as root)
+	@deploy/setup/install.sh bpftrace
+	@$(python) bench/locks.py
 
 bench-stm: setup ## Measure how fast STM logs are read, and followed
 	@$(python) bench/stm.py

@@ -6,15 +6,10 @@ it. Traced and untraced runs take turns, and beside gilscope stands the plainest
 
 import argparse
 import datetime as dt
-import json
 import signal
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 # Run as a script: its own folder is on the path, the checkout and the tests are not.
@@ -25,6 +20,7 @@ from bench.conditions import gilscope_command
 from bench.machine import StolenTime, read_machine
 from bench.markdown import key_table, ranged, table
 from bench.peers import takes_printed, three_probes_command
+from bench.pieces import Target, target_started
 from bench.tool import ToolFailed, tool_environment, tool_started
 
 from support.interpreters.known import Interpreter, Unavailable, find_interpreter
@@ -44,58 +40,12 @@ _RUNTIMES: dict[str, Sequence[str]] = {
 }
 """With the functions that take and drop the GIL where they have names."""
 _UNITS = {"alone": 100_000, "fight": 200_000}
-_PIECE_S = 1.0
 _ROUNDS = 5
 _PLAIN = "Tracing"
 """What the plain program prints when its probes are in place."""
 
 _Start = Callable[[int], list[str]]
 """The command of a tool, for a pid."""
-
-
-@dataclass(slots=True)
-class _Target:
-    """One program that works when it is told to."""
-
-    process: "subprocess.Popen[str]"
-
-    def piece(self) -> float:
-        """Return the CPU time of as many pieces of work as last a second, by their number."""
-        spent_s, pieces, began_s = 0.0, 0, time.monotonic()
-        while not pieces or time.monotonic() < began_s + _PIECE_S:
-            spent_s += float(self._ask()["cpu_s"])
-            pieces += 1
-        return spent_s / pieces
-
-    def _ask(self) -> dict[str, float]:
-        assert self.process.stdin is not None
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        return self.hear()
-
-    def hear(self) -> dict[str, float]:
-        """Return what it says next."""
-        assert self.process.stdout is not None
-        heard: dict[str, float] = json.loads(self.process.stdout.readline())
-        return heard
-
-
-@contextmanager
-def _started(interpreter: Interpreter, work: str) -> Iterator[_Target]:
-    process = subprocess.Popen(
-        interpreter.command(str(_WORK), work, str(_UNITS[work])),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=interpreter.environment(),
-    )
-    try:
-        target = _Target(process)
-        target.hear()
-        yield target
-    finally:
-        process.kill()
-        process.wait()
 
 
 def _tools(interpreter: Interpreter, names: Sequence[str]) -> dict[str, tuple[_Start, str] | None]:
@@ -121,8 +71,8 @@ def _ratios(
     found: dict[str, list[float]] = {}
     tools = _tools(interpreter, names)
     for _ in range(rounds):
-        for work in _UNITS:
-            with _started(interpreter, work) as target:
+        for work, units in _UNITS.items():
+            with target_started(interpreter, _WORK, work, units) as target:
                 before_s = target.piece()
                 for name, tool in tools.items():
                     traced_s = _traced(target, tool, environment)
@@ -135,7 +85,7 @@ def _ratios(
 
 
 def _traced(
-    target: _Target, tool: tuple[_Start, str] | None, environment: Mapping[str, str]
+    target: Target, tool: tuple[_Start, str] | None, environment: Mapping[str, str]
 ) -> float | None:
     """Return the CPU time of a piece while *tool* traces; None: it has seen nothing."""
     if tool is None:
