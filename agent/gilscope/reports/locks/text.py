@@ -23,7 +23,6 @@ __all__ = ["render"]
 _MOST_PLACES = 20
 _MOST_THREADS = 20
 _ON_A_SCREEN = 3
-_NEARLY_ALL = 0.99
 
 
 def render(recording: LockRecording, *, colour: bool = False, whole: bool = True) -> str:
@@ -133,7 +132,7 @@ def _places(
         for line in stack_lines(place.stack, recording, paint, stacks):
             yield f"           {line}"
         for end in place.other_ends():
-            of_it = "" if end.share > _NEARLY_ALL else f", {percent(end.share)} of it"
+            of_it = "" if end.is_of_all else f", {percent(end.share)} of it"
             yield f"         {end.words}{of_it}"
             yield from (f"           {line}" for line in stack_lines(end.stack, recording, paint))
     rest = ranked[len(shown) :]

@@ -29,9 +29,14 @@ class OtherEnd:
     """Of that time, 0 to 1."""
 
     @property
+    def is_of_all(self) -> bool:
+        """Whether that is known of nearly all of the time."""
+        return self.share > _NEARLY_ALL
+
+    @property
     def part(self) -> str:
         """Of how much of the time that is known, and a space; empty where it is nearly all."""
-        return "" if self.share > _NEARLY_ALL else f"{percent(self.share)} "
+        return "" if self.is_of_all else f"{percent(self.share)} "
 
     @property
     def in_short(self) -> str:
