@@ -40,6 +40,7 @@ def test_each_program_is_quickly_verified(begin: Callable[[], Loading]) -> None:
     """
     loaded = begin().finish()
     try:
+        loaded.programs.load_all()
         looked_at = {name: _looked_at(fd) for name, fd in loaded.programs.items()}
     finally:
         loaded.close()

@@ -9,7 +9,7 @@ import pytest
 from gilscope import __version__
 from gilscope.assets.bundles import kubernetes
 from gilscope.cli import build_parser
-from gilscope.web.server import parse_address
+from gilscope.web.address import parse_address
 from support.deploy.manifests import DEPLOY, Object, faults, objects
 from support.docs.pages import ROOT
 

@@ -91,6 +91,7 @@ def _load(begin: Callable[[], Loading]) -> dict[str, Any]:
     with explained() as refused:
         try:
             loaded = begin().finish()
+            loaded.programs.load_all()
         except (GilscopeError, OSError, ValueError) as error:
             return {"programs": 0, "refusal": str(error), "refused": refused}
     count = len(loaded.programs)

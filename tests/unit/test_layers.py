@@ -87,7 +87,7 @@ _MAY_IMPORT = {
     },
     "textual": {"top": "draws the live view; large, so that commands.top imports it late"},
     "bcrypt": {
-        "web.config.passwords": "for --web.config.file alone: commands.serve imports it late"
+        "web.config.passwords": "for --web.config.file alone: commands.serving imports it late"
     },
     "yaml": {"web.config.parse": "likewise"},
     "markupsafe": {

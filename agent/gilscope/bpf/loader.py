@@ -11,22 +11,26 @@ import logging
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from gilscope.assets.files import asset
 from gilscope.bpf.compile.ahead import AHEAD, ahead_message, find_ahead, for_request, write_ahead
-from gilscope.bpf.compile.child import Child
 from gilscope.bpf.compile.failures import failure
 from gilscope.bpf.compile.object import Compiled
 from gilscope.bpf.compile.object_cache import ProgramCache, program_key
 from gilscope.bpf.compile.source import flatten
 from gilscope.bpf.map import RecordLayout, Table
 from gilscope.bpf.object_loader import compiled_from_answer, load_compiled
+from gilscope.bpf.programs import Programs
 from gilscope.bpf.request import Request
 from gilscope.bpf.ringbuf import Ring
 from gilscope.values import dataclass
+
+if TYPE_CHECKING:
+    from gilscope.bpf.compile.child import Child
 
 __all__ = ["ENVIRONMENT", "Loaded", "Loading", "compile_ahead", "has_ahead"]
 
@@ -37,6 +41,7 @@ ENVIRONMENT = "GILSCOPE_PROGRAMS"
 _PYTHONS = (sys.executable, "/usr/bin/python3")
 
 _CACHE = ProgramCache()
+_TURN_S = 0.0002
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +50,7 @@ _log = logging.getLogger(__name__)
 class Loaded:
     """Programs and maps in the kernel. Closing it removes those that nothing else holds."""
 
-    programs: Mapping[str, int]
+    programs: Programs
     tables: Mapping[str, Table]
     rings: Mapping[str, Ring]
     bcc_version: str
@@ -54,8 +59,7 @@ class Loaded:
 
     def close(self) -> None:
         """Give up all descriptors."""
-        for fd in self.programs.values():
-            os.close(fd)
+        self.programs.close()
         for table in self.tables.values():
             table.close()
         for ring in self.rings.values():
@@ -92,11 +96,22 @@ class Loading:
         self._remembered = self._look_up() if self._ahead is None else None
         is_compiled = self._ahead is not None or self._remembered is not None
         self._child = None if is_compiled else self._next_child()
+        self._meanwhile: Future[Loaded] | None = None
+        """The first of what is compiled, if it is being loaded already."""
 
     @property
     def is_ahead(self) -> bool:
         """Whether there are programs that came with gilscope, which are tried first."""
         return self._ahead is not None
+
+    def load_meanwhile(self) -> Self:
+        """Begin to load what is compiled already, in a thread; returns itself."""
+        for compiled, is_ahead in self._compiled():
+            pool = ThreadPoolExecutor(1, "loading")
+            self._meanwhile = pool.submit(self._load_promptly, compiled, is_ahead=is_ahead)
+            pool.shutdown(wait=False)
+            break
+        return self
 
     def compile_anew(self) -> Self:
         """Compile also what is remembered, and do not remember it; returns itself."""
@@ -108,7 +123,10 @@ class Loading:
         """Wait for the programs and return them; raises KernelOrBccMissing or NotPermitted."""
         refusal = ""
         for compiled, is_ahead in self._compiled():
+            meanwhile, self._meanwhile = self._meanwhile, None
             try:
+                if meanwhile is not None:
+                    return meanwhile.result()
                 return self._load_compiled(compiled, is_ahead=is_ahead)
             except (OSError, ValueError, KeyError) as error:
                 # The compiler will say what is wrong, or the programs are out of date.
@@ -118,7 +136,7 @@ class Loading:
                 if is_ahead and isinstance(error, OSError) and error.errno == errno.EPERM:
                     refused = {"error": "compile", "message": refusal, "errno": error.errno}
                     raise failure(refused, "") from None
-        child = self._child or self._next_child()
+        child, self._child = self._child or self._next_child(), None
         answer, descriptors, complaints = child.answer()
         while answer.get("error") in ("no-bcc", "not-bcc") and self._pythons:
             answer, descriptors, complaints = self._next_child().answer()
@@ -127,18 +145,22 @@ class Loading:
         count = len(answer["programs"]) + len(answer["tables"]) + len(self.request.rings)
         self._remember(answer, descriptors[count:])
         remaining = iter(descriptors[:count])
-        programs = dict(zip(answer["programs"], remaining, strict=False))
+        programs = Programs(dict(zip(answer["programs"], remaining, strict=False)))
         names = [*(table["name"] for table in answer["tables"]), *self.request.rings]
         maps = dict(zip(names, remaining, strict=True))
         return _loaded(programs, maps, answer["tables"], self.request.rings, answer["bcc"])
 
     def cancel(self) -> None:
-        """Give up; to be called instead of `finish`."""
-        if self._child is not None:
-            self._child.cancel()
+        """Give up what has begun; after `finish` there is nothing of that."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.cancel()
+        meanwhile, self._meanwhile = self._meanwhile, None
+        if meanwhile is not None and meanwhile.exception() is None:
+            meanwhile.result().close()
 
-    def _next_child(self) -> Child:
-        return Child(self._pythons.pop(0), self._message)
+    def _next_child(self) -> "Child":
+        return _child(self._pythons.pop(0), self._message)
 
     def _look_up(self) -> Compiled | None:
         return None if self._cache is None else self._cache.load(self._key)
@@ -150,16 +172,31 @@ class Loading:
         if remembered := self._remembered or self._look_up():
             yield remembered, False
 
-    def _load_compiled(self, compiled: Compiled, *, is_ahead: bool) -> Loaded:
+    def _load_promptly(self, compiled: Compiled, *, is_ahead: bool) -> Loaded:
+        # Who makes system calls would wait after each of some hundred for who imports meanwhile, by
+        # default for 5 ms.
+        usual_s = sys.getswitchinterval()
+        sys.setswitchinterval(_TURN_S)
+        try:
+            return self._load_compiled(compiled, is_ahead=is_ahead, is_alone=False)
+        finally:
+            sys.setswitchinterval(usual_s)
+
+    def _load_compiled(
+        self, compiled: Compiled, *, is_ahead: bool, is_alone: bool = True
+    ) -> Loaded:
         if is_ahead:
             compiled = for_request(compiled, self.request)
-        programs, maps = load_compiled(compiled, self.request.programs)
+        programs, maps = load_compiled(
+            compiled, self.request.programs, self.request.later, is_alone=is_alone
+        )
         try:
             loaded = _loaded(
                 programs, maps, compiled.tables, self.request.rings, compiled.bcc_version
             )
         except BaseException:
-            for fd in (*programs.values(), *maps.values()):
+            programs.close()
+            for fd in maps.values():
                 os.close(fd)
             raise
         return replace(loaded, is_ahead=is_ahead)
@@ -189,7 +226,7 @@ def compile_ahead(request: Request, folder: Path = AHEAD) -> Path:
     descriptors: list[int] = []
     complaints = ""
     for python in _existing_pythons():
-        answer, descriptors, complaints = Child(python, message).answer()
+        answer, descriptors, complaints = _child(python, message).answer()
         if answer.get("error") not in ("no-bcc", "not-bcc"):
             break
     try:
@@ -215,6 +252,13 @@ def _ahead(request: Request, text: str, folder: Path) -> Compiled | None:
     return None if wants_bcc else find_ahead(request, text, folder)
 
 
+def _child(python: str, message: str) -> "Child":
+    # It brings what starts programs, which nobody needs whose programs are compiled already.
+    from gilscope.bpf.compile.child import Child  # noqa: PLC0415 - see above
+
+    return Child(python, message)
+
+
 def _existing_pythons() -> list[str]:
     return [python for python in dict.fromkeys(_PYTHONS) if Path(python).exists()]
 
@@ -225,7 +269,7 @@ def _text(request: Request) -> str:
 
 
 def _loaded(
-    programs: Mapping[str, int],
+    programs: Programs,
     maps: Mapping[str, int],
     descriptions: Iterable[Mapping[str, Any]],
     layouts: Mapping[str, RecordLayout],

@@ -9,8 +9,7 @@ from typing import Any
 from gilscope.bpf import syscalls
 from gilscope.bpf.info import map_statistics
 from gilscope.bpf.map_entry import Change, Entry
-from gilscope.model.gil import Record
-from gilscope.values import dataclass
+from gilscope.values import Record, dataclass
 
 __all__ = ["RecordLayout", "Table"]
 

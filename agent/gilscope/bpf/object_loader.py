@@ -1,10 +1,11 @@
 """Takes compiled programs out of the compiler's answer, and loads them without the compiler."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -13,6 +14,7 @@ from gilscope.bpf.commands import AttachType, ProgramType
 from gilscope.bpf.compile.object import Compiled, renumbered
 from gilscope.bpf.info import map_definition
 from gilscope.bpf.locked_memory import with_locked_memory
+from gilscope.bpf.programs import Programs
 
 __all__ = ["compiled_from_answer", "load_compiled"]
 
@@ -22,7 +24,7 @@ _KINDS = {
     "raw_tracepoint": (ProgramType.RAW_TRACEPOINT, AttachType.NONE),
 }
 """As ``bcc_child`` has them loaded."""
-_LOADING_AT_ONCE = 4
+_MOST_AT_ONCE = 4
 
 
 def compiled_from_answer(
@@ -57,17 +59,26 @@ def compiled_from_answer(
 
 
 def load_compiled(
-    compiled: Compiled, kinds: Mapping[str, str]
-) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the descriptors of new programs, and of the maps that have a name in ``map_of``.
+    compiled: Compiled,
+    kinds: Mapping[str, str],
+    later: Collection[str] = (),
+    *,
+    is_alone: bool = True,
+) -> tuple[Programs, dict[str, int]]:
+    """Return new programs, and the descriptors of the maps that have a name in ``map_of``.
 
-    *kinds* are those of the programs, by name. Raises OSError or ValueError, and leaves nothing
-    open then.
+    *kinds* are those of the programs, by name; those in *later* are loaded when they are asked for,
+    as long as these maps are open. One CPU is left to others unless it *is_alone*. Raises OSError
+    or ValueError, and leaves nothing open then.
     """
-    return with_locked_memory(lambda: _load(compiled, kinds))
+    spared = 0 if is_alone else 1
+    at_once = max(1, min(_MOST_AT_ONCE, len(os.sched_getaffinity(0)) - spared))
+    return with_locked_memory(lambda: _load(compiled, kinds, later, at_once))
 
 
-def _load(compiled: Compiled, kinds: Mapping[str, str]) -> tuple[dict[str, int], dict[str, int]]:
+def _load(
+    compiled: Compiled, kinds: Mapping[str, str], later: Collection[str], at_once: int
+) -> tuple[Programs, dict[str, int]]:
     with ExitStack() as undo:
         places: dict[int, int] = {}
         # What is like the maps in a map of maps is there before that.
@@ -79,22 +90,30 @@ def _load(compiled: Compiled, kinds: Mapping[str, str]) -> tuple[dict[str, int],
             places[place] = syscalls.create_map(definition, inner_fd)
             undo.callback(os.close, places[place])
         maps = [places[place] for place in range(len(places))]
-        instructions = {name: renumbered(compiled.programs[name], places) for name in kinds}
+        load = {
+            name: partial(
+                syscalls.load_program,
+                name,
+                *_KINDS[kind],
+                renumbered(compiled.programs[name], places),
+                compiled.licence,
+            )
+            for name, kind in kinds.items()
+        }
         # The kernel's check of all that a program may do takes most of the time of a start.
-        with ThreadPoolExecutor(_LOADING_AT_ONCE) as pool:
-            loading = {
-                name: pool.submit(
-                    syscalls.load_program, name, *_KINDS[kind], instructions[name], compiled.licence
-                )
-                for name, kind in kinds.items()
-            }
+        with ThreadPoolExecutor(at_once) as pool:
+            loading = {name: pool.submit(load[name]) for name in kinds if name not in later}
         for future in loading.values():
             if future.exception() is None:
                 undo.callback(os.close, future.result())
         programs = {name: future.result() for name, future in loading.items()}
         undo.pop_all()
     named = {name: maps[place] for name, place in compiled.map_of.items()}
-    for fd in set(maps) - set(named.values()):
-        # The programs hold it.
-        os.close(fd)
-    return programs, named
+    unnamed = set(maps) - set(named.values())
+    left = {name: load[name] for name in kinds if name in later}
+    if not left:
+        for fd in unnamed:
+            # The programs hold it.
+            os.close(fd)
+        unnamed.clear()
+    return Programs(programs, left, unnamed), named

@@ -10,6 +10,7 @@ from gilscope.bpf import syscalls
 from gilscope.bpf.features import TRACEPOINTS, Features
 from gilscope.bpf.loader import Loading
 from gilscope.bpf.map import Table
+from gilscope.bpf.programs import Programs
 from gilscope.bpf.uprobes.hooks import Hook, Uprobes
 from gilscope.bpf.uprobes.keeper import Keeper, WindowTable
 from gilscope.bpf.uprobes.shared import FileIdentity, SharedProbes
@@ -105,8 +106,8 @@ class Probe:
         return self._loaded.is_ahead
 
     @property
-    def programs(self) -> Mapping[str, int]:
-        """The descriptors of the loaded programs, by name."""
+    def programs(self) -> Programs:
+        """The descriptors of the programs that are loaded so far, by name."""
         return self._loaded.programs
 
     @property

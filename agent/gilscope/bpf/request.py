@@ -31,6 +31,9 @@ class Request:
 
     inner_of: Mapping[str, str] = field(default_factory=dict)
     """Name of a map of maps to that of a table which is like the maps in it."""
+    later: frozenset[str] = frozenset()
+    """Programs that few runs need: where they are compiled already, they are loaded when they are
+    first asked for."""
 
     def defines(self) -> dict[str, int]:
         """Return the macros with which the programs are compiled for this request alone."""

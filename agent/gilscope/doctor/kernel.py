@@ -3,7 +3,7 @@
 import errno
 from collections.abc import Mapping
 
-from gilscope.arch.registry import ARCHITECTURES, architecture_named
+from gilscope.arch.registry import all_architectures, architecture_named
 from gilscope.doctor.causes import cause_of, was_refused
 from gilscope.doctor.machine import Machine
 from gilscope.doctor.remedies import allow_system_calls, newer_kernel
@@ -50,7 +50,7 @@ def judge_architecture(machine: Machine) -> Check:
             f"{machine.architecture}: its code is known from files, and nothing was traced on it",
             "Compare what it reports with what you know of the program",
         )
-    known = " and ".join(each.name for each in ARCHITECTURES)
+    known = " and ".join(each.name for each in all_architectures())
     return Check(
         "architecture",
         Status.MISSING,

@@ -72,6 +72,10 @@ def try_probes() -> Trial:
     taken_s = time.monotonic() - began_s
     with probe:
         try:
+            probe.programs.load_all()
+        except GilscopeError as error:
+            return Trial(failure=error)
+        try:
             probe.add_hooks(os.getpid(), [_HARMLESS])
         except GilscopeError as error:
             return Trial(taken_s, probe.is_ahead, placement_failure=error)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from gilscope.arch.base import Architecture
-from gilscope.arch.registry import ARCHITECTURES, architecture_of_elf
+from gilscope.arch.registry import all_architectures, architecture_of_elf
 from gilscope.elf.structs import ElfError
 from gilscope.values import dataclass
 
@@ -54,7 +54,7 @@ class FileHeader:
         """What is known of the processor; raises ElfError where nothing is."""
         known = architecture_of_elf(self.machine_number)
         if known is None:
-            understood = " and ".join(each.elf_name for each in ARCHITECTURES)
+            understood = " and ".join(each.elf_name for each in all_architectures())
             raise ElfError(f"built for {self.machine}; only {understood} code is understood")
         return known
 

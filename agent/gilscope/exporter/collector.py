@@ -15,8 +15,9 @@ from gilscope.metrics.table import Family
 from gilscope.model.agent import AgentState, TableState
 from gilscope.model.gil import Refusal
 from gilscope.model.observation import Observation
-from gilscope.series.blocking import PAIRS_OF_PROCESS, BlockingSeries
+from gilscope.series.blocking import BlockingSeries
 from gilscope.series.conflicts import ConflictSeries
+from gilscope.series.pairs import PAIRS_OF_PROCESS
 from gilscope.text.units import NS_PER_S
 
 __all__ = ["AgentCollector", "agent_families"]

@@ -16,7 +16,7 @@ from gilscope.bpf.c_header import (
     histogram_constants,
 )
 from gilscope.model.kinds import Cause, Kind, Numbered
-from gilscope.runtimes.cpython import layout
+from gilscope.runtimes.cpython.code import frame_marks
 from gilscope.series.moments.seconds import SECOND_SHIFT
 
 __all__ = [
@@ -294,11 +294,14 @@ def c_header() -> str:
                 "REGION_TRIES": (REGION_TRIES, "in a row, one of which a thread may have"),
                 "REGION_HOMES": (REGION_PLACES - REGION_TRIES, "where these rows begin"),
                 "OWNER_WITHOUT_CODE": (
-                    layout.FIRST_OWNER_WITHOUT_CODE,
+                    frame_marks.FIRST_OWNER_WITHOUT_CODE,
                     "from this value on a frame's owner is C code",
                 ),
                 "LONGEST_ROUTE": (LONGEST_ROUTE, "with the zero at its end; a power of two"),
-                "REFERENCE_FLAGS": (layout.REFERENCE_FLAGS, "low bits of a _PyStackRef (3.14)"),
+                "REFERENCE_FLAGS": (
+                    frame_marks.REFERENCE_FLAGS,
+                    "low bits of a _PyStackRef (3.14)",
+                ),
             }
         ),
         CEnum("cause", "Why a thread waits for the GIL.", tuple(causes)).declaration(),

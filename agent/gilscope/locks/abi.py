@@ -7,7 +7,7 @@ from typing import Final
 
 from gilscope.bpf.c_header import CEnum, CStruct, Member, Row, SharedEnum, constants, header
 from gilscope.model.kinds import Numbered
-from gilscope.runtimes.cpython.layout import FIRST_OWNER_WITHOUT_CODE, REFERENCE_FLAGS
+from gilscope.runtimes.cpython.code.frame_marks import FIRST_OWNER_WITHOUT_CODE, REFERENCE_FLAGS
 from gilscope.series.moments.seconds import SECOND_SHIFT
 from gilscope.windows.notices import NOTICE
 

@@ -11,8 +11,7 @@ from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.locks.abi import LockLoss
 from gilscope.locks.program import PROGRAMS, begin_loading
 from gilscope.locks.totals import RawLocks
-from gilscope.model.gil import Record
-from gilscope.values import dataclass
+from gilscope.values import Record, dataclass
 from gilscope.windows.probe import WindowedProbe
 from gilscope.windows.window import ProbeWindow
 

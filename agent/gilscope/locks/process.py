@@ -10,11 +10,11 @@ from gilscope.locks.probe import RawPlace
 from gilscope.locks.stops import stops_of
 from gilscope.locks.target import LockTarget
 from gilscope.locks.totals import RawLocks, added_up, threads_of
-from gilscope.model.gil import Record, TracingCost
+from gilscope.model.gil import TracingCost
 from gilscope.model.locks import LockObservation, LockTotals
 from gilscope.model.stack import UNKNOWN_FRAME, UNKNOWN_STACK, Stack, StackState
 from gilscope.runtimes.cpython.code.code_objects import CodeReader
-from gilscope.values import dataclass
+from gilscope.values import Record, dataclass
 from gilscope.windows.attachment import WindowedAttachment
 
 __all__ = ["AttachedLocks"]

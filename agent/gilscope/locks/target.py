@@ -5,7 +5,6 @@ from typing import Final
 
 from gilscope.elf.image import ElfError
 from gilscope.errors import GilCodeNotFound, UnsupportedPython
-from gilscope.model.gil import Record
 from gilscope.model.locks import LockProcess
 from gilscope.process.access import while_alive
 from gilscope.process.view import ProcessView
@@ -16,7 +15,7 @@ from gilscope.runtimes.cpython.locate import find_cpython
 from gilscope.runtimes.cpython.parking.sites import ParkSites, find_park_sites
 from gilscope.runtimes.interpreter_files import LikelyFiles
 from gilscope.runtimes.processors import require_x86_64
-from gilscope.values import dataclass
+from gilscope.values import Record, dataclass
 
 __all__ = ["FIRST", "LockTarget", "inspect_locks"]
 

@@ -9,11 +9,11 @@ from typing import Final, NamedTuple
 
 from gilscope.locks.abi import SleepKind, SpanKind
 from gilscope.locks.totals import RawLocks, in_flight, wait_of
-from gilscope.model.gil import Record
 from gilscope.model.locks import LockMoment, LockSpan, LockTimeline, StopCause, StopSpan
 from gilscope.model.stack import UNKNOWN_STACK, Stack
 from gilscope.series.moments.seconds import Seconds
 from gilscope.series.moments.worst_window import MOMENT_NS, worst_window
+from gilscope.values import Record
 
 __all__ = ["MOST_OF_MOMENTS", "MOST_SPANS", "LockTimelines"]
 

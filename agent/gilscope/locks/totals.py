@@ -7,11 +7,10 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from gilscope.locks.abi import LONGEST_TYPE, SleepKind
-from gilscope.model.gil import Record
 from gilscope.model.locks import LockKind, LockThread, LockWait
 from gilscope.model.stack import UNKNOWN_STACK, Frame, Stack
 from gilscope.text.printable import label
-from gilscope.values import dataclass
+from gilscope.values import Record, dataclass
 
 __all__ = ["RawLocks", "added_up", "in_flight", "threads_of", "wait_of"]
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from typing import Any
 
 from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.histogram import Histogram
@@ -26,7 +25,6 @@ __all__ = [
     "HolderSamples",
     "Process",
     "ProcessTotals",
-    "Record",
     "Recording",
     "Refusal",
     "SlowDrop",
@@ -35,9 +33,6 @@ __all__ = [
     "TracingCost",
 ]
 
-
-Record = Mapping[str, Any]
-"""One key or value of a BPF map: field name to int, or to a tuple of ints for an array."""
 
 ENDED_INTERPRETER = -1
 """In place of the id of an interpreter that ended before it could be asked for it."""

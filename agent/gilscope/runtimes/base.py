@@ -9,7 +9,7 @@ memory of one process: its locks, its threads and its code, which change while i
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from gilscope.model.gil import Gil, Record
+from gilscope.model.gil import Gil
 from gilscope.model.moment.seen import LockNow, ThreadStack
 from gilscope.model.stack import Frame, Stack
 from gilscope.process.files.mapped_file import MappedFile
@@ -18,7 +18,7 @@ from gilscope.process.reads import Reads
 from gilscope.runtimes.interpreter_files import LikelyFiles
 from gilscope.runtimes.site_cache import SiteCache
 from gilscope.runtimes.sites import LockForm, Sites
-from gilscope.values import dataclass
+from gilscope.values import Record, dataclass
 
 __all__ = [
     "Build",

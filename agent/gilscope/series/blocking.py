@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
 
 from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.gil import GilObservation
@@ -12,14 +11,10 @@ from gilscope.series.by_name.owners import Owner, OwnerOf, process_itself, servi
 from gilscope.series.by_name.remembered import Remembered
 from gilscope.series.by_name.service_book import ServiceBook
 from gilscope.series.lately import Lately
+from gilscope.series.pairs import PAIRS_OF_PROCESS, PAIRS_OF_SERVICE
 from gilscope.series.roles import RoleFigures
 
-__all__ = ["PAIRS_OF_PROCESS", "PAIRS_OF_SERVICE", "BlockingSeries", "series_over_time"]
-
-PAIRS_OF_PROCESS: Final = 50
-PAIRS_OF_SERVICE: Final = 4
-"""With all that is beside them these are at most 150 series in auto mode, of a service that has one
-GIL in each process."""
+__all__ = ["BlockingSeries", "series_over_time"]
 
 
 class BlockingSeries:

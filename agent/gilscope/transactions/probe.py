@@ -8,10 +8,10 @@ from gilscope.bpf.features import Features, kernel_features
 from gilscope.bpf.loader import Loading
 from gilscope.bpf.probe import ProcessTables
 from gilscope.bpf.uprobes.hooks import Hook
-from gilscope.model.gil import Record
 from gilscope.transactions.abi import EVENT_NUMBERS, Event, StmLoss
 from gilscope.transactions.program import PROGRAMS, begin_loading
 from gilscope.transactions.totals import RawStm
+from gilscope.values import Record
 from gilscope.windows.probe import WindowedProbe
 from gilscope.windows.window import ProbeWindow
 

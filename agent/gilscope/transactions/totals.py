@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 
-from gilscope.model.gil import Record, Tally
+from gilscope.model.gil import Tally
 from gilscope.model.histogram import Histogram
 from gilscope.model.transactions import Library, StmProcess, StmThread, StmTotals
 from gilscope.runtimes.stm.numberings import Numbering
 from gilscope.text.printable import label
 from gilscope.transactions.abi import Collection, RestartReason, Wait
-from gilscope.values import dataclass
+from gilscope.values import Record, dataclass
 
 __all__ = ["OTHER", "RawStm", "busiest_first", "thread_of", "totals_of"]
 

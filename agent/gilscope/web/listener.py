@@ -13,11 +13,12 @@ from typing import Any, Final
 from gilscope.errors import CannotListen
 from gilscope.text.printable import printable
 from gilscope.values import dataclass
+from gilscope.web.address import Address
 from gilscope.web.connections import Connections
 from gilscope.web.guard import OPEN, Busy, Guard, Rules
 from gilscope.web.hosts import is_own_name, listens_on_loopback
 
-__all__ = ["Address", "Answer", "Listener", "Request", "Route"]
+__all__ = ["Answer", "Listener", "Request", "Route"]
 
 _log = logging.getLogger(__name__)
 
@@ -27,8 +28,6 @@ _FAREWELL_S, _MOST_READS, _READ_BYTES = 1, 16, 4096
 _LOOK_MS = 1000
 """How often connections are checked for those that have been there for too long."""
 _TEXT: Final = "text/plain; charset=utf-8"
-
-Address = tuple[str, int]
 
 Answer = tuple[http.HTTPStatus, Mapping[str, str], bytes]
 """With its headers, of which ``Content-Type`` is one."""

@@ -16,20 +16,20 @@ from gilscope.model.timeline import Moment
 from gilscope.series.blocking import BlockingSeries
 from gilscope.series.conflicts import ConflictSeries
 from gilscope.series.past import Past
+from gilscope.web.address import Address
 from gilscope.web.captures import Captured
 from gilscope.web.compression import compressed
 from gilscope.web.guard import OPEN, Guard
 from gilscope.web.health import Health, Pulse
-from gilscope.web.listener import Address, Answer, Listener, Request, Route
+from gilscope.web.listener import Answer, Listener, Request, Route
 from gilscope.web.source_history import SourceHistory
 
-__all__ = ["Address", "Server", "parse_address"]
+__all__ = ["Server"]
 
 _HISTORY_STALE_S = 20.0
 _PATIENCE_S = 0.5
 _PAGES = ("/", "/live", "/report", "/capture")
 _PATHS = (*_PAGES, "/healthz", "/metrics")
-_LAST_PORT = 65535
 _TEXT = {"Content-Type": "text/plain; charset=utf-8"}
 _STARTING: Answer = (
     http.HTTPStatus.SERVICE_UNAVAILABLE,
@@ -41,18 +41,6 @@ _NO_PAGES: Answer = (
     _TEXT,
     b"this agent runs with --no-page: it has /metrics and /healthz\n",
 )
-
-
-def parse_address(text: str) -> Address:
-    """Return host and port of ``HOST:PORT``, ``[V6]:PORT`` or ``:PORT``; raises ValueError."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isascii() or not port.isdigit() or int(port) > _LAST_PORT:
-        raise ValueError(f"{text!r} is not HOST:PORT")
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-    elif ":" in host:
-        raise ValueError(f"{text!r}: write an IPv6 address in brackets, [::1]:9845")
-    return host, int(port)
 
 
 class Server:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from gilscope.bpf.probe import Probe
 from gilscope.bpf.ringbuf import Ring
 from gilscope.bpf.uprobes.hooks import Hook
-from gilscope.model.gil import Record
+from gilscope.values import Record
 from gilscope.windows.notices import Notices, take_notices
 from gilscope.windows.window import ProbeWindow, WindowKernel
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from gilscope.bpf.map import Table
 from gilscope.bpf.uprobes.hooks import Hook, Uprobes
-from gilscope.model.gil import Record
-from gilscope.values import dataclass
+from gilscope.values import Record, dataclass
 
 __all__ = ["ProbeWindow", "TrapPrices", "WindowKernel"]
 

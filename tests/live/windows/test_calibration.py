@@ -19,7 +19,7 @@ from gilscope.gil.probes.plan import Plan
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.window import Window
 from gilscope.gil.probes.window_probes import WindowSites
-from gilscope.model.gil import Record
+from gilscope.values import Record
 
 pytestmark = pytest.mark.live
 

@@ -15,8 +15,9 @@ from gilscope.gil.probes.window import Window, WindowKernel
 from gilscope.gil.probes.window_probes import WindowSites
 from gilscope.gil.totals.process_totals import process_totals
 from gilscope.gil.totals.raw import RawLock, RawProcess
-from gilscope.model.gil import Gil, HoldTotals, ProcessTotals, Record, ThreadTotals
+from gilscope.model.gil import Gil, HoldTotals, ProcessTotals, ThreadTotals
 from gilscope.model.histogram import SLOTS, slot_of
+from gilscope.values import Record
 
 __all__ = ["COND", "OTHER_COND", "OTHER_SLOT", "PID", "SLOT", "Hold", "Process"]
 

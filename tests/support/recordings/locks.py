@@ -3,9 +3,10 @@
 from gilscope.locks.abi import LONGEST_TYPE, SleepKind
 from gilscope.locks.stops import stops_of
 from gilscope.locks.totals import RawLocks, threads_of
-from gilscope.model.gil import Record, TracingCost
+from gilscope.model.gil import TracingCost
 from gilscope.model.locks import LockObservation, LockProcess, LockRecording, LockTotals
 from gilscope.model.stack import Frame, Stack
+from gilscope.values import Record
 
 __all__ = [
     "APPEND",

@@ -1,8 +1,9 @@
 """Made-up observations of live transactions, for reports and collectors."""
 
-from gilscope.model.gil import Record, TracingCost
+from gilscope.model.gil import TracingCost
 from gilscope.model.transactions import Library, Method, StmObservation, StmProcess, StmRecording
 from gilscope.transactions.totals import RawStm, busiest_first, thread_of, totals_of
+from gilscope.values import Record
 from support.recordings.durations import histogram
 
 __all__ = ["MS", "raw", "stm_observation", "stm_recording"]

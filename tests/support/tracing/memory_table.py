@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gilscope.model.gil import Record
+from gilscope.values import Record
 
 __all__ = ["MemoryTable"]
 

@@ -15,6 +15,7 @@ from gilscope.bpf import syscalls
 from gilscope.bpf.features import TRACEPOINTS, Features
 from gilscope.bpf.loader import Loaded, Loading
 from gilscope.bpf.probe import Probe, ProcessTables
+from gilscope.bpf.programs import Programs
 from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.errors import KernelOrBccMissing, NotPermitted
 from gilscope.process import procfs
@@ -67,7 +68,7 @@ class _Loading:
         self.programs = {name: _descriptor() for name in ("on_wait", *TRACEPOINTS)}
 
     def finish(self) -> Loaded:
-        return Loaded(self.programs, cast("Any", self.tables), {}, "0.0")
+        return Loaded(Programs(self.programs), cast("Any", self.tables), {}, "0.0")
 
 
 class _Keeper:

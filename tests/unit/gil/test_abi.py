@@ -9,7 +9,7 @@ from gilscope.gil import abi
 from gilscope.model.histogram import OCTAVE_BITS, SLOTS, STEP_BITS, STEPS
 from gilscope.model.kinds import Cause, Kind
 from gilscope.model.stack import StackState
-from gilscope.runtimes.cpython import layout
+from gilscope.runtimes.cpython.code import frame_marks
 from gilscope.series.moments.seconds import SECOND_SHIFT
 from support.c_header import compiled_numbers, compiled_struct
 from support.paths import ROOT
@@ -42,8 +42,8 @@ def test_the_numbers_of_c_are_those_of_python(tmp_path: Path) -> None:
         "REGION_TRIES": abi.REGION_TRIES,
         "REGION_HOMES": abi.REGION_PLACES - abi.REGION_TRIES,
         "LONGEST_ROUTE": abi.LONGEST_ROUTE,
-        "OWNER_WITHOUT_CODE": layout.FIRST_OWNER_WITHOUT_CODE,
-        "REFERENCE_FLAGS": layout.REFERENCE_FLAGS,
+        "OWNER_WITHOUT_CODE": frame_marks.FIRST_OWNER_WITHOUT_CODE,
+        "REFERENCE_FLAGS": frame_marks.REFERENCE_FLAGS,
         **{f"AFTER_{cause.name}": cause.number for cause in Cause},
         "CONVOY": Kind.CONVOY.number,
         "KINDS": len(Kind),

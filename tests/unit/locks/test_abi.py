@@ -4,7 +4,7 @@ from pathlib import Path
 
 from gilscope.gil.abi import Loss
 from gilscope.locks import abi
-from gilscope.runtimes.cpython.layout import FIRST_OWNER_WITHOUT_CODE, REFERENCE_FLAGS
+from gilscope.runtimes.cpython.code.frame_marks import FIRST_OWNER_WITHOUT_CODE, REFERENCE_FLAGS
 from gilscope.series.moments.seconds import SECOND_SHIFT
 from support.c_header import compiled_numbers
 from support.paths import ROOT

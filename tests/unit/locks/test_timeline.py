@@ -3,9 +3,9 @@
 from gilscope.locks.abi import LONGEST_TYPE, SleepKind, SpanKind
 from gilscope.locks.timeline import LockTimelines
 from gilscope.locks.totals import RawLocks
-from gilscope.model.gil import Record
 from gilscope.model.locks import LockKind, LockSpan, LockTimeline, StopCause, StopSpan
 from gilscope.model.stack import UNKNOWN_STACK
+from gilscope.values import Record
 from support.recordings.locks import APPEND, HOLD, MS, RELEASE, STACKS, WAIT, thread
 
 _PID = 4711

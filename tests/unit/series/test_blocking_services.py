@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from gilscope.model.gil import Edge, GilObservation, Tally
 from gilscope.model.kinds import Kind
-from gilscope.series.blocking import PAIRS_OF_SERVICE, BlockingSeries
+from gilscope.series.blocking import BlockingSeries
 from gilscope.series.by_name.owners import service_of
+from gilscope.series.pairs import PAIRS_OF_SERVICE
 from support.recordings.gil import (
     CRUNCHING,
     MS,

@@ -9,8 +9,9 @@ from urllib.error import HTTPError
 
 import pytest
 
+from gilscope.web.address import parse_address
 from gilscope.web.health import Pulse
-from gilscope.web.server import Server, parse_address
+from gilscope.web.server import Server
 from support.recordings.gil import full_mode
 from support.reports.scraped import OPEN_METRICS, PLAIN, Fixed
 

@@ -1,13 +1,11 @@
-"""Captures of ``serve``: the options, and where captures go."""
+"""Captures of ``serve``: which are taken, and where they go."""
 
 import argparse
 import contextlib
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 
-from gilscope.commands.numbers import seconds_between, whole_number
 from gilscope.dump.captures import Captures
 from gilscope.dump.files import CaptureFiles
 from gilscope.dump.watch import TracedProcesses
@@ -19,48 +17,9 @@ from gilscope.series.past import Past
 from gilscope.text.printable import printable
 from gilscope.text.units import NS_PER_S
 
-__all__ = ["Capturing", "add_capture_options", "check_capture_options"]
+__all__ = ["Capturing"]
 
 _log = logging.getLogger(__name__)
-
-_LEAST_S, _LONGEST_S = 0.01, 3600
-_FILES, _MOST_FILES = 50, 100_000
-_OWNER_ONLY = 0o700
-
-
-def add_capture_options(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--capture-above`` and what belongs to it."""
-    parser.add_argument(
-        "--capture-above",
-        type=seconds_between(_LEAST_S, _LONGEST_S),
-        metavar="TIME",
-        help="while a thread has waited for the GIL for longer than TIME, such as 500ms, write to "
-        "stderr what all threads of the process do, at most once a minute for each process "
-        "(default: never)",
-    )
-    parser.add_argument(
-        "--capture-dir",
-        type=_folder,
-        metavar="DIR",
-        help="write these captures to files in DIR, which only their owner may read",
-    )
-    parser.add_argument(
-        "--capture-files",
-        type=whole_number(_MOST_FILES),
-        default=_FILES,
-        metavar="N",
-        help=f"keep the last N of these files (default: {_FILES})",
-    )
-
-
-def check_capture_options(arguments: argparse.Namespace, *, has_targets: bool) -> None:
-    """End with the usage where one of them says nothing without another, or without processes."""
-    if arguments.capture_above is not None and not has_targets:
-        arguments.complain("--capture-above needs processes: -p, --match or --all")
-    if arguments.capture_dir is not None and arguments.capture_above is None:
-        arguments.complain("--capture-dir needs --capture-above: there are no captures without it")
-    if not arguments.capture_files:
-        arguments.complain("--capture-files must be 1 or more")
 
 
 class Capturing:
@@ -119,15 +78,3 @@ def _to_files(files: CaptureFiles) -> Callable[[Dump, str], None]:
         _log.warning("capture of pid %d: %s", dump.pid, printable(str(path)))
 
     return write
-
-
-def _folder(text: str) -> Path:
-    folder = Path(text)
-    try:
-        folder.mkdir(mode=_OWNER_ONLY, exist_ok=True)
-        next(folder.iterdir(), None)
-    except OSError as error:
-        raise argparse.ArgumentTypeError(
-            f"cannot use {printable(text)} as a folder: {error.strerror}"
-        ) from error
-    return folder

@@ -1,6 +1,5 @@
 """The file of ``--keep-counters``: what one agent has counted, until the next one continues it."""
 
-import argparse
 import fcntl
 import logging
 import os
@@ -14,7 +13,7 @@ from gilscope.errors import CountersNotKept
 from gilscope.exporter.kept_counters import KeptCounters
 from gilscope.text.printable import printable
 
-__all__ = ["KeptFile", "add_keep_option", "check_keep_option", "kept_counters"]
+__all__ = ["KeptFile", "kept_counters"]
 
 _log = logging.getLogger(__name__)
 
@@ -24,28 +23,6 @@ _IN_USE: Final = "in use\n"
 """An agent that does not come to its end leaves this: the next one's counters begin at 0."""
 _MOST_BYTES: Final = 64 << 20
 """Of more than that the end is missing, and it cannot be read."""
-
-
-def add_keep_option(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--keep-counters``."""
-    parser.add_argument(
-        "--keep-counters",
-        metavar="FILE",
-        help="leave what was counted of services in FILE at the end, and begin with what the last "
-        "agent has left there: no counter falls when gilscope is restarted",
-    )
-
-
-def check_keep_option(arguments: argparse.Namespace, *, has_targets: bool) -> None:
-    """Complain where `kept_counters` could not do what *arguments* say."""
-    if arguments.keep_counters is None:
-        return
-    if not has_targets:
-        arguments.complain("--keep-counters is for processes, and not for logs alone")
-    if arguments.per_process:
-        arguments.complain(
-            "--keep-counters is for series of services: not allowed with --per-process"
-        )
 
 
 class KeptFile:

@@ -11,17 +11,15 @@ from gilscope.commands.options import (
     add_stacks_option,
     add_target_options,
     add_transactions_option,
+    has_targets,
 )
-from gilscope.commands.serving.capturing import add_capture_options
-from gilscope.commands.serving.kept_file import add_keep_option
-from gilscope.commands.serving.otlp import add_otlp_options
-from gilscope.commands.serving.regions import add_regions_option
-from gilscope.commands.serving.service import add_log_options
+from gilscope.commands.serving.capture_options import add_capture_options, check_capture_options
+from gilscope.commands.serving.otlp_options import add_otlp_options, check_otlp_options
 from gilscope.model.kinds import Mode
-from gilscope.series.blocking import PAIRS_OF_PROCESS, PAIRS_OF_SERVICE
-from gilscope.web.server import Address, parse_address
+from gilscope.series.pairs import PAIRS_OF_PROCESS, PAIRS_OF_SERVICE
+from gilscope.web.address import Address, parse_address
 
-__all__ = ["EXAMPLES", "SUMMARY", "prepare_parser"]
+__all__ = ["EXAMPLES", "SUMMARY", "check_options", "prepare_parser"]
 
 SUMMARY = "trace Python processes all the time and expose what they wait for to Prometheus"
 
@@ -36,6 +34,7 @@ examples:
 """
 
 _MOST_PAIRS = 1_000_000
+_LEVELS = ("debug", "info", "warning", "error")
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -95,15 +94,70 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         help="have series for each process, with its pid, and not for each service (all processes "
         "of one name in one container and pod)",
     )
-    add_keep_option(parser)
+    _add_keep_option(parser)
     add_stacks_option(parser)
     add_method_option(parser)
     add_application_option(parser)
     add_capture_options(parser)
-    add_regions_option(parser)
+    _add_regions_option(parser)
     add_otlp_options(parser)
-    add_log_options(parser)
+    _add_log_options(parser)
     parser.set_defaults(complain=parser.error)
+
+
+def check_options(arguments: argparse.Namespace) -> None:
+    """End with the usage where one of them says nothing without another, or without processes."""
+    if not has_targets(arguments) and not arguments.stm_log:
+        arguments.complain("one of the arguments -p/--pid --match --all --stm-log is required")
+    check_capture_options(arguments, has_targets=has_targets(arguments))
+    check_otlp_options(arguments)
+    _check_keep_option(arguments)
+
+
+def _add_keep_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--keep-counters",
+        metavar="FILE",
+        help="leave what was counted of services in FILE at the end, and begin with what the last "
+        "agent has left there: no counter falls when gilscope is restarted",
+    )
+
+
+def _check_keep_option(arguments: argparse.Namespace) -> None:
+    if arguments.keep_counters is None:
+        return
+    if not has_targets(arguments):
+        arguments.complain("--keep-counters is for processes, and not for logs alone")
+    if arguments.per_process:
+        arguments.complain(
+            "--keep-counters is for series of services: not allowed with --per-process"
+        )
+
+
+def _add_regions_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--regions",
+        metavar="PATH",
+        help="let traced processes read their own waits, with gilscope-client, which asks for them "
+        "at a Unix socket that is made at PATH; each gets its own threads' and nobody else's",
+    )
+
+
+def _add_log_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--log.level",
+        dest="log_level",
+        choices=_LEVELS,
+        default="info",
+        help="write what is as important as this, or more, to stderr (default: info)",
+    )
+    parser.add_argument(
+        "--log.format",
+        dest="log_format",
+        choices=("text", "json"),
+        default="text",
+        help="form of these lines; json is an object a line (default: text)",
+    )
 
 
 def _address(text: str) -> Address:

@@ -1,6 +1,5 @@
 """Lets processes read their own waits, for ``gilscope serve``."""
 
-import argparse
 import contextlib
 from collections.abc import Callable, Iterator
 
@@ -9,17 +8,7 @@ from gilscope.regions.listener import RegionListener, listening_socket
 from gilscope.regions.places import Places
 from gilscope.regions.words import Words
 
-__all__ = ["add_regions_option", "given_regions"]
-
-
-def add_regions_option(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--regions``."""
-    parser.add_argument(
-        "--regions",
-        metavar="PATH",
-        help="let traced processes read their own waits, with gilscope-client, which asks for them "
-        "at a Unix socket that is made at PATH; each gets its own threads' and nobody else's",
-    )
+__all__ = ["given_regions"]
 
 
 @contextlib.contextmanager

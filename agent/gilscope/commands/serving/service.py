@@ -11,29 +11,9 @@ from gilscope.system.log_output import use_log_output
 from gilscope.system.service_manager import ServiceManager
 from gilscope.text.log_lines import JsonLines, LogLines
 
-__all__ = ["Service", "add_log_options", "begin_log"]
+__all__ = ["Service", "begin_log"]
 
 _log = logging.getLogger(__name__)
-
-_LEVELS = ("debug", "info", "warning", "error")
-
-
-def add_log_options(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--log.level`` and ``--log.format``."""
-    parser.add_argument(
-        "--log.level",
-        dest="log_level",
-        choices=_LEVELS,
-        default="info",
-        help="write what is as important as this, or more, to stderr (default: info)",
-    )
-    parser.add_argument(
-        "--log.format",
-        dest="log_format",
-        choices=("text", "json"),
-        default="text",
-        help="form of these lines; json is an object a line (default: text)",
-    )
 
 
 def begin_log(arguments: argparse.Namespace) -> None:

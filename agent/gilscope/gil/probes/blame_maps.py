@@ -12,7 +12,7 @@ from gilscope.gil.probes.quotas import Quotas
 from gilscope.gil.probes.trace_tables import TraceTables
 from gilscope.gil.totals.process_totals import waiting_since_ns
 from gilscope.gil.totals.raw import RawEdge, RawProcess, RawStack, Unanswered, Waiting
-from gilscope.model.gil import Record
+from gilscope.values import Record
 
 __all__ = ["BlameTables"]
 

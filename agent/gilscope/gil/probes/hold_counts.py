@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from gilscope.gil.probes.coverage import NEVER_NS, Bounds
 from gilscope.gil.probes.window_records import WindowRecords
 from gilscope.gil.totals.raw import Holding, RawLock
-from gilscope.model.gil import Record
 from gilscope.runtimes.base import Locks
-from gilscope.values import dataclass
+from gilscope.values import Record, dataclass
 
 __all__ = ["HoldCounts", "Untouched"]
 

@@ -6,10 +6,9 @@ from dataclasses import field
 from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.bpf.uprobes.shared import FileIdentity
 from gilscope.gil.abi import TargetFlag
-from gilscope.model.gil import Record
 from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
 from gilscope.runtimes.sites import CallerRule
-from gilscope.values import dataclass
+from gilscope.values import Record, dataclass
 
 __all__ = ["Plan"]
 

@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 
@@ -13,21 +13,21 @@ from gilscope.bpf.probe import Probe, ProcessTables
 from gilscope.bpf.ringbuf import Ring
 from gilscope.bpf.uprobes.hooks import Hook
 from gilscope.errors import KernelOrBccMissing
-from gilscope.gil.abi import Quota
+from gilscope.gil.abi import NextProgram, Quota
 from gilscope.gil.probes.blame_maps import BlameTables
 from gilscope.gil.probes.counts import CountTables
 from gilscope.gil.probes.libc_method import ReturnSite
 from gilscope.gil.probes.notices import Notice, take_notices
 from gilscope.gil.probes.plan import Plan
-from gilscope.gil.probes.program import NEXT_PROGRAMS, begin_loading
+from gilscope.gil.probes.program import NEXT_OF_TURNS, begin_loading
 from gilscope.gil.probes.quotas import Quotas
 from gilscope.gil.probes.slots import SlotPool
 from gilscope.gil.probes.window import Window, WindowKernel
 from gilscope.gil.probes.window_probes import WindowSites
 from gilscope.gil.totals.raw import RawTotals
-from gilscope.model.gil import Record
 from gilscope.runtimes.base import Locks
 from gilscope.runtimes.sites import CallerRule
+from gilscope.values import Record
 
 __all__ = ["SLOW_DROP_NS", "GilProbe"]
 
@@ -96,11 +96,8 @@ class GilProbe(Probe):
         """Where the traps of a process are read, which is done often."""
         self._waiting: dict[tuple[int, int], Entry] = {}
         """The same for the threads that wait for a lock, by process and lock."""
-        for number, program in enumerate(NEXT_PROGRAMS):
-            # In place before any program that jumps there is attached.
-            self._table("next_program").put(
-                {"value": number}, {"value": self._loaded.programs[program]}
-            )
+        self._is_ready_for_turns = False
+        self._put_next(each for each in NextProgram if each not in NEXT_OF_TURNS)
         self._quotas = Quotas(self._table("returned"))
         self.blame = BlameTables(
             self.tables,
@@ -129,6 +126,9 @@ class GilProbe(Probe):
         counted has happened since.
         Raises NotPermitted, KernelOrBccMissing, or ProcessLookupError where the process has gone.
         """
+        if "pypys" in plan.records and not self._is_ready_for_turns:
+            self._put_next(NEXT_OF_TURNS)
+            self._is_ready_for_turns = True
         self._make_way(pid)
         self._switch_conds[pid] = plan.lock_parts["switch_cond_at"]
         slot = self._take_slot(pid, plan.conds[0] if plan.conds else 0)
@@ -323,6 +323,12 @@ class GilProbe(Probe):
                 )
             self._files[build_id] = file_id
         return self._files[build_id]
+
+    def _put_next(self, programs: Iterable[NextProgram]) -> None:
+        """Let programs jump to these, before any that does is attached."""
+        for each in programs:
+            fd = self._loaded.programs[each.name.lower()]
+            self._table("next_program").put({"value": each.value}, {"value": fd})
 
     def _take_slot(self, pid: int, cond: int, released_ns: int = 0) -> int:
         slot = self._slots.take()

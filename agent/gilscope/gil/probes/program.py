@@ -9,8 +9,7 @@ from gilscope.gil.abi import NOTICE, SPAN, STACK, NextProgram
 from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
 from gilscope.values import dataclass
 
-__all__ = ["NEXT_PROGRAMS", "Limits", "begin_loading", "whole_request"]
-
+__all__ = ["NEXT_OF_TURNS", "Limits", "begin_loading", "whole_request"]
 
 _UPROBES = (
     "on_acquire",
@@ -34,8 +33,14 @@ _UPROBES = (
     "on_yield_return",
 )
 
-NEXT_PROGRAMS = tuple(each.name.lower() for each in NextProgram)
+_NEXT_PROGRAMS = tuple(each.name.lower() for each in NextProgram)
 """What the programs jump to."""
+NEXT_OF_TURNS = (NextProgram.WALK_TURN, NextProgram.WALK_TURN_HOLDER)
+"""Of these what those of PyPy's lock jump to, and no others."""
+
+_OF_FEW_PROCESSES = ("on_libc_", "on_semaphore_", "on_turn_", "walk_turn")
+"""How programs are called for locks of PyPy and of Python 2.7, and for ``--method libc``: a third
+of what the kernel has to check."""
 
 _ONE_A_PROCESS = ("targets", "pythons", "pypys", "turns", "semaphores", "contexts")
 _ONE_A_LOCK = ("gils", "drop_requests", "return_sites", "other_locks")
@@ -174,7 +179,7 @@ def _request(
             "region_owners": limits.threads if regions else 1,
         },
         table_flags=features.table_flags,
-        programs=program_kinds((*_UPROBES, *NEXT_PROGRAMS), features),
+        programs=program_kinds((*_UPROBES, *_NEXT_PROGRAMS), features),
         tables=(
             "targets",
             "gils",
@@ -206,5 +211,8 @@ def _request(
             *(("region_prototype", "region_maps", "region_owners") if regions else ()),
         ),
         rings={name: record.layout() for name, record in rings.items()},
+        later=frozenset(
+            each for each in (*_UPROBES, *_NEXT_PROGRAMS) if each.startswith(_OF_FEW_PROCESSES)
+        ),
         inner_of={"region_maps": "region_prototype"} if regions else {},
     )

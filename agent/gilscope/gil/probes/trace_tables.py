@@ -10,7 +10,7 @@ from gilscope.gil.probes.quotas import Quotas
 from gilscope.gil.totals.held_traces import RawHeldTrace
 from gilscope.gil.totals.raw import RawProcess, Taken
 from gilscope.gil.totals.traces import RawTrace, trace_id
-from gilscope.model.gil import Record
+from gilscope.values import Record
 
 __all__ = ["TraceTables"]
 

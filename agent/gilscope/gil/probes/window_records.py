@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gilscope.bpf.map import Table
 from gilscope.bpf.map_entry import Change
 from gilscope.gil.probes.coverage import Bounds
-from gilscope.model.gil import Record
+from gilscope.values import Record
 
 __all__ = ["WindowRecords"]
 

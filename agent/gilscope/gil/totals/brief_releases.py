@@ -3,9 +3,10 @@
 from collections import defaultdict
 from collections.abc import Callable
 
-from gilscope.model.gil import BriefRelease, Record, Tally
+from gilscope.model.gil import BriefRelease, Tally
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
+from gilscope.values import Record
 
 __all__ = ["BRIEF_NS", "BriefReleases"]
 

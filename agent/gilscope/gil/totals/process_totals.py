@@ -6,17 +6,10 @@ from operator import attrgetter
 
 from gilscope.gil.abi import Loss, Quantity
 from gilscope.gil.totals.raw import RawLock, RawProcess
-from gilscope.model.gil import (
-    Gil,
-    GilTotals,
-    HoldTotals,
-    ProcessTotals,
-    Record,
-    Tally,
-    ThreadTotals,
-)
+from gilscope.model.gil import Gil, GilTotals, HoldTotals, ProcessTotals, Tally, ThreadTotals
 from gilscope.model.histogram import EMPTY, Histogram
 from gilscope.model.kinds import Cause, Kind
+from gilscope.values import Record
 
 __all__ = [
     "blamed_ns",

@@ -6,9 +6,8 @@ from dataclasses import field
 from gilscope.gil.abi import Loss
 from gilscope.gil.totals.held_traces import HeldKey, RawHeldTrace
 from gilscope.gil.totals.traces import RawTrace
-from gilscope.model.gil import Record
 from gilscope.model.histogram import Histogram
-from gilscope.values import dataclass
+from gilscope.values import Record, dataclass
 
 __all__ = [
     "Holding",

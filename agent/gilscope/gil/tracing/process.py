@@ -31,7 +31,6 @@ from gilscope.model.gil import (
     HolderSamples,
     Process,
     ProcessTotals,
-    Record,
     TracingCost,
 )
 from gilscope.model.stack import UNKNOWN_STACK, Stack
@@ -41,7 +40,7 @@ from gilscope.process.remote_read import LimitExceeded, TornRead
 from gilscope.process.threads.throttling import Throttling
 from gilscope.runtimes.base import Instance
 from gilscope.runtimes.cpython.code.gil_request import asked_for_gil
-from gilscope.values import dataclass
+from gilscope.values import Record, dataclass
 
 __all__ = ["AttachedProcess"]
 

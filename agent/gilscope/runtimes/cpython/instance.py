@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from gilscope.model.gil import Gil, Record
+from gilscope.model.gil import Gil
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
 from gilscope.runtimes.base import HeldWord
@@ -15,6 +15,7 @@ from gilscope.runtimes.cpython.runtime import Runtime, is_gil_off, read_gils, re
 from gilscope.runtimes.cpython.standing import StandingReader
 from gilscope.runtimes.cpython.thread_roles import RoleReader
 from gilscope.runtimes.cpython.threads import ThreadFinder
+from gilscope.values import Record
 
 __all__ = ["CPythonInstance"]
 

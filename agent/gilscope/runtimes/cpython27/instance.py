@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from gilscope.model.gil import Gil, Record
+from gilscope.model.gil import Gil
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
 from gilscope.process.remote_read import TornRead, read_int
@@ -21,6 +21,7 @@ from gilscope.runtimes.cpython27.lock import (
     StandingReader27,
     semaphore,
 )
+from gilscope.values import Record
 
 __all__ = ["CPython27Instance"]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Final
 
-from gilscope.model.gil import Gil, Record
+from gilscope.model.gil import Gil
 from gilscope.model.stack import UNKNOWN_FRAME, Frame
 from gilscope.process.memory import ProcessMemory
 from gilscope.process.reads import Reads
@@ -26,6 +26,7 @@ from gilscope.runtimes.pypy.nodes import place_of
 from gilscope.runtimes.pypy.roles import PyPyRoles
 from gilscope.runtimes.pypy.stacks import StackNames, StackReader, find_stack_offset
 from gilscope.runtimes.pypy.threads import PyPyThreads
+from gilscope.values import Record
 
 __all__ = ["NotedCode", "PyPyInstance"]
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gilscope.model.gil import Record
+from gilscope.values import Record
 
 __all__ = ["SECOND_SHIFT", "Seconds"]
 

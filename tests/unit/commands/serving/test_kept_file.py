@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from gilscope.commands.serving.kept_file import check_keep_option, kept_counters
+from gilscope.commands.serving.kept_file import kept_counters
+from gilscope.commands.serving.options import check_options, prepare_parser
 from gilscope.errors import CountersNotKept
 from support.reports.services import CONVOYS, ScrapedAgent, of_service, worker
 
@@ -190,22 +191,23 @@ def test_without_a_file_nothing_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("per_process", "has_targets", "complaint"),
+    ("words", "complaint"),
     [
-        (True, True, "--keep-counters is for series of services"),
-        (False, False, "--keep-counters is for processes"),
-        (False, True, ""),
+        (["--all", "--per-process"], "--keep-counters is for series of services"),
+        (["--stm-log", "*"], "--keep-counters is for processes"),
+        (["--all"], ""),
     ],
 )
-def test_it_is_for_services_alone(*, per_process: bool, has_targets: bool, complaint: str) -> None:
+def test_it_is_for_services_alone(words: list[str], complaint: str) -> None:
     """
     Numbers of processes come again, and logs are read from their beginning.
     """
     complaints: list[str] = []
-    arguments = argparse.Namespace(
-        keep_counters="file", per_process=per_process, complain=complaints.append
-    )
-    check_keep_option(arguments, has_targets=has_targets)
+    parser = argparse.ArgumentParser()
+    prepare_parser(parser)
+    arguments = parser.parse_args(["--keep-counters", "file", *words])
+    arguments.complain = complaints.append
+    check_options(arguments)
 
     assert complaint in "".join(complaints)
     assert bool(complaint) == bool(complaints)

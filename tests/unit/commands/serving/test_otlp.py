@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from gilscope.commands.serving.otlp import otlp_headers, otlp_url, profiles_url
+from gilscope.commands.serving.otlp_options import otlp_headers, otlp_url, profiles_url
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from gilscope.gil.probes import blame_maps as blame_tables_module
 from gilscope.gil.probes.blame_maps import BlameTables
 from gilscope.gil.probes.quotas import Quotas
 from gilscope.gil.totals.raw import RawEdge, RawProcess, RawStack, Unanswered, Waiting
-from gilscope.model.gil import Record
+from gilscope.values import Record
 from support.tracing.memory_table import MemoryTable
 
 _SLOT = 3

@@ -5,7 +5,7 @@ from typing import cast
 from gilscope.bpf.map import Table
 from gilscope.gil.abi import Quota
 from gilscope.gil.probes.quotas import Quotas
-from gilscope.model.gil import Record
+from gilscope.values import Record
 
 
 class _Returned:

@@ -5,10 +5,11 @@ from typing import Any
 from gilscope.gil.abi import Loss
 from gilscope.gil.totals.raw import Holding, RawLock, RawProcess
 from gilscope.gil.totals.timeline import Timelines
-from gilscope.model.gil import ENDED_INTERPRETER, Gil, Record
+from gilscope.model.gil import ENDED_INTERPRETER, Gil
 from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_STACK, Stack, StackState
 from gilscope.model.timeline import Span, Timeline
+from gilscope.values import Record
 from support.recordings.gil import CRUNCHING, SERVING
 
 _PID = 4711

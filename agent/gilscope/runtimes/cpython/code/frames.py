@@ -14,12 +14,12 @@ from gilscope.process.remote_read import (
     retried,
     to_pointer,
 )
-from gilscope.runtimes.cpython.code.strings import read_str
-from gilscope.runtimes.cpython.layout import (
+from gilscope.runtimes.cpython.code.frame_marks import (
     FIRST_OWNER_WITHOUT_CODE,
     OWNER_GENERATOR,
     REFERENCE_FLAGS,
 )
+from gilscope.runtimes.cpython.code.strings import read_str
 from gilscope.runtimes.cpython.runtime import Runtime
 
 __all__ = ["innermost_places", "outermost_frames", "places", "read_code"]

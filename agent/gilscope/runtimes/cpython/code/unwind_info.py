@@ -3,9 +3,9 @@
 import os
 from pathlib import Path
 
-from gilscope.model.gil import Record
 from gilscope.runtimes.cpython.code.code_objects import code_pointers
 from gilscope.runtimes.cpython.runtime import Runtime
+from gilscope.values import Record
 
 __all__ = ["MAX_FRAME_SIZE", "frame_walk", "namespace"]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.model.gil import Record
 from gilscope.runtimes.cpython.code import unwind_info as frame_walk_module
 from gilscope.runtimes.cpython.code.unwind_info import frame_walk
+from gilscope.values import Record
 from support.gil.python_in_memory import LAYOUTS, PythonInMemory
 
 every_version = pytest.mark.parametrize("version", LAYOUTS)

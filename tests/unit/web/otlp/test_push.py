@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from gilscope.web.push import Push
+from gilscope.web.otlp.push import Push
 from support.ports import free_port
 from support.web.otlp_receiver import receiving
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from gilscope.model.application import EVERYBODYS
 from gilscope.model.gil import GilObservation
 from gilscope.model.observation import Observation
-from gilscope.web.profiles import Profiles
+from gilscope.web.otlp.profiles import Profiles
 from support.recordings.gil import MS, with_edges
 from support.reports.otlp_profiles import read
 
