@@ -17,7 +17,7 @@ from support.tracing.hold_windows import assert_adds_up, assert_sound, held_by, 
 from support.tracing.observations import assert_counts_exactly, thread_of
 from support.tracing.trace import command_of, looked_after, observation_of
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _on_two_interpreters = pytest.mark.parametrize("name", ["debian-3.11", "pyenv-3.12"])
 

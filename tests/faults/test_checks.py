@@ -7,6 +7,7 @@ import pytest
 from accuracy.truth import started
 from faults.agent_watch import AgentWatch
 from faults.bpf_objects import all_objects
+from faults.half import SUBJECTS_OF
 from faults.memory_text import changed_bytes
 from faults.plain_words import not_plain
 from faults.registry import all_faults
@@ -84,3 +85,12 @@ def test_matrix_is_large() -> None:
 
     assert len(known) >= 120
     assert [] == [fault.name for fault in known if len(fault.what) < 20]
+
+
+def test_every_fault_is_played_by_one_file_of_tests() -> None:
+    """
+    A new subject is in one of them, and in no two.
+    """
+    subjects = [subject for kind in SUBJECTS_OF.values() for subject in kind]
+
+    assert sorted({fault.subject for fault in all_faults().values()}) == sorted(subjects)

@@ -20,7 +20,7 @@ from support.tracing.bpf_tables import threads_held_of
 from support.tracing.observations import thread_of, waits_of
 from support.tracing.trace import looked_after, missed_events, observation_of
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _PYTHON = "/usr/bin/python3.11"
 

@@ -83,6 +83,7 @@ def _await_settled(window: Window) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.beside_others
 def test_many_windows_leave_nothing_open(any_probe: GilProbe, tmp_path: Path) -> None:
     """
     However often one opens and ends, as many descriptors are open afterwards as before.
