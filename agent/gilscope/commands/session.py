@@ -17,6 +17,7 @@ from gilscope.gil.tracing.account import GilAccount
 from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.locks.account import LockAccount
 from gilscope.locks.probe import LockProbe
+from gilscope.locks.program import LockLimits
 from gilscope.locks.program import begin_loading as begin_lock_loading
 from gilscope.model.kinds import Mode
 from gilscope.model.observation import AnyProcess
@@ -61,6 +62,7 @@ def new_tracer(  # noqa: PLR0913 - most have defaults
     has_locks: bool = False,
     has_timeline: bool = False,
     has_moments: bool = False,
+    lock_limits: LockLimits | None = None,
     on_long_wait: Callable[[int, int], None] = lambda _pid, _tid: None,
 ) -> Tracer:
     """Return a tracer that observes as *plan* says, and tells *on_long_wait* of long waits.
@@ -86,10 +88,13 @@ def new_tracer(  # noqa: PLR0913 - most have defaults
     locks = None
     if has_locks:
         locks = LockAccount(
-            lambda: LockProbe(begin_lock_loading(timeline=has_timeline, moments=has_moments)),
+            lambda: LockProbe(
+                begin_lock_loading(lock_limits, timeline=has_timeline, moments=has_moments)
+            ),
             keep_threads=keep_threads,
             plan=windows,
             watch=watch,
+            moments_for_s=plan.moments_for_s,
         )
     transactions = TransactionAccount(keep_threads=keep_threads, plan=windows, watch=watch)
     return Tracer(gils, transactions, watch, locks)

@@ -24,6 +24,7 @@ from gilscope.process.watch import ProcessWatch
 from gilscope.runtimes.cpython.code.code_objects import CodeReader
 from gilscope.runtimes.cpython.code.unwind_info import frame_walk
 from gilscope.runtimes.cpython.runtime import runtime_of
+from gilscope.text.units import NS_PER_S
 from gilscope.windows.account import WindowedAccount
 from gilscope.windows.plan import WindowPlan
 from gilscope.windows.policy import Windows
@@ -44,16 +45,19 @@ class LockAccount(WindowedAccount[LockProbe, AttachedLocks]):
         keep_threads: bool = True,
         plan: WindowPlan | None = None,
         watch: ProcessWatch | None = None,
+        moments_for_s: int | None = None,
     ) -> None:
         """Trace with the probe that *load* makes when the first process is attached.
 
         With *keep_threads* dead threads stay listed; without, what they have waited for is added
         up, and a process that runs for ever takes no more memory. *plan* says how closely; by
-        default all the time. *watch* may be shared with others.
+        default all the time. *watch* may be shared with others. The worst moment is that of the
+        last *moments_for_s*; None: of all the time.
         """
         windows = Windows(plan or WindowPlan(), "waits for locks", Prices.contention_ns)
         super().__init__(load, windows, "gilscope-locks", watch)
         self._keep_threads = keep_threads
+        self._moments_for_ns = None if moments_for_s is None else moments_for_s * NS_PER_S
         self._timelines: LockTimelines | None = None
         """None: the probe was not asked to send waits one by one, or there is none yet."""
         self._read: dict[int, RawLocks] = {}
@@ -143,16 +147,17 @@ class LockAccount(WindowedAccount[LockProbe, AttachedLocks]):
                 return None
             return self._timelines.timeline(pid, raw, has_flights=traced.has_flights)
 
-    def moment(self, pid: int) -> LockMoment | None:
+    def moment(self, pid: int, since_ns: int = 0) -> LockMoment | None:
         """Return when threads of *pid* have waited most for locks, as of the last `observe`.
 
-        None where the probe was not asked to send what it takes, or nobody has waited.
+        Of what has ended since *since_ns*. None where the probe was not asked to send what it
+        takes, or nobody has waited.
         """
         with self._lock:
             traced, raw = self._traced.get(pid), self._read.get(pid)
             if traced is None or raw is None or self._timelines is None:
                 return None
-            return self._timelines.moment(pid, raw, has_flights=traced.has_flights)
+            return self._timelines.moment(pid, raw, since_ns, has_flights=traced.has_flights)
 
     def _stacks_of(self, pid: int) -> Mapping[int, Stack]:
         traced = self._traced.get(pid)
@@ -219,7 +224,9 @@ class LockAccount(WindowedAccount[LockProbe, AttachedLocks]):
         if not probe.sends_spans:
             return
         if self._timelines is None:
-            self._timelines = LockTimelines(self._stacks_of, a_second=probe.spans_a_second)
+            self._timelines = LockTimelines(
+                self._stacks_of, a_second=probe.spans_a_second, for_ns=self._moments_for_ns
+            )
         for span in probe.spans():
             # An attachment that has failed may have left some.
             if span["tgid"] in self._traced:

@@ -56,21 +56,24 @@ class LockTimelines:
         most: int | None = None,
         *,
         a_second: int | None = None,
+        for_ns: int | None = None,
     ) -> None:
         """Keep *most* spans, of which *a_second* are sent; None: all of them are.
 
-        *stacks_of* tells the stacks of a process by their ids.
+        With *for_ns* what ended so long before the last one makes room first. *stacks_of* tells the
+        stacks of a process by their ids.
         """
         self._stacks_of = stacks_of
         if most is None:
             most = MOST_SPANS if a_second is None else MOST_OF_MOMENTS
         self._most = self._at_most = most
+        self._for_ns = for_ns
         self._seconds = None if a_second is None else Seconds(a_second)
         self._kept = 0
         self._values: defaultdict[int, array[int]] = defaultdict(lambda: array("Q"))
         self._no_room: Counter[int] = Counter()
         self._types: dict[bytes, int] = {}
-        self._type_names: list[str] = []
+        self._type_names: list[bytes] = []
 
     def add(self, record: Record) -> None:
         """Take over one record of the ring."""
@@ -114,13 +117,17 @@ class LockTimelines:
         dropped = self._no_room[pid] + raw.lost.get("span", 0)
         return LockTimeline(_joined(waits), tuple(stops), dropped)
 
-    def moment(self, pid: int, raw: RawLocks, *, has_flights: bool) -> LockMoment | None:
+    def moment(
+        self, pid: int, raw: RawLocks, since_ns: int = 0, *, has_flights: bool
+    ) -> LockMoment | None:
         """Return when threads of *pid* have waited most for each other; as for `timeline`.
 
-        None where they have not.
+        Of what has ended since *since_ns*. None where they have not.
         """
         timeline = self.timeline(pid, raw, has_flights=has_flights)
-        waits = [wait for wait in timeline.waits if wait.kind.is_contention]
+        waits = [
+            wait for wait in timeline.waits if wait.kind.is_contention and wait.ended_ns >= since_ns
+        ]
         if not waits:
             return None
         # What has no place may have been idleness.
@@ -137,7 +144,7 @@ class LockTimelines:
                 if each.began_ns < ended_ns and each.ended_ns >= began_ns
             ),
             () if self._seconds is None else self._seconds.unseen(began_ns, ended_ns),
-            0 if self._seconds is None else self._seconds.cut,
+            0 if self._seconds is None else self._seconds.cut_since(since_ns),
             timeline.dropped,
         )
 
@@ -149,16 +156,31 @@ class LockTimelines:
     def _thin_out(self) -> None:
         # Half of the room is free again, so that it is not done all the time.
         most = max(1, self._at_most // (4 * len(self._values)))
-        for pid in self._values:
-            kept = self._worth_keeping(pid, most)
-            self._values[pid] = array("Q", chain.from_iterable(kept))
+        oldest_ns = 0 if self._for_ns is None else self._newest_ns() - self._for_ns
+        worth_keeping = {
+            pid: self._worth_keeping(pid, most, oldest_ns) for pid in tuple(self._values)
+        }
+        # Only types of what is kept: programs make new ones for as long as they run.
+        names, self._type_names = self._type_names, []
+        self._types.clear()
+        for pid, kept in worth_keeping.items():
+            renumbered = (one._replace(type=self._number_of(names[one.type])) for one in kept)
+            self._values[pid] = array("Q", chain.from_iterable(renumbered))
         self._kept = sum(len(values) // len(_Kept._fields) for values in self._values.values())
         # The worst moments of hundreds of processes may take more.
         self._most = max(self._at_most, 2 * self._kept)
 
-    def _worth_keeping(self, pid: int, most: int) -> list[_Kept]:
-        """Return the worst moment of *pid*, and at most *most* of its last spans."""
-        stacks, kept = self._stacks_of(pid), list(self._records(pid))
+    def _newest_ns(self) -> int:
+        ends = (
+            values[_Kept._fields.index("ended_ns") :: len(_Kept._fields)]
+            for values in self._values.values()
+        )
+        return max((max(each, default=0) for each in ends), default=0)
+
+    def _worth_keeping(self, pid: int, most: int, oldest_ns: int) -> list[_Kept]:
+        """Return the worst moment of *pid* since *oldest_ns*, and at most *most* of its spans."""
+        stacks = self._stacks_of(pid)
+        kept = [one for one in self._records(pid) if one.ended_ns >= oldest_ns]
         waits = (self._wait(each, stacks) for each in kept if _is_wait(each))
         # Where a thread stood may be read only later, and then it may turn out to have been idle.
         contended = [
@@ -179,13 +201,14 @@ class LockTimelines:
         return map(_Kept._make, zip(*[values] * len(_Kept._fields), strict=True))
 
     def _wait(self, span: _Kept, stacks: Mapping[int, Stack]) -> LockSpan:
-        return _wait(span, SleepKind(span.kind & _REASON), self._type_names[span.type], stacks)
+        type_name = self._type_names[span.type].decode(errors="replace")
+        return _wait(span, SleepKind(span.kind & _REASON), type_name, stacks)
 
     def _number_of(self, type_name: bytes) -> int:
         number = self._types.get(type_name)
         if number is None:
             number = self._types[type_name] = len(self._type_names)
-            self._type_names.append(type_name.decode(errors="replace"))
+            self._type_names.append(type_name)
         return number
 
 

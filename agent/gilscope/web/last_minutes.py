@@ -9,7 +9,7 @@ from typing import TypeVar
 from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.gil import GilObservation, Recording, Refusal, ThreadTotals
 from gilscope.model.kinds import Mode
-from gilscope.model.locks import LockObservation, LockRecording
+from gilscope.model.locks import LockMoment, LockObservation, LockRecording
 from gilscope.model.observation import Observation
 from gilscope.model.session import Session
 from gilscope.model.stack import Frame
@@ -22,6 +22,7 @@ from gilscope.series.past import Pasts
 from gilscope.series.since import observation_since
 from gilscope.series.transactions.since import stm_observation_since
 from gilscope.text.units import NS_PER_S
+from gilscope.web.moments import NO_MOMENTS, Moments
 
 __all__ = ["LastMinutes"]
 
@@ -44,18 +45,18 @@ class LastMinutes:
         *,
         mode: Mode = Mode.AUTO,
         application: Application = EVERYBODYS,
-        moment: Callable[[int, int], Moment | None] = lambda _pid, _since_ns: None,
+        moments: Moments = NO_MOMENTS,
     ) -> None:
         """Tell of what *observe* shows, less what *pasts* remember.
 
-        *moment* tells when a process has waited most since a time.
+        *moments* tell when a process has waited most since a time.
         """
         self._observe = observe
         self._pasts = pasts
         self._refusals = refusals
         self._mode = mode
         self._application = application
-        self._moment = moment
+        self._moments = moments
 
     def session(self, last_s: float, pids: Collection[int] = ()) -> Session:
         """Return what happened in the *last_s*, in *pids* or else in all processes."""
@@ -106,10 +107,19 @@ class LastMinutes:
             max(1, shown.totals.at_ns - shown.since_ns),
             self._application,
             _lines(seen.process.pid, shown.totals.frames()) if reads_sources else {},
+            ended_ns=_unix_ns(shown.totals.at_ns),
+            worst=self._worst_of_locks(shown),
         )
 
+    def _worst_of_locks(self, seen: LockObservation) -> LockMoment | None:
+        moment = self._moments.locks(seen.process.pid, seen.since_ns)
+        if moment is None or seen.totals is None:
+            return None
+        # The account knows how many have been lost since it began.
+        return replace(moment, dropped=seen.totals.lost_events.get("span", 0))
+
     def _worst(self, seen: GilObservation) -> Moment | None:
-        moment = self._moment(seen.process.pid, seen.since_ns)
+        moment = self._moments.gil(seen.process.pid, seen.since_ns)
         if moment is None or self._mode is Mode.FULL:
             return moment
         # Windows see the holds of a part of the time: those of all of it are inferred from waits.
@@ -132,7 +142,7 @@ class LastMinutes:
             sources=sources,
             listings=listings,
             worst=self._worst(seen),
-            ended_ns=time.time_ns() - (time.monotonic_ns() - seen.totals.at_ns),
+            ended_ns=_unix_ns(seen.totals.at_ns),
             host=platform.node(),
         )
 
@@ -149,6 +159,11 @@ def _told(every: Iterable[_Seen | None], from_ns: int) -> Iterator[_Seen]:
 def _lines(pid: int, frames: Iterable[Frame]) -> Mapping[tuple[str, int], str]:
     with SourceLines(pid) as lines:
         return lines.read(frames)
+
+
+def _unix_ns(at_ns: int) -> int:
+    """Return when it was *at_ns* of CLOCK_MONOTONIC, since the epoch."""
+    return time.time_ns() - (time.monotonic_ns() - at_ns)
 
 
 def _without_windows(seen: GilObservation) -> GilObservation:

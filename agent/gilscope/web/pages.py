@@ -1,19 +1,19 @@
 """What ``serve`` shows people: the landing page, reports of the last minutes, and captures."""
 
 import http
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from markupsafe import Markup
 
 from gilscope.exporter.collector import AgentCollector
 from gilscope.exporter.source import Source
 from gilscope.model.kinds import Mode
-from gilscope.model.timeline import Moment
 from gilscope.series.blocking import BlockingSeries
 from gilscope.values import dataclass
 from gilscope.web.captures import Captured, capture_answer
 from gilscope.web.last_minutes import LastMinutes
 from gilscope.web.listener import Answer, Route
+from gilscope.web.moments import Moments
 from gilscope.web.page import page
 from gilscope.web.page.agent import SelfPortrait
 from gilscope.web.page.blocking import MOST_PAIRS
@@ -42,7 +42,7 @@ class Pages:
     shows_logs: bool
     mode: Mode
     captures: Captured
-    moment: Callable[[int, int], Moment | None]
+    moments: Moments
     """When a process has waited most since a time."""
 
     def routes(self, every_s: float | None = None) -> Mapping[str, Route]:
@@ -55,7 +55,7 @@ class Pages:
                 self.source.refusals,
                 mode=self.mode,
                 application=self.book.application,
-                moment=self.moment,
+                moments=self.moments,
             )
         )
         return {

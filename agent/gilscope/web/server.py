@@ -2,7 +2,7 @@
 
 import http
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from gilscope.exporter.collector import AgentCollector
@@ -12,7 +12,6 @@ from gilscope.exporter.source import Logs, Source
 from gilscope.exporter.targets import Targets
 from gilscope.model.gil import GilObservation
 from gilscope.model.kinds import Mode
-from gilscope.model.timeline import Moment
 from gilscope.series.blocking import BlockingSeries
 from gilscope.series.conflicts import ConflictSeries
 from gilscope.series.past import Past
@@ -22,6 +21,7 @@ from gilscope.web.compression import compressed
 from gilscope.web.guard import OPEN, Guard
 from gilscope.web.health import Health, Pulse
 from gilscope.web.listener import Answer, Listener, Request, Route
+from gilscope.web.moments import NO_MOMENTS, Moments
 from gilscope.web.source_history import SourceHistory
 
 __all__ = ["Server"]
@@ -84,7 +84,7 @@ class Server:
         has_pages: bool = True,
         past: Past[GilObservation] | None = None,
         captures: Captured = lambda: None,
-        moment: Callable[[int, int], Moment | None] = lambda _pid, _since_ns: None,
+        moments: Moments = NO_MOMENTS,
         kept: KeptCounters | None = None,
     ) -> AgentCollector:
         """Serve *source* and *logs* from now on; returns what makes the metrics of them.
@@ -92,7 +92,7 @@ class Server:
         *book* says whose the series are, and how many pairs, and places of each log, have their
         own. Unless it *has_pages*, metrics and health are all that there is. What is seen is
         entered in *past*. The page shows the last of *captures*; its reports say how closely
-        processes are observed, *mode*, and when one has waited most since a time, *moment*.
+        processes are observed, *mode*, and when one has waited most since a time, *moments*.
         Counters continue those of *kept*.
         """
         book = BlockingSeries() if book is None else book
@@ -113,7 +113,7 @@ class Server:
             from gilscope.web.pages import Pages  # noqa: PLC0415 - see above
 
             shown = Pages(
-                source, watched, collector, book, logs is not None, mode, captures, moment
+                source, watched, collector, book, logs is not None, mode, captures, moments
             )
             pages = shown.routes(self._page_every_s)
         self._routes |= {

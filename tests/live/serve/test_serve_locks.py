@@ -36,6 +36,7 @@ def test_locks_are_exported_where_they_are_asked_for(interpreter: Interpreter) -
         truth = workload.run()["threads"].values()
         last = service.scrape()
         report = json.loads(service.get("/report?form=json&last=600").text)
+        page = service.get(f"/report?form=html&last=600&pid={pid}").text
         workload.finish()
 
     known_s = sum(thread["wait_ns"] for thread in truth) / 1e9
@@ -58,6 +59,9 @@ def test_locks_are_exported_where_they_are_asked_for(interpreter: Interpreter) -
         if wait["kind"] == "lock"
     )
     assert _LEAST_OF_ALL * known_s <= told_s <= 1.01 * known_s
+    moment = page.partition('<section id="lock-moment">')[2].partition("</section>")[0]
+    assert "<h2>The worst 200\N{NO-BREAK SPACE}ms</h2>" in moment
+    assert "for a threading.Lock in hold (lock_waits.py:" in moment
     all_s = last.total("gilscope_lock_observed_seconds_total", pid=pid, window="all")
     assert all_s == last.total("gilscope_lock_observed_seconds_total", pid=pid, window="full") > 1
 

@@ -37,8 +37,10 @@ def _span(  # noqa: PLR0913 - most have defaults
     }
 
 
-def _kept(most: int | None = None, a_second: int | None = None) -> LockTimelines:
-    return LockTimelines(lambda _: STACKS, most, a_second=a_second)
+def _kept(
+    most: int | None = None, a_second: int | None = None, for_ns: int | None = None
+) -> LockTimelines:
+    return LockTimelines(lambda _: STACKS, most, a_second=a_second, for_ns=for_ns)
 
 
 def _timeline(
@@ -179,6 +181,52 @@ def test_the_worst_moment_stays_when_there_is_no_room() -> None:
     assert [1000 * MS] == [each.began_ns for each in moment.waits]
     assert 1 + 10 <= len(_timeline(kept).waits) <= 40
     assert 0 == _timeline(kept).dropped
+
+
+def test_the_worst_moment_is_one_since_a_time() -> None:
+    """
+    Of what has ended before nothing is shown, and its seconds are not counted.
+    """
+    kept = _kept(a_second=3)
+    for at_ms in (1000, 1100, 1200, 9000):
+        kept.add(_span(at_ms, at_ms + 50))
+
+    whole = kept.moment(_PID, RawLocks(9900 * MS), has_flights=True)
+    late = kept.moment(_PID, RawLocks(9900 * MS), 8000 * MS, has_flights=True)
+
+    assert (whole is not None, late is not None) == (True, True)
+    assert whole is not None
+    assert late is not None
+    assert (1, 0) == (whole.cut_seconds, late.cut_seconds)
+    assert 1000 * MS in {each.began_ns for each in whole.waits}
+    assert [9000 * MS] == [each.began_ns for each in late.waits]
+    assert None is kept.moment(_PID, RawLocks(9900 * MS), 9800 * MS, has_flights=True)
+
+
+def test_what_has_been_long_ago_makes_room_first() -> None:
+    """
+    However bad it was: a report of the last minutes does not show it.
+    """
+    kept = _kept(most=40, a_second=30, for_ns=5000 * MS)
+    kept.add(_span(1000, 1100))
+    for number in range(100):
+        kept.add(_span(8000 + 10 * number, 8001 + 10 * number))
+
+    assert 8000 * MS <= min(each.began_ns for each in _timeline(kept).waits)
+
+
+def test_names_of_types_are_given_up_with_what_they_are_of() -> None:
+    """
+    A program may make new types for as long as it runs.
+    """
+    kept = _kept(most=40, a_second=30)
+    for number in range(1000):
+        kept.add(_span(10 * number, 10 * number + 1, type_name=f"T{number}"))
+
+    assert f"T{999}" == _timeline(kept).waits[-1].type
+    assert {each.type for each in _timeline(kept).waits} <= {f"T{one}" for one in range(1000)}
+    # Twice the worst moment, of twenty spans, and the last ten.
+    assert len(kept._types) == len(kept._type_names) <= 60  # noqa: SLF001 - nobody else sees them
 
 
 def test_a_wait_that_has_ended_since_is_no_more_in_flight() -> None:

@@ -8,11 +8,12 @@ import pytest
 
 from gilscope.model.gil import GilObservation, Refusal
 from gilscope.model.kinds import Kind, Mode
-from gilscope.model.locks import LockKind, LockObservation
+from gilscope.model.locks import LockKind, LockMoment, LockObservation
 from gilscope.model.observation import Observation
 from gilscope.model.timeline import Moment, Span
 from gilscope.series.past import Pasts
 from gilscope.web.last_minutes import LastMinutes
+from gilscope.web.moments import Moments
 from support.recordings.gil import (
     CRUNCHING,
     MS,
@@ -115,6 +116,30 @@ def test_locks_are_told_since_that_time_too() -> None:
     assert session.is_one_process
 
 
+def test_the_worst_moment_of_locks_is_of_these_minutes_too() -> None:
+    """
+    It is asked for since they began, and knows how many waits it has missed since then.
+    """
+    now, asked = time.monotonic_ns(), []
+
+    def moment(pid: int, since_ns: int) -> LockMoment:
+        asked.append((pid, since_ns))
+        return LockMoment(now - 100 * MS, now, (), (), dropped=99)
+
+    late = _locked(now, now - 100 * SECOND)
+    assert late.totals is not None
+    late = replace(late, totals=replace(late.totals, lost_events={"span": 3}))
+    last_minutes = LastMinutes(
+        lambda: [Observation(locks=late)], Pasts(), moments=Moments(locks=moment)
+    )
+    (told,) = last_minutes.session(100).locks
+
+    assert [(late.process.pid, late.since_ns)] == asked
+    assert told.worst is not None
+    assert 3 == told.worst.dropped
+    assert abs(time.time_ns() - told.ended_ns) < 60 * SECOND
+
+
 def test_locks_of_which_there_is_nothing_to_tell() -> None:
     """
     A Python too old for them, and one that has ended before.
@@ -193,7 +218,9 @@ def test_the_worst_moment_of_these_minutes(mode: Mode, holds: int) -> None:
         return Moment(now - 100 * MS, now, spans, chosen_among=2, has_holds=True)
 
     convoy = seen(at_ns=now)
-    last_minutes = LastMinutes(lambda: [Observation(convoy)], Pasts(), mode=mode, moment=moment)
+    last_minutes = LastMinutes(
+        lambda: [Observation(convoy)], Pasts(), mode=mode, moments=Moments(gil=moment)
+    )
     (told,) = last_minutes.session(100).recordings
 
     assert [(FAR, convoy.since_ns)] == asked

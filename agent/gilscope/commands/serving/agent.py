@@ -26,15 +26,18 @@ from gilscope.exporter.source import Logs, Source
 from gilscope.gil.calibration.measure import measure_trap_costs
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.hold_windows import ObservationPlan
+from gilscope.locks.program import LockLimits
 from gilscope.model.gil import GilObservation
 from gilscope.model.kinds import Mode
 from gilscope.series.blocking import BlockingSeries
 from gilscope.series.past import LONGEST_S, Past
 from gilscope.system import ending
 from gilscope.system.garbage import Sweeps, spare_old_objects
+from gilscope.tracing.tracer import Tracer
 from gilscope.values import dataclass
 from gilscope.web.guard import OPEN, Guard
 from gilscope.web.health import Health, Pulse
+from gilscope.web.moments import Moments
 from gilscope.web.server import Server
 
 __all__ = ["serve"]
@@ -48,6 +51,8 @@ _FIRST_WAIT_S = 0.05
 _FIRST_SEARCH_S = 10.0
 """Timeout for the processes that are there at the start."""
 _PATIENCE_S = 0.5
+_LOCK_LIMITS = LockLimits(span_pages=64, spans_a_second=500)
+"""For the worst moment of a report, as for the GIL."""
 _CLOSING_S = 10.0
 """Timeout for removing the probes, after everything else has ended in time."""
 
@@ -146,6 +151,8 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
         plan,
         keep_threads=False,
         has_locks=arguments.locks,
+        has_moments=arguments.page,
+        lock_limits=_LOCK_LIMITS,
         on_long_wait=capturing.on_long_wait,
     )
     past: Past[GilObservation] = Past()
@@ -207,7 +214,7 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
                 has_pages=arguments.page,
                 past=past if arguments.page or capturing.limit_ns else None,
                 captures=capturing.recent,
-                moment=tracer.gils.moment,
+                moments=_moments(tracer),
                 kept=None if parts.kept is None else parts.kept.counters,
             )
             with pushed(
@@ -221,6 +228,12 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
                 parts.told.allow(_CLOSING_S)
                 tuple(collector.collect())
                 parts.kept.leave()
+
+
+def _moments(tracer: Tracer) -> Moments:
+    if tracer.locks is None:
+        return Moments(gil=tracer.gils.moment)
+    return Moments(gil=tracer.gils.moment, locks=tracer.locks.moment)
 
 
 def _at_first(tell: Callable[[], None], note: Callable[[], None]) -> Callable[[], None]:

@@ -27,10 +27,14 @@ class Seconds:
         self._gone = 0
         """Cut ones that are not remembered any more."""
 
-    @property
-    def cut(self) -> int:
-        """In how many seconds not all that happened was sent."""
-        return self._gone + sum(number >= self._enough for number, _ in self._spans.values())
+    def cut_since(self, since_ns: int = 0) -> int:
+        """Return in how many seconds not all that happened was sent, those before left out."""
+        first = since_ns >> SECOND_SHIFT
+        known = sum(
+            second >= first and number >= self._enough
+            for second, (number, _) in self._spans.items()
+        )
+        return known if since_ns else self._gone + known
 
     def add(self, record: Record) -> None:
         """Note that *record* was sent."""

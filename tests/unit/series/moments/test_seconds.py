@@ -28,6 +28,6 @@ def test_seconds_that_were_sent_as_a_whole_are_forgotten() -> None:
         for _ in range(2 if second % 10 == 0 else 1):
             seconds.add({"ended_ns": second * _SECOND + 5})
 
-    assert 10 == seconds.cut
+    assert 10 == seconds.cut_since()
     assert ((40 * _SECOND + 5, 41 * _SECOND),) == seconds.unseen(39 * _SECOND, 42 * _SECOND)
     assert len(seconds._spans) < 20  # noqa: SLF001 - of what nobody can see
