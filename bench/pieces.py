@@ -21,10 +21,14 @@ class Target:
     seconds: float
     """How long it works at a time, at least."""
 
-    def piece(self) -> float:
-        """Return the CPU time of as many pieces of work as last so long, by their number."""
+    def piece(self, seconds: float | None = None) -> float:
+        """Return the CPU time of as many pieces of work as last so long, by their number.
+
+        They last *seconds*, by default as long as usual.
+        """
+        lasts_s = self.seconds if seconds is None else seconds
         spent_s, pieces, began_s = 0.0, 0, time.monotonic()
-        while not pieces or time.monotonic() < began_s + self.seconds:
+        while not pieces or time.monotonic() < began_s + lasts_s:
             spent_s += float(self._ask()["cpu_s"])
             pieces += 1
         return spent_s / pieces
