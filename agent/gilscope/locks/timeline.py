@@ -2,7 +2,7 @@
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Final, NamedTuple
@@ -12,7 +12,7 @@ from gilscope.locks.totals import RawLocks, in_flight, wait_of
 from gilscope.model.locks import LockMoment, LockSpan, LockTimeline, StopCause, StopSpan
 from gilscope.model.stack import UNKNOWN_STACK, Stack
 from gilscope.series.moments.seconds import Seconds
-from gilscope.series.moments.worst_window import MOMENT_NS, worst_window
+from gilscope.series.moments.worst_window import MINUTE_NS, MOMENT_NS, worst_within
 from gilscope.values import Record
 
 __all__ = ["MOST_OF_MOMENTS", "MOST_SPANS", "LockTimelines"]
@@ -47,7 +47,8 @@ class LockTimelines:
     """What has been sent of all processes, as numbers: objects would take three times as much.
 
     When there is no more room the first spans stay, and further ones are counted. Where only the
-    worst moment is asked for, that is what stays, and the last spans.
+    worst moment is asked for, that is what stays, and the last spans; of the last minutes, that of
+    each.
     """
 
     def __init__(
@@ -126,14 +127,18 @@ class LockTimelines:
         """
         timeline = self.timeline(pid, raw, has_flights=has_flights)
         waits = [
-            wait for wait in timeline.waits if wait.kind.is_contention and wait.ended_ns >= since_ns
+            wait
+            for wait in timeline.waits
+            # What has ended since then is in no other figure of the report.
+            if wait.kind.is_contention and wait.ended_ns > since_ns and wait.began_ns < raw.at_ns
         ]
-        if not waits:
-            return None
         # What has no place may have been idleness.
         known = [wait for wait in waits if wait.stack.frames] or waits
-        began_ns = worst_window([(wait.began_ns, wait.ended_ns) for wait in known], MOMENT_NS)
-        ended_ns = max(began_ns + 1, min(began_ns + MOMENT_NS, raw.at_ns))
+        times = ((wait.began_ns, wait.ended_ns) for wait in known)
+        began_ns = worst_within(times, since_ns, raw.at_ns)
+        if began_ns is None:
+            return None
+        ended_ns = min(began_ns + MOMENT_NS, raw.at_ns)
         return LockMoment(
             began_ns,
             ended_ns,
@@ -152,23 +157,28 @@ class LockTimelines:
         """Give up what is kept of process *pid*."""
         self._kept -= len(self._values.pop(pid, ())) // len(_Kept._fields)
         del self._no_room[pid]
+        if len(self._type_names) > self._kept:
+            self._keep({other: list(self._records(other)) for other in self._values})
 
     def _thin_out(self) -> None:
         # Half of the room is free again, so that it is not done all the time.
         most = max(1, self._at_most // (4 * len(self._values)))
         oldest_ns = 0 if self._for_ns is None else self._newest_ns() - self._for_ns
-        worth_keeping = {
-            pid: self._worth_keeping(pid, most, oldest_ns) for pid in tuple(self._values)
-        }
-        # Only types of what is kept: programs make new ones for as long as they run.
-        names, self._type_names = self._type_names, []
-        self._types.clear()
-        for pid, kept in worth_keeping.items():
-            renumbered = (one._replace(type=self._number_of(names[one.type])) for one in kept)
-            self._values[pid] = array("Q", chain.from_iterable(renumbered))
-        self._kept = sum(len(values) // len(_Kept._fields) for values in self._values.values())
+        self._keep({pid: self._worth_keeping(pid, most, oldest_ns) for pid in self._values})
         # The worst moments of hundreds of processes may take more.
         self._most = max(self._at_most, 2 * self._kept)
+
+    def _keep(self, spans: Mapping[int, Sequence[_Kept]]) -> None:
+        """Have nothing but *spans* of each process, and the names of their types.
+
+        Programs make new types for as long as they run.
+        """
+        names, self._type_names = self._type_names, []
+        self._types.clear()
+        for pid, kept in spans.items():
+            renumbered = (one._replace(type=self._number_of(names[one.type])) for one in kept)
+            self._values[pid] = array("Q", chain.from_iterable(renumbered))
+        self._kept = sum(map(len, spans.values()))
 
     def _newest_ns(self) -> int:
         ends = (
@@ -178,23 +188,29 @@ class LockTimelines:
         return max((max(each, default=0) for each in ends), default=0)
 
     def _worth_keeping(self, pid: int, most: int, oldest_ns: int) -> list[_Kept]:
-        """Return the worst moment of *pid* since *oldest_ns*, and at most *most* of its spans."""
+        """Return the worst moment of *pid* since *oldest_ns*, and at most *most* of its last spans.
+
+        Of the last minutes, that of each.
+        """
         stacks = self._stacks_of(pid)
         kept = [one for one in self._records(pid) if one.ended_ns >= oldest_ns]
-        waits = (self._wait(each, stacks) for each in kept if _is_wait(each))
-        # Where a thread stood may be read only later, and then it may turn out to have been idle.
-        contended = [
-            (each.began_ns, each.ended_ns)
-            for each in waits
-            if each.kind.is_contention and each.stack.frames
+        waits: dict[int, list[tuple[int, int]]] = {}
+        for each in kept:
+            # Where a thread stood may be read only later, and then it may have been idle.
+            wait = self._wait(each, stacks) if _is_wait(each) else None
+            if wait is not None and wait.kind.is_contention and wait.stack.frames:
+                part = 0 if self._for_ns is None else each.ended_ns // MINUTE_NS
+                waits.setdefault(part, []).append((each.began_ns, each.ended_ns))
+        worst = [worst_within(part, oldest_ns, 1 << 63) for part in waits.values()]
+        moments = [(began_ns, began_ns + MOMENT_NS) for began_ns in worst if began_ns is not None]
+        return [
+            *(
+                each
+                for each in kept[:-most]
+                if any(each.began_ns < end and each.ended_ns >= begin for begin, end in moments)
+            ),
+            *kept[-most:],
         ]
-        if not contended:
-            return kept[-most:]
-        began_ns = worst_window(contended, MOMENT_NS)
-        older, last = kept[:-most], kept[-most:]
-        ended_ns = began_ns + MOMENT_NS
-        worst = [each for each in older if each.began_ns < ended_ns and each.ended_ns >= began_ns]
-        return [*worst, *last]
 
     def _records(self, pid: int) -> Iterator[_Kept]:
         values = iter(self._values.get(pid, ()))

@@ -203,6 +203,58 @@ def test_the_worst_moment_is_one_since_a_time() -> None:
     assert None is kept.moment(_PID, RawLocks(9900 * MS), 9800 * MS, has_flights=True)
 
 
+def test_what_a_long_wait_was_before_does_not_count() -> None:
+    """
+    It is shown in the time that is asked for, and not where it began.
+    """
+    kept = _kept(a_second=30)
+    kept.add(_span(1000, 9500))
+
+    moment = kept.moment(_PID, RawLocks(9900 * MS), 8000 * MS, has_flights=True)
+
+    assert moment is not None
+    assert (8000 * MS, 8200 * MS) == (moment.began_ns, moment.ended_ns)
+    assert [1000 * MS] == [each.began_ns for each in moment.waits]
+
+
+def test_what_was_sent_since_the_tables_were_read_does_not_count() -> None:
+    """
+    A service goes on while a report is made: the moment ends where all other figures do.
+    """
+    kept = _kept(a_second=30)
+    kept.add(_span(9000, 9050))
+    for _ in range(5):
+        kept.add(_span(9850, 9990))
+        kept.add(_span(9901, 9990))
+
+    moment = kept.moment(_PID, RawLocks(9900 * MS), has_flights=True)
+    early = kept.moment(_PID, RawLocks(8000 * MS), has_flights=True)
+
+    assert moment is not None
+    assert (9700 * MS, 9900 * MS) == (moment.began_ns, moment.ended_ns)
+    assert {9850 * MS} == {each.began_ns for each in moment.waits}
+    assert early is None
+
+
+def test_the_worst_moment_of_each_minute_stays() -> None:
+    """
+    A report may be of the last one alone, in which it was less bad than before.
+    """
+    kept = _kept(most=40, a_second=30, for_ns=600_000 * MS)
+    kept.add(_span(1000, 1100))
+    kept.add(_span(61_000, 61_050))
+    for number in range(100):
+        kept.add(_span(63_000 + 10 * number, 63_001 + 10 * number))
+
+    late = kept.moment(_PID, RawLocks(70_000 * MS), 60_000 * MS, has_flights=True)
+    whole = kept.moment(_PID, RawLocks(70_000 * MS), has_flights=True)
+
+    assert late is not None
+    assert [61_000 * MS] == [each.began_ns for each in late.waits]
+    assert whole is not None
+    assert [1000 * MS] == [each.began_ns for each in whole.waits]
+
+
 def test_what_has_been_long_ago_makes_room_first() -> None:
     """
     However bad it was: a report of the last minutes does not show it.
@@ -227,6 +279,12 @@ def test_names_of_types_are_given_up_with_what_they_are_of() -> None:
     assert {each.type for each in _timeline(kept).waits} <= {f"T{one}" for one in range(1000)}
     # Twice the worst moment, of twenty spans, and the last ten.
     assert len(kept._types) == len(kept._type_names) <= 60  # noqa: SLF001 - nobody else sees them
+    kept.add(_span(20_000, 20_001, type_name="list", pid=_PID + 1))
+    kept.forget(_PID)
+    assert [b"list"] == kept._type_names  # noqa: SLF001 - likewise
+    assert ["list"] == [
+        each.type for each in kept.timeline(_PID + 1, RawLocks(30_000 * MS), has_flights=True).waits
+    ]
 
 
 def test_a_wait_that_has_ended_since_is_no_more_in_flight() -> None:

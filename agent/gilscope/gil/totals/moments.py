@@ -1,12 +1,15 @@
 """Chooses, out of what the probes have sent, the moment at which threads waited most."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from gilscope.gil.abi import SPAN_IS_HOLD
-from gilscope.series.moments.worst_window import MOMENT_NS, worst_window
+from gilscope.series.moments.worst_window import MOMENT_NS, worst_within
 
-__all__ = ["SentSpan", "of_moment", "worst_began_ns", "worth_keeping"]
+__all__ = ["FAR_NS", "SentSpan", "of_moment", "worst_began_ns", "worth_keeping"]
+
+FAR_NS: Final = 1 << 63
+"""Later than any time."""
 
 
 class SentSpan(NamedTuple):
@@ -21,10 +24,15 @@ class SentSpan(NamedTuple):
     kind: int
 
 
-def worst_began_ns(records: Iterable[SentSpan]) -> int | None:
-    """Return when the worst `MOMENT_NS` of *records* begin; None where nobody waited."""
-    waits = [(one.began_ns, one.ended_ns) for one in records if one.kind != SPAN_IS_HOLD]
-    return worst_window(waits, MOMENT_NS) if waits else None
+def worst_began_ns(
+    records: Iterable[SentSpan], from_ns: int = 0, until_ns: int = FAR_NS
+) -> int | None:
+    """Return when the worst `MOMENT_NS` of *records* begin; None where nobody waited.
+
+    What lies outside of the time from *from_ns* until *until_ns* does not count.
+    """
+    waits = ((one.began_ns, one.ended_ns) for one in records if one.kind != SPAN_IS_HOLD)
+    return worst_within(waits, from_ns, until_ns)
 
 
 def of_moment(records: Sequence[SentSpan], began_ns: int, ended_ns: int) -> list[SentSpan]:
@@ -42,11 +50,16 @@ def of_moment(records: Sequence[SentSpan], began_ns: int, ended_ns: int) -> list
     return [*last.values(), *inside]
 
 
-def worth_keeping(records: Sequence[SentSpan], most: int) -> list[SentSpan]:
-    """Return the worst moment of *records*, and at most *most* of the last of them."""
-    began_ns = worst_began_ns(records)
-    if began_ns is None:
-        return list(records[-most:])
-    moment = of_moment(records, began_ns, began_ns + MOMENT_NS)
-    known = {id(one) for one in moment}
-    return [*moment, *(one for one in records[-most:] if id(one) not in known)]
+def worth_keeping(records: Sequence[SentSpan], most: int, part_ns: int = FAR_NS) -> list[SentSpan]:
+    """Return the worst moment of each *part_ns* of *records*, and at most *most* of the last."""
+    parts: dict[int, list[SentSpan]] = {}
+    for one in records:
+        parts.setdefault(one.ended_ns // part_ns, []).append(one)
+    kept: dict[int, SentSpan] = {}
+    for part in parts.values():
+        began_ns = worst_began_ns(part)
+        if began_ns is not None:
+            moment = of_moment(part, began_ns, began_ns + MOMENT_NS)
+            kept.update((id(one), one) for one in moment)
+    kept.update((id(one), one) for one in records[-most:])
+    return list(kept.values())

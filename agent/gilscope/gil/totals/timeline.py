@@ -8,7 +8,13 @@ from itertools import chain
 from operator import attrgetter
 
 from gilscope.gil.abi import SPAN_IS_HOLD, Loss
-from gilscope.gil.totals.moments import SentSpan, of_moment, worst_began_ns, worth_keeping
+from gilscope.gil.totals.moments import (
+    FAR_NS,
+    SentSpan,
+    of_moment,
+    worst_began_ns,
+    worth_keeping,
+)
 from gilscope.gil.totals.process_totals import thread_totals
 from gilscope.gil.totals.raw import RawProcess
 from gilscope.model.gil import ENDED_INTERPRETER, Gil
@@ -16,7 +22,7 @@ from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
 from gilscope.model.timeline import Moment, Span, Timeline
 from gilscope.series.moments.seconds import Seconds
-from gilscope.series.moments.worst_window import MOMENT_NS
+from gilscope.series.moments.worst_window import MINUTE_NS, MOMENT_NS
 from gilscope.values import Record
 
 __all__ = ["MOST_OF_MOMENTS", "MOST_SPANS", "Timelines"]
@@ -40,7 +46,8 @@ class Timelines:
     """What has been sent of all processes, as numbers: objects would take three times as much.
 
     When there is no more room the first spans stay, and further ones are counted. Where only the
-    worst moment is asked for, that is what stays, and the last spans.
+    worst moment is asked for, that is what stays, and the last spans; of the last minutes, that of
+    each.
     """
 
     def __init__(
@@ -102,11 +109,17 @@ class Timelines:
 
         None where it has not.
         """
-        records = [one for one in self._all_records(pid) if one.ended_ns >= since_ns]
-        began_ns = worst_began_ns(records)
+        # What was sent after the last note is not in what else is told of the process.
+        until_ns = self._noted_ns.get(pid, FAR_NS)
+        records = [
+            one
+            for one in self._all_records(pid)
+            if one.ended_ns >= since_ns and one.began_ns < until_ns
+        ]
+        began_ns = worst_began_ns(records, since_ns, until_ns)
         if began_ns is None:
             return None
-        ended_ns = min(began_ns + MOMENT_NS, self._noted_ns.get(pid, began_ns + MOMENT_NS))
+        ended_ns = min(began_ns + MOMENT_NS, until_ns)
         return Moment(
             began_ns,
             ended_ns,
@@ -138,7 +151,7 @@ class Timelines:
         oldest_ns = 0 if self._for_ns is None else newest_ns - self._for_ns
         for pid in self._values:
             recent = [one for one in self._records(pid) if one.ended_ns >= oldest_ns]
-            kept = worth_keeping(recent, most)
+            kept = worth_keeping(recent, most, FAR_NS if self._for_ns is None else MINUTE_NS)
             self._values[pid] = array("Q", chain.from_iterable(kept))
         self._kept = sum(len(values) // len(_FIELDS) for values in self._values.values())
         # The worst moments of hundreds of processes may take more.

@@ -5,11 +5,28 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Final
 
-__all__ = ["MOMENT_NS", "worst_window"]
+__all__ = ["MINUTE_NS", "MOMENT_NS", "worst_window", "worst_within"]
 
 MOMENT_NS: Final = 200_000_000
 """How long the moment is that is shown. Forty switch intervals: a convoy can be seen, and each turn
 of it too."""
+
+
+MINUTE_NS: Final = 60_000_000_000
+"""Where a report may be of any of the last minutes, the worst moment of each is kept."""
+
+
+def worst_within(waits: Iterable[tuple[int, int]], from_ns: int, until_ns: int) -> int | None:
+    """Return when the worst `MOMENT_NS` of that time begins; None where nobody waited in it.
+
+    *waits* are (began_ns, ended_ns), of which what lies outside does not count.
+    """
+    inside = [
+        (max(began_ns, from_ns), min(ended_ns, until_ns))
+        for began_ns, ended_ns in waits
+        if began_ns < until_ns and ended_ns > from_ns
+    ]
+    return worst_window(inside, MOMENT_NS) if inside else None
 
 
 def worst_window(waits: Sequence[tuple[int, int]], length_ns: int) -> int:

@@ -41,3 +41,27 @@ def test_what_is_worth_keeping_is_bounded() -> None:
     assert worst == worth_keeping(worst, 2)
     holds = [_record(number, number + 1, kind=SPAN_IS_HOLD) for number in range(9)]
     assert holds[-2:] == worth_keeping(holds, 2)
+
+
+def test_the_worst_of_each_part_is_worth_keeping() -> None:
+    """
+    Where a report may be of the last part alone.
+    """
+    first = [_record(0, MOMENT_NS), _record(1, MOMENT_NS)]
+    second = [_record(100 * MOMENT_NS, 100 * MOMENT_NS + 9)]
+    last = [_record(105 * MOMENT_NS, 105 * MOMENT_NS + 5)]
+
+    assert [*first, *last] == worth_keeping([*first, *second, *last], 1)
+    assert [*first, *second, *last] == worth_keeping(
+        [*first, *second, *last], 1, part_ns=50 * MOMENT_NS
+    )
+
+
+def test_what_lies_outside_of_a_time_makes_no_moment() -> None:
+    """
+    A wait may be longer than what a report is about.
+    """
+    long = _record(0, 90 * MOMENT_NS)
+
+    assert 50 * MOMENT_NS == worst_began_ns([long], 50 * MOMENT_NS, 80 * MOMENT_NS)
+    assert None is worst_began_ns([long], 90 * MOMENT_NS, 95 * MOMENT_NS)

@@ -115,6 +115,23 @@ def test_a_moment_ends_where_the_recording_does() -> None:
     assert [(70 * _MS, 100 * _MS)] == [(span.began_ns, span.ended_ns) for span in moment.spans]
 
 
+def test_what_was_sent_after_the_last_look_makes_no_moment() -> None:
+    """
+    What else is told of the process does not have it yet.
+    """
+    timelines = Timelines(a_second=500)
+    timelines.add(_sent(1, 10 * _MS, 20 * _MS, Kind.CONVOY.number))
+    timelines.note(_PID, RawProcess(), 50 * _MS)
+    for tid in range(2, 9):
+        timelines.add(_sent(tid, 60 * _MS, 90 * _MS, Kind.CONVOY.number))
+
+    moment = timelines.moment(_PID, _GILS, lambda _: UNKNOWN_STACK)
+
+    assert moment is not None
+    assert (10 * _MS, 50 * _MS) == (moment.began_ns, moment.ended_ns)
+    assert [1] == [span.tid for span in moment.spans]
+
+
 def test_there_is_no_moment_without_waits() -> None:
     """
     Holds alone do not make one.
