@@ -17,7 +17,7 @@ from support.tracing.hold_windows import assert_adds_up, assert_sound, held_by, 
 from support.tracing.observations import assert_counts_exactly, thread_of
 from support.tracing.trace import command_of, looked_after, observation_of
 
-pytestmark = [pytest.mark.live, pytest.mark.beside_others]
+pytestmark = pytest.mark.live
 
 _on_two_interpreters = pytest.mark.parametrize("name", ["debian-3.11", "pyenv-3.12"])
 
@@ -29,6 +29,7 @@ def unlinked_probe() -> Iterator[GilProbe]:
         yield loaded
 
 
+@pytest.mark.beside_others
 @_on_two_interpreters
 @pytest.mark.parametrize(
     "plan", [CONTENTION, ObservationPlan(Mode.FULL)], ids=["contention", "full"]
@@ -77,6 +78,7 @@ def test_holds_are_counted_exactly(name: str, unlinked_probe: GilProbe, tmp_path
     assert len(truth.switches) == holds_of(gil).switch_latency.count
 
 
+@pytest.mark.beside_others
 def test_two_processes_are_told_apart(unlinked_probe: GilProbe) -> None:
     """
     The probes do not carry a number: whose hold it is, the process itself has to tell.
@@ -98,6 +100,7 @@ def test_two_processes_are_told_apart(unlinked_probe: GilProbe) -> None:
         assert rounds == truth.holds == held_by(thread_of(observation, truth.tid)).count
 
 
+@pytest.mark.beside_others
 def test_nothing_is_left_of_a_process(unlinked_probe: GilProbe) -> None:
     """
     Neither in the tables, nor does it keep its places in the arrays.
