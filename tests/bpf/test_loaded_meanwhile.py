@@ -9,11 +9,17 @@ import pytest
 
 from gilscope.bpf import loader
 from gilscope.bpf.compile.ahead import find_ahead, write_ahead
+from gilscope.bpf.info import program_statistics
 from gilscope.bpf.loader import Loading, compile_ahead
 from gilscope.bpf.request import Request
+from gilscope.discovery import agent_stats
+from gilscope.discovery.agent_stats import AgentReader
 from gilscope.errors import KernelOrBccMissing
 from gilscope.gil.probes import program as gil
 from gilscope.gil.probes.probe import GilProbe
+from gilscope.gil.tracing.account import GilAccount
+from gilscope.runtimes.site_cache import SiteCache
+from gilscope.tracing.tracer import Tracer
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
@@ -115,3 +121,23 @@ def test_what_is_for_few_processes_is_loaded_for_the_first_of_them(
 
         assert {"on_turn_wait"} == _OF_PYPY & set(probe.programs)
         assert fd == probe.programs["on_turn_wait"]
+
+
+def test_one_may_be_loaded_while_the_agent_tells_of_itself(
+    begin: Callable[[Request], Loading], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    The first PyPy may be attached to in another thread, during a scrape.
+    """
+    with GilProbe(begin(gil.whole_request())) as probe:
+
+        def slow_statistics(fd: int) -> object:
+            probe.programs["on_turn_wait"]
+            return program_statistics(fd)
+
+        monkeypatch.setattr(agent_stats, "program_statistics", slow_statistics)
+        account = GilAccount(probe, SiteCache(tmp_path))
+        state = AgentReader(Tracer(account), 0).read()
+        account.close()
+
+    assert state.bpf_misses is not None

@@ -105,7 +105,10 @@ class Loading:
         return self._ahead is not None
 
     def load_meanwhile(self) -> Self:
-        """Begin to load what is compiled already, in a thread; returns itself."""
+        """Begin to load what is compiled already, in a thread; returns itself.
+
+        To be called once, and with no `compile_anew` after it.
+        """
         for compiled, is_ahead in self._compiled():
             pool = ThreadPoolExecutor(1, "loading")
             self._meanwhile = pool.submit(self._load_promptly, compiled, is_ahead=is_ahead)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
 from gilscope.bpf.locked_memory import with_locked_memory
-from gilscope.errors import GilscopeError, KernelOrBccMissing, NotPermitted
+from gilscope.errors import GilscopeError, KernelOrBccMissing, LimitReached, NotPermitted
+from gilscope.system.shortage import low_limits
 
 __all__ = ["Programs"]
 
@@ -16,8 +17,8 @@ class Programs(dict[str, int]):
     """Descriptors of loaded programs by name.
 
     One that was left for later is loaded when it is first asked for, by ``programs[name]``, which
-    raises KernelOrBccMissing or NotPermitted where the kernel does not take it; until then it is
-    not among them. Any thread may ask.
+    raises KernelOrBccMissing, NotPermitted or LimitReached where the kernel does not take it; until
+    then it is not among them. Any thread may ask.
     """
 
     def __init__(
@@ -63,6 +64,10 @@ class Programs(dict[str, int]):
 
 def _refusal(name: str, error: OSError) -> GilscopeError:
     said = f"the kernel refused BPF program {name} ({error.strerror})"
-    if error.errno in (errno.EPERM, errno.EACCES):
+    if error.errno == errno.EPERM:
         return NotPermitted(said)
+    limits = low_limits()
+    if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM) and limits:
+        return LimitReached(f"{said}; limits of this process are low: {limits}")
+    # EACCES is how the kernel says that a program may do what programs must not.
     return KernelOrBccMissing(said)

@@ -54,7 +54,9 @@ class AgentReader:
         if memory is None or time.monotonic_ns() - memory.at_ns >= _MEMORY_KEPT_NS:
             memory = self._memory = _read_memory(gils.probe)
         costs = gils.trap_costs
-        programs = {name: program_statistics(fd) for name, fd in gils.probe.programs.items()}
+        # A copy: one may be loaded meanwhile, for the first process that needs it.
+        loaded = tuple(gils.probe.programs.items())
+        programs = {name: program_statistics(fd) for name, fd in loaded}
         return AgentState(
             running_ns=time.monotonic_ns() - self.since_ns,
             cpu_ns=time.process_time_ns() + self._keeper_cpu_ns(),

@@ -37,6 +37,8 @@ class Trial:
     failure: GilscopeError | None = None
     placement_failure: GilscopeError | None = None
     """The programs were loaded; a uprobe could not be placed."""
+    rare_failure: GilscopeError | None = None
+    """One was not loaded that is for PyPy, Python 2.7 or ``--method libc`` alone."""
     trap_cost: TrapCost | None = None
     """Measured after all of it has succeeded."""
 
@@ -69,17 +71,24 @@ def try_probes() -> Trial:
         return Trial(failure=error)
     except OSError as error:
         return Trial(failure=KernelOrBccMissing(f"the compiler could not be started: {error}"))
-    taken_s = time.monotonic() - began_s
     with probe:
-        try:
-            probe.programs.load_all()
-        except GilscopeError as error:
-            return Trial(failure=error)
+        rare_failure = _load_rare(probe)
+        taken_s = time.monotonic() - began_s
         try:
             probe.add_hooks(os.getpid(), [_HARMLESS])
         except GilscopeError as error:
             return Trial(taken_s, probe.is_ahead, placement_failure=error)
-        return Trial(taken_s, probe.is_ahead, trap_cost=_trap_cost(probe))
+        return Trial(
+            taken_s, probe.is_ahead, trap_cost=_trap_cost(probe), rare_failure=rare_failure
+        )
+
+
+def _load_rare(probe: GilProbe) -> GilscopeError | None:
+    try:
+        probe.programs.load_all()
+    except GilscopeError as error:
+        return error
+    return None
 
 
 def _trap_cost(probe: GilProbe) -> TrapCost:
@@ -106,6 +115,9 @@ def judge_trial(trial: Trial, *, uprobes_fail: bool = False) -> Check:
     if failure is not None:
         remedy = _own_remedy(failure)
         return Check("probes", Status.MISSING, str(failure), remedy, failure.exit_code)
+    if trial.rare_failure is not None:
+        found = f"{_loaded(trial)}, but for what only PyPy, Python 2.7 or --method libc need: "
+        return Check("probes", Status.WARNING, f"{found}{trial.rare_failure}", _REPORT)
     return Check("probes", Status.OK, _loaded(trial))
 
 

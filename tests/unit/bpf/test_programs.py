@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.bpf.programs import Programs
-from gilscope.errors import GilscopeError, KernelOrBccMissing, NotPermitted
+from gilscope.errors import GilscopeError, KernelOrBccMissing, LimitReached, NotPermitted
 
 
 def _descriptor() -> int:
@@ -76,7 +76,7 @@ def test_closing_gives_up_programs_and_the_maps_of_those_that_were_left() -> Non
     ("number", "expected"),
     [
         (errno.EPERM, NotPermitted),
-        (errno.EACCES, NotPermitted),
+        (errno.EACCES, KernelOrBccMissing),
         (errno.EINVAL, KernelOrBccMissing),
         (errno.ENOMEM, KernelOrBccMissing),
     ],
@@ -91,6 +91,16 @@ def test_a_refusal_names_the_program(number: int, expected: type[GilscopeError])
         with pytest.raises(expected) as refused:
             programs["walk_turn"]
         assert f"BPF program walk_turn ({os.strerror(number)})" in str(refused.value)
+
+
+def test_a_low_limit_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The kernel has not refused the program then.
+    """
+    monkeypatch.setattr("gilscope.bpf.programs.low_limits", lambda: "RLIMIT_NOFILE is 64")
+
+    with pytest.raises(LimitReached, match="RLIMIT_NOFILE is 64"):
+        Programs({}, {"walk_turn": _refused(errno.EMFILE)})["walk_turn"]
 
 
 def test_what_was_never_asked_of_the_loader_is_no_program() -> None:

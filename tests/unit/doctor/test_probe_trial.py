@@ -28,6 +28,18 @@ def test_loaded_as_they_came() -> None:
     )
 
 
+def test_loaded_but_for_what_few_need() -> None:
+    """
+    CPython is traced all the same.
+    """
+    failure = KernelOrBccMissing("the kernel refused BPF program walk_turn (Invalid argument)")
+    check = judge_trial(Trial(0.52, rare_failure=failure))
+
+    assert Status.WARNING is check.status
+    assert check.found.startswith("compiled and loaded in 0.5 s, but for what only PyPy")
+    assert check.found.endswith("walk_turn (Invalid argument)")
+
+
 def test_prevented() -> None:
     """
     What was not tried refers to the reason and does not fail by itself.

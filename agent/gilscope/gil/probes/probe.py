@@ -126,9 +126,7 @@ class GilProbe(Probe):
         counted has happened since.
         Raises NotPermitted, KernelOrBccMissing, or ProcessLookupError where the process has gone.
         """
-        if "pypys" in plan.records and not self._is_ready_for_turns:
-            self._put_next(NEXT_OF_TURNS)
-            self._is_ready_for_turns = True
+        self._load_for(plan)
         self._make_way(pid)
         self._switch_conds[pid] = plan.lock_parts["switch_cond_at"]
         slot = self._take_slot(pid, plan.conds[0] if plan.conds else 0)
@@ -323,6 +321,14 @@ class GilProbe(Probe):
                 )
             self._files[build_id] = file_id
         return self._files[build_id]
+
+    def _load_for(self, plan: Plan) -> None:
+        """Load what few processes need, before anything is counted; raises as attach does."""
+        for hook in plan.hooks:
+            self._loaded.programs[hook.program]
+        if "pypys" in plan.records and not self._is_ready_for_turns:
+            self._put_next(NEXT_OF_TURNS)
+            self._is_ready_for_turns = True
 
     def _put_next(self, programs: Iterable[NextProgram]) -> None:
         """Let programs jump to these, before any that does is attached."""
