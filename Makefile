@@ -18,10 +18,9 @@ WITHIN ?= 60
 BUILDER ?= docker
 
 python := .venv/bin/python
-# A process for each processor, and one more, as a third of the time tests wait for other programs;
-# the tests of one file share what they prepare. Where one of these processes dies the run ends:
-# another one in its place may wait for tests that never come.
-side_by_side := --numprocesses=$(shell expr $$(nproc) + 1) --dist=loadfile --max-worker-restart=0
+# A process for each processor; the tests of one file share what they prepare. Where one of these
+# processes dies the run ends: another one in its place may wait for tests that never come.
+side_by_side := --numprocesses=auto --dist=loadfile --max-worker-restart=0
 tests := PYTHONPATH=agent:tests
 version = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/gilscope/__init__.py)
 c_files = $(shell find agent/native probes tests -name '*.[ch]')

@@ -10,7 +10,7 @@ import pytest
 from support.interpreters.known import FREE_THREADED, MUSL_FREE_THREADED, ONE_PER_MINOR, Interpreter
 from support.tracing.lock_waits import of_thread, recorded_locks, waits_started
 
-pytestmark = [pytest.mark.live, pytest.mark.beside_others]
+pytestmark = pytest.mark.live
 
 _NEARLY_ALL = 0.95
 """Of the time: who has a lock may be on its way when it is looked at."""
