@@ -12,7 +12,7 @@ from gilscope.locks.totals import RawLocks, in_flight, wait_of
 from gilscope.model.locks import LockMoment, LockSpan, LockTimeline, StopCause, StopSpan
 from gilscope.model.stack import UNKNOWN_STACK, Stack
 from gilscope.series.moments.seconds import Seconds
-from gilscope.series.moments.worst_window import MINUTE_NS, MOMENT_NS, worst_within
+from gilscope.series.moments.worst_window import FAR_NS, MINUTE_NS, MOMENT_NS, worst_within
 from gilscope.values import Record
 
 __all__ = ["MOST_OF_MOMENTS", "MOST_SPANS", "LockTimelines"]
@@ -129,7 +129,7 @@ class LockTimelines:
         waits = [
             wait
             for wait in timeline.waits
-            # What has ended since then is in no other figure of the report.
+            # What began after the tables were read is in no other figure of the report.
             if wait.kind.is_contention and wait.ended_ns > since_ns and wait.began_ns < raw.at_ns
         ]
         # What has no place may have been idleness.
@@ -194,14 +194,15 @@ class LockTimelines:
         """
         stacks = self._stacks_of(pid)
         kept = [one for one in self._records(pid) if one.ended_ns >= oldest_ns]
+        part_ns = FAR_NS if self._for_ns is None else MINUTE_NS
         waits: dict[int, list[tuple[int, int]]] = {}
         for each in kept:
             # Where a thread stood may be read only later, and then it may have been idle.
             wait = self._wait(each, stacks) if _is_wait(each) else None
             if wait is not None and wait.kind.is_contention and wait.stack.frames:
-                part = 0 if self._for_ns is None else each.ended_ns // MINUTE_NS
-                waits.setdefault(part, []).append((each.began_ns, each.ended_ns))
-        worst = [worst_within(part, oldest_ns, 1 << 63) for part in waits.values()]
+                part = waits.setdefault(each.ended_ns // part_ns, [])
+                part.append((each.began_ns, each.ended_ns))
+        worst = [worst_within(part, oldest_ns) for part in waits.values()]
         moments = [(began_ns, began_ns + MOMENT_NS) for began_ns in worst if began_ns is not None]
         return [
             *(

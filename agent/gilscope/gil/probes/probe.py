@@ -325,7 +325,7 @@ class GilProbe(Probe):
     def _load_for(self, plan: Plan) -> None:
         """Load what few processes need, before anything is counted; raises as attach does."""
         for hook in plan.hooks:
-            self._loaded.programs[hook.program]
+            self._loaded.programs[hook.program]  # to ask for it is to load it
         if "pypys" in plan.records and not self._is_ready_for_turns:
             self._put_next(NEXT_OF_TURNS)
             self._is_ready_for_turns = True

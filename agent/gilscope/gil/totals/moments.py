@@ -1,15 +1,12 @@
 """Chooses, out of what the probes have sent, the moment at which threads waited most."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from gilscope.gil.abi import SPAN_IS_HOLD
-from gilscope.series.moments.worst_window import MOMENT_NS, worst_within
+from gilscope.series.moments.worst_window import FAR_NS, MOMENT_NS, worst_within
 
-__all__ = ["FAR_NS", "SentSpan", "of_moment", "worst_began_ns", "worth_keeping"]
-
-FAR_NS: Final = 1 << 63
-"""Later than any time."""
+__all__ = ["SentSpan", "of_moment", "worst_began_ns", "worth_keeping"]
 
 
 class SentSpan(NamedTuple):

@@ -8,13 +8,7 @@ from itertools import chain
 from operator import attrgetter
 
 from gilscope.gil.abi import SPAN_IS_HOLD, Loss
-from gilscope.gil.totals.moments import (
-    FAR_NS,
-    SentSpan,
-    of_moment,
-    worst_began_ns,
-    worth_keeping,
-)
+from gilscope.gil.totals.moments import SentSpan, of_moment, worst_began_ns, worth_keeping
 from gilscope.gil.totals.process_totals import thread_totals
 from gilscope.gil.totals.raw import RawProcess
 from gilscope.model.gil import ENDED_INTERPRETER, Gil
@@ -22,7 +16,7 @@ from gilscope.model.kinds import Kind
 from gilscope.model.stack import Stack
 from gilscope.model.timeline import Moment, Span, Timeline
 from gilscope.series.moments.seconds import Seconds
-from gilscope.series.moments.worst_window import MINUTE_NS, MOMENT_NS
+from gilscope.series.moments.worst_window import FAR_NS, MINUTE_NS, MOMENT_NS
 from gilscope.values import Record
 
 __all__ = ["MOST_OF_MOMENTS", "MOST_SPANS", "Timelines"]

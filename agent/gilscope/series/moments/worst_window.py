@@ -5,18 +5,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Final
 
-__all__ = ["MINUTE_NS", "MOMENT_NS", "worst_window", "worst_within"]
+__all__ = ["FAR_NS", "MINUTE_NS", "MOMENT_NS", "worst_window", "worst_within"]
 
 MOMENT_NS: Final = 200_000_000
 """How long the moment is that is shown. Forty switch intervals: a convoy can be seen, and each turn
 of it too."""
-
-
 MINUTE_NS: Final = 60_000_000_000
 """Where a report may be of any of the last minutes, the worst moment of each is kept."""
+FAR_NS: Final = 1 << 63
+"""Later than any time."""
 
 
-def worst_within(waits: Iterable[tuple[int, int]], from_ns: int, until_ns: int) -> int | None:
+def worst_within(
+    waits: Iterable[tuple[int, int]], from_ns: int = 0, until_ns: int = FAR_NS
+) -> int | None:
     """Return when the worst `MOMENT_NS` of that time begins; None where nobody waited in it.
 
     *waits* are (began_ns, ended_ns), of which what lies outside does not count.
