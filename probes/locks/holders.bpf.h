@@ -6,7 +6,9 @@
 //
 //     a critical section, by which objects are locked, and types: it stands in a list of the thread
 //     that is in it, unless that sleeps
-//     an RLock of CPython 3.14 and later, which has the number of its thread behind the mutex
+//     an RLock of CPython 3.14 and later, which has the number of its thread behind the mutex, but
+//         for the time from when it is handed over until the thread that got it runs: who has
+//         handed it over has left a note of that
 //
 // Nothing says who has a Lock, or a list to which a single instruction appends.
 //
@@ -24,6 +26,9 @@
 #define SECTION_OTHER_MUTEX 16
 
 #define MOST_SEARCH_NS 50000 // of its time: the thread may have been preempted
+
+// Since a mutex was handed over.
+#define MOST_UNTIL_IT_RUNS_NS 10000000
 
 // Whether the critical section at *tagged*, an address with its tags, has *mutex*.
 static __always_inline int has_mutex(u64 tagged, u64 mutex)
@@ -99,6 +104,49 @@ static __always_inline int is_rlock(const struct thread *thread, const struct ta
     return 1;
 }
 
+// Keeps to whom a mutex is handed over, if it is: to *sleeper*, which sleeps in *semaphore* for
+// that of an RLock.
+static __always_inline void note_hand_over(u32 tgid, u64 semaphore, const struct wake *sleeper,
+                                           u64 now)
+{
+    struct hand_over hand_over = {.at_ns = now, .number = sleeper->number, .tid = sleeper->tid};
+    struct mutex_key key = {.tgid = tgid};
+    u64 argument = 0;
+    u32 is_handed_over = 0;
+
+    if (!read_u64(&argument, semaphore - PARK_ARGUMENT) &&
+        !read_u64(&key.address, semaphore - PARK_ADDRESS) &&
+        !read_user(&is_handed_over, sizeof(is_handed_over),
+                   (void *)argument + PARK_IS_HANDED_OVER) &&
+        is_handed_over)
+        hand_overs.update(&key, &hand_over);
+}
+
+// Takes for the holder who was given the mutex a moment ago, if anybody was.
+static __always_inline void take_given(struct holder *holder, const struct thread *thread)
+{
+    struct mutex_key key = {.address = thread->mutex, .tgid = thread->tgid};
+    struct hand_over *hand_over = hand_overs.lookup(&key);
+
+    if (!hand_over || now_ns() - hand_over->at_ns > MOST_UNTIL_IT_RUNS_NS)
+        return;
+    holder->number = hand_over->number;
+    holder->tid = hand_over->tid;
+    holder->given_ns = hand_over->at_ns;
+}
+
+// Whether who was given the mutex stands where it has waited for it, with stack *id*: else it has
+// run, and may have released it.
+static __always_inline int has_not_run(const struct holder *holder, const struct thread *thread,
+                                       u64 id)
+{
+    u32 tid = holder->tid;
+    struct thread *given = threads.lookup(&tid);
+
+    return given && given->mutex == thread->mutex && given->wanted_ns <= holder->given_ns &&
+           given->stacks[WANTS_MUTEX] == id;
+}
+
 static __always_inline void find_holder(struct holder *holder, const struct thread *thread,
                                         const struct target *target, const struct python *python,
                                         int in_sections)
@@ -111,7 +159,12 @@ static __always_inline void find_holder(struct holder *holder, const struct thre
         read_u64(&first, interpreter + python->threads_head) || !first)
         return;
     if (is_rlock(thread, target)) {
-        if (!read_u64(&holder->number, thread->mutex + target->rlock_owner) && holder->number)
+        if (read_u64(&holder->owner, thread->mutex + target->rlock_owner))
+            return;
+        holder->number = holder->owner;
+        if (!holder->number)
+            take_given(holder, thread);
+        if (holder->number)
             find_number(holder, first, python);
     } else if (in_sections && target->critical_section &&
                thread->kinds[WANTS_MUTEX] != SLEEP_LOCK_OBJECT) {
@@ -143,7 +196,8 @@ static __always_inline int still_holds(const struct holder *holder, const struct
     u64 frame_now = 0, code = 0, number = 0;
 
     if (holder->number) {
-        if (read_u64(&number, thread->mutex + target->rlock_owner) || number != holder->number)
+        if (read_u64(&number, thread->mutex + target->rlock_owner) ||
+            (number != holder->number && number != holder->owner))
             return 0;
     } else if (!is_in_section(holder, target) || !is_at(frame, stack, python) ||
                !is_in_section(holder, target) || !is_at(frame, stack, python) ||
@@ -173,7 +227,8 @@ static __always_inline u64 held_by(struct work *work, const struct thread *threa
         return 0;
     id = read_stack(work, thread->tgid, python, holder->tstate);
     // Of a thread that was in code of the interpreter's own the first frame is another one.
-    if (!id || !still_holds(holder, &work->stack, frame, thread, target, python))
+    if (!id || !still_holds(holder, &work->stack, frame, thread, target, python) ||
+        (holder->given_ns && !has_not_run(holder, thread, id)))
         return 0;
     return keep_stack(work, thread->tgid, id, &total->held_stacks) ? id : 0;
 }

@@ -8,8 +8,8 @@
 //     park_arg, address, semaphore, node of the bucket's list, is_unparking
 //
 // A mutex is waited for with a park_arg that says when the thread began to want it, less a
-// millisecond (struct mutex_entry). A bucket's own lock has its semaphore elsewhere, and nothing of
-// this around it.
+// millisecond, and whether it has it when it is woken (struct mutex_entry). A bucket's own lock has
+// its semaphore elsewhere, and nothing of this around it.
 
 #define PARK_ARGUMENT 16 // before the semaphore
 #define PARK_ADDRESS 8
@@ -17,6 +17,7 @@
 #define PARK_NODE_PREVIOUS 40
 #define PARK_IS_UNPARKING 48
 #define FAIR_AFTER_NS 1000000
+#define PARK_IS_HANDED_OVER 8            // behind the time
 #define LONGEST_WAIT_NS 3600000000000ULL // what was wanted before that is no time
 #define HAS_PARKED 2                     // in a mutex: somebody sleeps
 #define OBJECT_ALIGNMENT 16

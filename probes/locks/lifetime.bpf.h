@@ -11,6 +11,7 @@ int on_thread_exit(void *ctx)
 
     if (!thread || thread->tgid != tgid)
         return 0;
+    struct wake_key key = {.semaphore = thread->semaphore, .tgid = tgid};
     struct target *target = targets.lookup(&tgid);
     struct totals *total = totals.lookup(&tgid);
 
@@ -18,6 +19,7 @@ int on_thread_exit(void *ctx)
     if (thread->asleep_ns && target && total && is_inside(target, total, now) &&
         thread->window_ns == target->from_ns)
         wake(thread, target, tid, now);
+    wakes.delete(&key);
     thread->asleep_ns = 0;
     thread->tstate = 0;
     thread->exited_ns = now;

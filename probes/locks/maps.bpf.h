@@ -9,6 +9,7 @@ BPF_F_TABLE("hash", u32, struct python, pythons, ENTRIES(pythons), TABLE_FLAGS);
 // One entry a thread that has waited, kept until user space has counted a dead one.
 BPF_F_TABLE("hash", u32, struct thread, threads, ENTRIES(threads), TABLE_FLAGS);
 BPF_F_TABLE("hash", struct wake_key, struct wake, wakes, ENTRIES(wakes), TABLE_FLAGS);
+BPF_TABLE("lru_hash", struct mutex_key, struct hand_over, hand_overs, ENTRIES(hand_overs));
 BPF_F_TABLE("hash", u32, struct work, works, ENTRIES(works), TABLE_FLAGS);
 BPF_F_TABLE("hash", struct wait_key, struct wait, waits, ENTRIES(waits), TABLE_FLAGS);
 BPF_F_TABLE("hash", struct stop_key, struct stop, stops, ENTRIES(stops), TABLE_FLAGS);

@@ -65,9 +65,26 @@ struct wake_key {
 
 // Who has woken a thread, which may not have fallen asleep yet.
 struct wake {
-    u64 at_ns;      // 0: nobody has
-    u64 stack;      // 0: not known
-    u64 stopped_ns; // since when it sleeps because of a stop; 0: for something else
+    u64 at_ns;     // 0: nobody has
+    u64 stack;     // 0: not known
+    u64 asleep_ns; // since when it sleeps because of a stop, or for an RLock; 0: something else
+    u64 number;    // that the RLock will have of it then; 0: it sleeps because of a stop
+    u32 tid;       // of who sleeps; 0: not known
+    u32 padding;
+};
+
+struct mutex_key {
+    u64 address;
+    u32 tgid;
+    u32 padding;
+};
+
+// Who was given the mutex of an RLock last.
+struct hand_over {
+    u64 at_ns;
+    u64 number; // of the thread, as the RLock will have it
+    u32 tid;
+    u32 padding;
 };
 
 // Stops of the world that were asked for at one place.
@@ -160,10 +177,14 @@ struct park {
 
 // Who has a mutex, and what says so.
 struct holder {
-    u64 tstate;  // 0: not known
-    u64 number;  // of the thread, as an RLock has it; 0: it is in a critical section
-    u64 section; // that one, and the innermost one that the thread was in; both with their tags
+    u64 tstate; // 0: not known
+    u64 number; // of the thread, as an RLock has it; 0: it is in a critical section
+    u64 owner;  // the number in the RLock; 0: it was handed over to that thread, which has not run
+    u64 given_ns; // when, if it was; else 0
+    u64 section;  // that one, and the innermost one that the thread was in; both with their tags
     u64 innermost;
+    u32 tid; // of who was given it
+    u32 padding;
 };
 
 // Working space. It must be the thread's own: a program may be interrupted by another thread's.

@@ -154,15 +154,21 @@ int on_take(struct pt_regs *ctx)
     return 0;
 }
 
-// Lets who wakes it know that it sleeps because of a stop. That may have been faster; what is there
-// from before the window has nothing to say.
-static __always_inline void note_stopped(const struct thread *thread, u64 semaphore, u64 now)
+// Lets who wakes it know that it sleeps for an RLock, with its *number*, or because of a stop, with
+// none. That may have been faster; what is there from before the window has nothing to say.
+static __always_inline void note_sleeper(const struct thread *thread, u32 tid, u64 semaphore,
+                                         u64 number, u64 now)
 {
     struct wake_key key = {.semaphore = semaphore, .tgid = thread->tgid};
-    struct wake *wake = wakes.lookup(&key), nobody = {.stopped_ns = now};
+    struct wake *wake = wakes.lookup(&key),
+                nobody = {.asleep_ns = now, .number = number, .tid = tid};
 
     if (wake && wake->at_ns >= thread->window_ns)
         return;
+    // What it has left where it was not seen to wake up.
+    key.semaphore = thread->semaphore;
+    wakes.delete(&key);
+    key.semaphore = semaphore;
     if (wakes.update(&key, &nobody))
         lose(thread->tgid, LOST_TABLE_FULL);
 }
@@ -170,7 +176,7 @@ static __always_inline void note_stopped(const struct thread *thread, u64 semaph
 // The call that puts a thread to sleep in the parking lot.
 int on_park(struct pt_regs *ctx)
 {
-    u64 now = now_ns(), ids = current_ids(), semaphore = PT_REGS_PARM1(ctx);
+    u64 now = now_ns(), ids = current_ids(), semaphore = PT_REGS_PARM1(ctx), number = 0;
     u32 tgid = ids >> 32, tid = ids;
     struct target *target = targets.lookup(&tgid);
     struct python *python = pythons.lookup(&tgid);
@@ -214,12 +220,15 @@ int on_park(struct pt_regs *ctx)
             tell_again(thread, target, python, park->address);
             thread->stacks[WANTS_MUTEX] = place(thread, python, tid);
         }
+        if (is_rlock(thread, target) && !read_u64(&number, thread->tstate + python->thread_id) &&
+            number)
+            note_sleeper(thread, tid, semaphore, number, now);
     } else {
         thread->kinds[WANTS_OTHER] =
             park->is_bucket ? SLEEP_INTERPRETER : other_kind(target, thread->tstate, park->address);
         // Before its stack is walked: it may be woken meanwhile.
         if (thread->kinds[WANTS_OTHER] == SLEEP_STOPPED)
-            note_stopped(thread, semaphore, now);
+            note_sleeper(thread, tid, semaphore, 0, now);
         thread->stacks[WANTS_OTHER] = place(thread, python, tid);
         if (thread->kinds[WANTS_OTHER] == SLEEP_STOPPING)
             ask_to_stop(thread, target, python, now);
@@ -332,8 +341,12 @@ int on_wake(struct pt_regs *ctx)
     find_tstate(thread, python, tid);
     wake.stack = own_stack(work, thread, python);
     asleep = wakes.lookup(&key);
-    if (asleep && asleep->stopped_ns >= target->from_ns)
-        stopped_ns = asleep->stopped_ns;
+    if (asleep && asleep->asleep_ns >= target->from_ns) {
+        if (asleep->number)
+            note_hand_over(tgid, key.semaphore, asleep, now_ns());
+        else
+            stopped_ns = asleep->asleep_ns;
+    }
     state = stopped_state(target, python, thread->tstate, key.semaphore, stopped_ns > 0);
     wake.at_ns = now_ns();
     if (wakes.update(&key, &wake))

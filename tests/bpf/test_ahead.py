@@ -21,10 +21,12 @@ from gilscope.bpf.request import Request
 from gilscope.bpf.ringbuf import Ring
 from gilscope.errors import KernelOrBccMissing
 from gilscope.gil.probes import program as gil
+from gilscope.locks import program as locks
 from gilscope.transactions import program as transactions
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
+_PROGRAMS = (gil, locks, transactions)
 _OLD = Features(uprobe_links=False, tables_may_grow=False)
 _PAGE_BYTES = 4096
 _EXIT = struct.pack("<BBhi", 0x95, 0, 0, 0)
@@ -39,21 +41,21 @@ _MOST_LOOKED_AT = 100_000
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `make programs` makes."""
     made = tmp_path_factory.mktemp("ahead")
-    for request in (gil.whole_request(), transactions.whole_request()):
-        compile_ahead(request, made)
+    for of in _PROGRAMS:
+        compile_ahead(of.whole_request(), made)
     return made
 
 
 @pytest.fixture(autouse=True)
 def _no_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert 2 == len(list(folder.glob("*.json")))
+    assert len(_PROGRAMS) == len(list(folder.glob("*.json")))
     monkeypatch.setattr(loader, "_PYTHONS", ("/bin/false",))
     monkeypatch.delenv(ENVIRONMENT, raising=False)
 
 
 def _request(begin: Callable[[], Loading], monkeypatch: pytest.MonkeyPatch) -> Request:
     asked: list[Request] = []
-    for module in (gil, transactions):
+    for module in _PROGRAMS:
         monkeypatch.setattr(module, "Loading", asked.append)
     begin()
     return asked[0]
@@ -72,9 +74,21 @@ def _looked_at(fd: int) -> int:
         lambda: gil.begin_loading(discover=True, timeline=True),
         lambda: gil.begin_loading(moments=True),
         lambda: gil.begin_loading(features=_OLD),
+        locks.begin_loading,
+        lambda: locks.begin_loading(moments=True),
+        lambda: locks.begin_loading(features=_OLD),
         transactions.begin_loading,
     ],
-    ids=["gil", "gil-timeline", "gil-moments", "gil-old-kernel", "stm"],
+    ids=[
+        "gil",
+        "gil-timeline",
+        "gil-moments",
+        "gil-old-kernel",
+        "locks",
+        "locks-moments",
+        "locks-old-kernel",
+        "stm",
+    ],
 )
 def test_one_compilation_is_for_all(
     folder: Path, begin: Callable[[], Loading], monkeypatch: pytest.MonkeyPatch

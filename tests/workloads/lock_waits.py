@@ -72,8 +72,8 @@ def note(times: "list[int]") -> None:
     waited[threading.get_native_id()] = {"wait_ns": sum(times), "waits": len(times)}
 
 
-def hold(lock: "threading.Lock") -> None:
-    """Take the lock, keep it for a while, and again."""
+def hold(lock: "threading.Lock", apart_s: "float" = _APART_S) -> None:
+    """Take the lock, keep it for a while, and again *apart_s* later, or at once."""
     end, times = until_end(), []
     while clock() < end:
         before = clock()
@@ -81,8 +81,24 @@ def hold(lock: "threading.Lock") -> None:
         times.append(clock() - before)
         time.sleep(_HELD_S)
         lock.release()
-        time.sleep(_APART_S)
+        if apart_s:
+            time.sleep(apart_s)
     note(times)
+
+
+def pass_by(lock: "threading.RLock") -> None:
+    """Take the lock, release it at once, and stand somewhere else."""
+    end = until_end()
+    while clock() < end:
+        lock.acquire()
+        lock.release()
+        stand_elsewhere()
+    note([])
+
+
+def stand_elsewhere() -> None:
+    """Stand where nobody has a lock."""
+    time.sleep(_BRIEF_S)
 
 
 def compete(lock: "threading.Lock") -> None:
@@ -302,6 +318,8 @@ lock = threading.RLock() if kind == "rlock" else threading.Lock()
 workers = {
     "lock": [(hold, lock)] * 3,
     "rlock": [(hold, lock)] * 3,
+    "rlock_turns": [(hold, rlocks[0], 0.0)] * 2,
+    "rlock_elsewhere": [(hold, rlocks[0])] + [(pass_by, rlocks[0])] * 2,
     "timeout": [(give_up, lock)] * 2,
     "object": [(sort, shared), (store, shared), (store, shared)],
     "short_holds": [(sort_and_sum, shared[:50])] * 2,

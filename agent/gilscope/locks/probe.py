@@ -18,7 +18,7 @@ from gilscope.windows.window import ProbeWindow
 __all__ = ["LockProbe", "RawPlace"]
 
 _TABLES = ProcessTables(
-    by_part_of_key=("waits", "wakes", "stops", "stacks", "lost_events"),
+    by_part_of_key=("waits", "wakes", "hand_overs", "stops", "stacks", "lost_events"),
     by_key=("pythons", "totals"),
     by_thread=("threads", "works"),
 )

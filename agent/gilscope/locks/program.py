@@ -20,6 +20,8 @@ class LockLimits:
     targets: int = 256
     threads: int = 16384
     waits: int = 131072
+    hand_overs: int = 4096
+    """Of RLocks: the oldest are forgotten first, and none counts for longer than 10 ms."""
     stacks: int = 32768
     notice_pages: int = 1
     span_pages: int = 1024
@@ -70,6 +72,7 @@ def _request(sizes: LockLimits, kernel: Features, *, timeline: bool, moments: bo
             # Those of dead threads stay no longer, and one is of all zeros.
             "works": sizes.threads + 1,
             "wakes": sizes.threads,
+            "hand_overs": sizes.hand_overs,
             "waits": sizes.waits,
             # Of each stack, and of stacks that are not known, by two causes: never full.
             "stops": 2 * (sizes.stacks + sizes.targets),
@@ -88,6 +91,7 @@ def _request(sizes: LockLimits, kernel: Features, *, timeline: bool, moments: bo
             "threads",
             "works",
             "wakes",
+            "hand_overs",
             "waits",
             "stops",
             "stacks",

@@ -95,6 +95,8 @@ def test_who_has_an_rlock_is_told(
 ) -> None:
     """
     It stands in its pause when others begin to wait, and is at the release when they get the lock.
+
+    Or it was given the lock just then, and stands at its acquire.
     """
     with waits_started(interpreter, sleep_clock, "rlock") as workload:
         _, report, _ = recorded_locks(workload, tmp_path)
@@ -106,7 +108,46 @@ def test_who_has_an_rlock_is_told(
                 lines[wait["held_by"][0]["line"] - wait["frames"][0]["line"]] += wait["wait_s"]
     assert _share(_held_s(report, "rlock", "hold"), "hold") > _NEARLY_ALL
     # The pause is two lines behind the acquire.
-    assert lines[2] > _NEARLY_ALL * sum(lines.values())
+    assert lines[0] + lines[2] > _NEARLY_ALL * sum(lines.values())
+    assert lines[2] > lines[0]
+
+
+@pytest.mark.parametrize("interpreter", _WITH_OWNERS)
+def test_who_was_given_an_rlock_has_it(
+    interpreter: Interpreter, sleep_clock: Path, tmp_path: Path
+) -> None:
+    """
+    Who lets it go hands it over, and wants it again before the other one has run.
+    """
+    with waits_started(interpreter, sleep_clock, "rlock_turns") as workload:
+        truth, report, _ = recorded_locks(workload, tmp_path)
+
+    assert _share(_held_s(report, "rlock", "hold"), "hold") > _NEARLY_ALL
+    for tid in truth["threads"]:
+        assert of_thread(report, tid)["sleeps"] == truth["threads"][tid]["sleeps"]
+    # At its acquire, or on its way to the pause two lines behind; it does not release it yet.
+    lines = {
+        wait["held_by"][0]["line"] - wait["frames"][0]["line"]
+        for thread in report["threads"]
+        for wait in thread["waits"]
+        if wait["kind"] == "rlock" and wait["held_by"]
+    }
+    assert {0} <= lines <= {0, 1, 2}
+
+
+@pytest.mark.parametrize("interpreter", _WITH_OWNERS)
+def test_who_was_given_an_rlock_and_has_released_it_has_it_not(
+    interpreter: Interpreter, sleep_clock: Path, tmp_path: Path
+) -> None:
+    """
+    It stands elsewhere when the next one gets the lock.
+    """
+    with waits_started(interpreter, sleep_clock, "rlock_elsewhere") as workload:
+        _, report, _ = recorded_locks(workload, tmp_path)
+
+    held_s = _held_s(report, "rlock", "pass_by")
+    assert {"hold"} <= {holder for (holder,) in held_s.keys() - {()}} <= {"hold", "pass_by"}
+    assert _share(held_s, "hold") > _NEARLY_ALL
 
 
 @pytest.mark.parametrize("interpreter", [*FREE_THREADED[:1], *_ORDINARY[:1]])
