@@ -180,12 +180,16 @@ def visit(lock: "threading.RLock") -> None:
     note([])
 
 
-def cross(mine: "threading.RLock", others: "threading.RLock") -> None:
+def cross(mine: "threading.RLock", others: "threading.RLock", pause_s: "float") -> None:
     """Keep a lock, and want the one that another thread keeps likewise."""
     until_end()
     with mine:
         meeting.wait()
+        # Who wants the other's lock first finds that one standing still.
+        time.sleep(pause_s)
         others.acquire(timeout=seconds)
+        # Or who gives up first lets go what the other one still waits for.
+        meeting.wait()
     note([])
 
 
@@ -325,7 +329,7 @@ workers = {
     "short_holds": [(sort_and_sum, shared[:50])] * 2,
     "sets": [(merge, *sets), (add, sets[0]), (add, sets[1])],
     "everywhere": [(hold_everywhere, rlocks[0]), (visit, rlocks[0])],
-    "crossed": [(cross, *rlocks), (cross, *reversed(rlocks))],
+    "crossed": [(cross, *rlocks, 0.0), (cross, *reversed(rlocks), 0.05)],
     "relay": [(relay, *turns), (relay, *reversed(turns))],
     "idle": [(consume, items), (produce, items)],
     "stops": [(collect,), (compute,)],

@@ -184,7 +184,6 @@ def test_two_that_wait_for_each_other_hold_each_others_locks(
     ]
     assert [1, 1] == [wait["waits"] for wait in waits]
     for wait in waits:
-        # Who came first has found the other one where the two have met.
         assert "cross" in {frame["function"] for frame in wait["held_by"]}
         assert wait["released_by"] is None
 
