@@ -106,11 +106,11 @@ class NoGil(GilscopeError):
 
     exit_code = 7
     exit_words = "free-threaded: no GIL"
-    remedy = (
-        "`gilscope record --locks` traces the locks that its threads wait for. PYTHON_GIL=1 or "
-        "-X gil=1 starts it with a GIL; if it switches that on later, serve, top and record "
-        "--match trace it from then on."
+    with_a_gil = (
+        "PYTHON_GIL=1 or -X gil=1 starts it with a GIL; if it switches that on later, serve, top "
+        "and record --match trace it from then on."
     )
+    remedy = f"`gilscope record --locks` traces the locks that its threads wait for. {with_a_gil}"
 
 
 def without_gil(pid: int, version: str) -> NoGil:

@@ -25,6 +25,7 @@ __all__ = [
     "judge_gils",
     "judge_holds",
     "judge_interpreter",
+    "judge_locks",
     "sites_count",
 ]
 
@@ -179,6 +180,13 @@ def judge_gils(  # noqa: PLR0913 - most have defaults
         f"{count} ({which}), {threads} Python threads of {kernel_threads}"
         f"{_because_of(needing, is_asked_for=is_asked_for)}",
     )
+
+
+def judge_locks(found: Sequence[str] | Check) -> Check:
+    """Return how locks besides the GIL are seen: what was *found*, or why they are not."""
+    if isinstance(found, Check):
+        return Check("locks", Status.WARNING, f"not seen: {found.found}", found.remedy)
+    return Check("locks", Status.OK, f"seen with --locks: {'; '.join(found)}")
 
 
 def _because_of(needing: Sequence[str], *, is_asked_for: bool) -> str:

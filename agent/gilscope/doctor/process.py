@@ -15,6 +15,7 @@ from gilscope.doctor.interpreter import (
     judge_gils,
     judge_holds,
     judge_interpreter,
+    judge_locks,
     sites_count,
 )
 from gilscope.doctor.machine import Machine
@@ -73,9 +74,14 @@ def _diagnose_python(
     pid = outside.pid
     build = _attempted("interpreter", lambda: detect(view_of(pid)))
     if isinstance(build, Check):
-        instead = _transactions(pid, build) or _locks_alone(pid, build)
+        instead = _transactions(pid, build)
         if instead is not None:
             return replace(outside, checks=(*outside.checks, instead))
+        if build.exit_code == NoGil.exit_code:
+            locks = _locks(pid)
+            if not all(each.status is Status.OK for each in locks):
+                build = replace(build, remedy=NoGil.with_a_gil)
+            return replace(outside, checks=(*outside.checks, build, *locks))
         closed = closed_path(pid) if build.exit_code == NotPermitted.exit_code else None
         if closed is not None:
             build = judge_closed_path(closed, machine)
@@ -102,12 +108,12 @@ def _diagnose_build(
     threads, gils, needing = _read_runtime(build)
     interpreter = judge_interpreter(build, is_replaced=is_replaced)
     is_asked_for = build.version.endswith("t") and _is_asked_for_gil(pid)
-    locks = judge_gils(
+    gil_check = judge_gils(
         gils, threads, standing.threads, build.lock_form, needing, is_asked_for=is_asked_for
     )
     return replace(
         outside,
-        checks=(*outside.checks, interpreter, *code, locks),
+        checks=(*outside.checks, interpreter, *code, gil_check, *_locks(pid)),
         python=build.version,
         build_id=build.build_id,
         path=build.file.mapping.path,
@@ -139,16 +145,15 @@ def _limits(process: StmProcess) -> Iterator[str]:
     return (limit.removesuffix(".") for limit in limits_of(process))
 
 
-def _locks_alone(pid: int, build: Check) -> Check | None:
-    """Return how the locks of *pid* can be traced, which does without a GIL."""
-    if build.exit_code != NoGil.exit_code:
-        return None
-    target = _attempted("interpreter", lambda: inspect_locks(view_of(pid)))
-    if isinstance(target, Check):
-        return replace(build, found=f"{build.found}; nor can its locks be traced: {target.found}")
-    target.close()
-    checks = "; ".join(target.process.checks)
-    return replace(build, found=f"{build.found}; its locks can be traced: {checks}")
+def _locks(pid: int) -> tuple[Check, ...]:
+    """Return how the locks of *pid* are seen with --locks; nothing of a Python that is too old."""
+    target = _attempted("locks", lambda: inspect_locks(view_of(pid)))
+    if not isinstance(target, Check):
+        target.close()
+        return (judge_locks(target.process.checks),)
+    if target.exit_code in (NotPython.exit_code, UnsupportedPython.exit_code):
+        return ()
+    return (judge_locks(target),)
 
 
 def _attempted(name: str, action: Callable[[], _Result]) -> _Result | Check:

@@ -105,4 +105,7 @@ def test_python_without_a_gil_is_refused(interpreter: Interpreter) -> None:
     assert f"error: process {process.pid} runs without a GIL" in error
     assert "PYTHON_GIL=1" in remedy
     assert 7 == diagnosis.exit_code
-    assert "its locks can be traced" in " ".join(diagnosis.output.split())
+    assert diagnosis.output.splitlines()[-1] == (
+        f"Process {process.pid} has no GIL to trace, but its locks can be traced: "
+        f"gilscope record --locks -p {process.pid}"
+    )

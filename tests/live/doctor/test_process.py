@@ -73,6 +73,9 @@ def test_a_python_that_can_be_traced(interpreter: Interpreter, trial: Trial) -> 
     assert ("sites", gils, 1) == (process["method"], process["gils"], process["threads"])
     assert min(process["sites"].values()) >= 1
     assert found(process, "holds").startswith("seen in full and auto mode")
+    locks = [check["found"] for check in process["checks"] if check["name"] == "locks"]
+    seen = [each.startswith("seen with --locks: ") for each in locks]
+    assert seen == [True] * (interpreter.minor >= (3, 13))
 
 
 def test_a_python_that_cannot_be_traced(tmp_path: Path, trial: Trial) -> None:

@@ -12,10 +12,11 @@ from gilscope.doctor.interpreter import (
     judge_gils,
     judge_holds,
     judge_interpreter,
+    judge_locks,
 )
 from gilscope.doctor.machine import Machine
 from gilscope.gil.target import Hookpoint, Target
-from gilscope.model.diagnosis import Status
+from gilscope.model.diagnosis import Check, Status
 from gilscope.model.gil import Gil, Process
 from gilscope.process.files.code_files import CodeFile
 from gilscope.process.files.mapped_file import MappedFile
@@ -259,3 +260,23 @@ def test_a_closed_folder(machine: Machine) -> None:
 
     assert check.found.startswith("/root/python3 may not be opened by uid 1000: ")
     assert check.remedy.endswith("AmbientCapabilities=CAP_DAC_READ_SEARCH")
+
+
+@pytest.mark.parametrize(
+    ("found", "check"),
+    [
+        (
+            ("2 places", "mutexes spin"),
+            Check("locks", Status.OK, "seen with --locks: 2 places; mutexes spin"),
+        ),
+        (
+            Check("locks", Status.MISSING, "none was found", "report it", 4),
+            Check("locks", Status.WARNING, "not seen: none was found", "report it"),
+        ),
+    ],
+)
+def test_locks_are_seen_or_why_not(found: tuple[str, ...] | Check, check: Check) -> None:
+    """
+    A process with a GIL can be traced without them.
+    """
+    assert check == judge_locks(found)

@@ -3,7 +3,15 @@
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from gilscope.model.diagnosis import Check, Diagnosis, ProcessDiagnosis, PythonLine, Status
+from gilscope.errors import NoGil
+from gilscope.model.diagnosis import (
+    Check,
+    Diagnosis,
+    ProcessDiagnosis,
+    PythonLine,
+    Status,
+    first_failure,
+)
 from gilscope.text.printable import printable
 
 __all__ = ["render"]
@@ -110,11 +118,24 @@ def _verdict(diagnosis: Diagnosis, paint: _Paint) -> Iterator[str]:
 
 def _process_verdict(process: ProcessDiagnosis, *, machine_works: bool) -> str:
     missing = _missing(process.checks)
+    if _has_locks_alone(process):
+        no_gil = f"Process {process.pid} has no GIL to trace, but its locks"
+        if machine_works:
+            return f"{no_gil} can be traced: gilscope record --locks -p {process.pid}"
+        return f"{no_gil} could be traced."
     if missing:
         return f"Process {process.pid} cannot be traced: {missing}."
     if machine_works:
         return f"Process {process.pid} can be traced: gilscope record -p {process.pid}"
     return f"Process {process.pid} could be traced."
+
+
+def _has_locks_alone(process: ProcessDiagnosis) -> bool:
+    failure = first_failure(process.checks)
+    is_without_gil = failure is not None and failure.exit_code == NoGil.exit_code
+    return is_without_gil and any(
+        each.name == "locks" and each.status is Status.OK for each in process.checks
+    )
 
 
 def _missing(checks: Iterable[Check]) -> str:

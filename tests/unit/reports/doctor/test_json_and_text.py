@@ -38,6 +38,11 @@ _PROCESS = ProcessDiagnosis(
     gils=(0, 3),
     threads=5,
 )
+_LOCKS_ALONE = "Process 47 has no GIL to trace, but its locks"
+_WITHOUT_GIL = (
+    Check("interpreter", Status.MISSING, "none", exit_code=7),
+    Check("locks", Status.OK, "seen with --locks"),
+)
 
 
 def test_a_machine_that_works() -> None:
@@ -78,6 +83,22 @@ def test_one_cause_has_one_remedy() -> None:
             (_KERNEL,),
             replace(_PROCESS, checks=(Check("interpreter", Status.MISSING, "none"),)),
             "Process 47 cannot be traced: interpreter.",
+        ),
+        (
+            (_KERNEL,),
+            replace(_PROCESS, checks=_WITHOUT_GIL),
+            f"{_LOCKS_ALONE} can be traced: gilscope record --locks -p 47",
+        ),
+        (
+            (_NO_CAP,),
+            replace(_PROCESS, checks=_WITHOUT_GIL),
+            f"{_LOCKS_ALONE} could be traced.",
+        ),
+        # It has a GIL, whose state was not to be read.
+        (
+            (_KERNEL,),
+            replace(_PROCESS, checks=(Check("gils", Status.MISSING, "?", "", 4), _WITHOUT_GIL[1])),
+            "Process 47 cannot be traced: gils.",
         ),
     ],
 )
