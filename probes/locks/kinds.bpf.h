@@ -25,6 +25,7 @@
 #define STOP_REQUESTER 16 // who has asked for it,
 #define STOP_EVENT 4      // and what it waits for until the others have stopped
 #define MAX_METATYPES 3
+#define WEAK_REFERENCE_LOCKS 127 // in a row: which one it is depends on the address of the object
 
 static __always_inline u8 read_u8(u64 address)
 {
@@ -88,6 +89,23 @@ static __always_inline int is_of_interpreter(const struct target *target,
            address >= interpreter && address < interpreter + target->interpreter_size;
 }
 
+// Names a mutex of the interpreter that is known by its place.
+static __always_inline void name_own_mutex(struct thread *thread, const struct target *target,
+                                           const struct python *python, u64 address)
+{
+    u64 interpreter = 0, place;
+
+    if (!thread->tstate || read_u64(&interpreter, thread->tstate + python->tstate_interpreter))
+        return;
+    place = address - interpreter;
+    if (target->types_lock && place == target->types_lock)
+        __builtin_memcpy(thread->type, "types", sizeof("types"));
+    if (target->interned_lock && place == target->interned_lock)
+        __builtin_memcpy(thread->type, "interned strings", sizeof("interned strings"));
+    if (target->weak_reference_locks && place - target->weak_reference_locks < WEAK_REFERENCE_LOCKS)
+        __builtin_memcpy(thread->type, "weak references", sizeof("weak references"));
+}
+
 // What the mutex is that the thread wants.
 static __always_inline void tell_mutex(struct thread *thread, const struct target *target,
                                        const struct python *python, u64 address)
@@ -96,13 +114,15 @@ static __always_inline void tell_mutex(struct thread *thread, const struct targe
 
     thread->mutex = address;
     __builtin_memset(thread->type, 0, sizeof(thread->type));
-    if (is_of_interpreter(target, python, thread->tstate, address))
+    if (is_of_interpreter(target, python, thread->tstate, address)) {
         kind = SLEEP_INTERPRETER;
-    else if (target->object_lock && address % OBJECT_ALIGNMENT == target->object_lock &&
-             type_name(thread->type, target, address - target->object_lock))
+        name_own_mutex(thread, target, python, address);
+    } else if (target->object_lock && address % OBJECT_ALIGNMENT == target->object_lock &&
+               type_name(thread->type, target, address - target->object_lock)) {
         kind = SLEEP_OBJECT;
-    else if (type_name(thread->type, target, address - target->lock_content))
+    } else if (type_name(thread->type, target, address - target->lock_content)) {
         kind = SLEEP_LOCK_OBJECT;
+    }
     thread->kinds[WANTS_MUTEX] = kind;
 }
 

@@ -25,6 +25,10 @@ struct target {
     u32 gc_collecting; // in an interpreter: whether it collects
     u32 spins;         // a mutex is tried for a while before a thread sleeps for it
     u32 lock_register; // then, in pt_regs where it is taken: its address
+    u32 types_lock;    // in an interpreter: its locks that have names; 0: it is not known
+    u32 weak_reference_locks; // the first of a row
+    u32 interned_lock;
+    u32 padding;
     // Whether it is observed all the time: then a sleep whose beginning was not seen is lost.
     u32 is_whole;
     u32 stepped_programs; // bits: those whose traps the kernel has to single-step
@@ -110,7 +114,7 @@ struct wait_key {
     u32 tid;
     u32 kind; // enum sleep_kind
     u32 padding;
-    u8 type[LONGEST_TYPE]; // of the object, with SLEEP_OBJECT and SLEEP_LOCK_OBJECT; else empty
+    u8 type[LONGEST_TYPE]; // of the object, or the name of a lock of the interpreter; or empty
 };
 
 struct wait {
@@ -162,7 +166,7 @@ struct thread {
     u32 stop_is_collection;
     u32 stop_phase;        // enum stop_phase
     u32 held_waits;        // entries of `waits` that say who had the mutex
-    u8 type[LONGEST_TYPE]; // of the object whose mutex it is
+    u8 type[LONGEST_TYPE]; // of the object whose mutex it is, or the name of the mutex
     u8 name[THREAD_NAME];
 };
 

@@ -12,6 +12,7 @@ import queue
 import sys
 import threading
 import time
+import weakref
 
 try:
     import _interpreters as interpreters
@@ -193,6 +194,36 @@ def cross(mine: "threading.RLock", others: "threading.RLock", pause_s: "float") 
     note([])
 
 
+def change() -> None:
+    """Change a class of its own, again and again."""
+
+    class Own:
+        count = 0
+
+    end = until_end()
+    while clock() < end:
+        Own.count += 1
+    note([])
+
+
+def refer() -> None:
+    """Make references with something to call, each of which is a new one."""
+    end = until_end()
+    while clock() < end:
+        weakref.ref(meeting, print)
+    note([])
+
+
+def intern(name: "str") -> None:
+    """Intern strings that nobody has interned."""
+    end = until_end()
+    number = 0
+    while clock() < end:
+        sys.intern(f"{name} {number}")
+        number += 1
+    note([])
+
+
 def sort_and_sum(shared: "list[int]") -> None:
     """Have the list's own lock for a microsecond, and do something else for some."""
     end = until_end()
@@ -329,6 +360,9 @@ workers = {
     "short_holds": [(sort_and_sum, shared[:50])] * 2,
     "sets": [(merge, *sets), (add, sets[0]), (add, sets[1])],
     "everywhere": [(hold_everywhere, rlocks[0]), (visit, rlocks[0])],
+    "types": [(change,)] * 3,
+    "weak_references": [(refer,)] * 3,
+    "interned_strings": [(intern, name) for name in ("one", "other", "third")],
     "crossed": [(cross, *rlocks, 0.0), (cross, *reversed(rlocks), 0.05)],
     "relay": [(relay, *turns), (relay, *reversed(turns))],
     "idle": [(consume, items), (produce, items)],

@@ -89,6 +89,9 @@ class LockTarget:
             "spins": int(spin is not None),
             "sees_stops": int(self.sites.world is not None),
             "lock_register": 0 if spin is None else spin.lock_register,
+            "types_lock": self.sites.named.types,
+            "weak_reference_locks": self.sites.named.weak_references,
+            "interned_lock": self.sites.named.interned_strings,
         }
 
     def close(self) -> None:

@@ -25,6 +25,8 @@ _KINDS: Final = {
     SleepKind.STOPPING: LockKind.WORLD_STOP_REQUEST,
     SleepKind.EVENT: LockKind.IDLE,
 }
+_SHOWN: Final = (LockKind.OBJECT, LockKind.OTHER, LockKind.INTERPRETER)
+"""Kinds of which the type says more."""
 _LOCK, _RLOCK = "_thread.lock", "_thread.RLock"
 _LOCKS: Final = {_LOCK: LockKind.LOCK, _RLOCK: LockKind.RLOCK}
 _CONDITION: Final = ("threading.py", "Condition.wait")
@@ -138,9 +140,12 @@ def in_flight(tid: int, thread: Record, now_ns: int) -> tuple[_Key, _Sums] | Non
 
 
 def wait_of(sleep: SleepKind, type_name: str, stack: Stack) -> tuple[LockKind, str | None]:
-    """Return what is waited for at *stack*, and the type of the object if it is the lock of one."""
+    """Return what is waited for at *stack*, and the type of the object if it is the lock of one.
+
+    Of a lock of the interpreter it is that lock's name, if it has one.
+    """
     kind = _kind(sleep, type_name, stack)
-    shown = type_name if kind in (LockKind.OBJECT, LockKind.OTHER) and type_name else None
+    shown = type_name if kind in _SHOWN and type_name else None
     if shown is not None and len(shown) == LONGEST_TYPE - 1:
         shown += "..."
     return kind, None if shown is None else label(shown)

@@ -78,7 +78,7 @@ class LockWait:
 
     kind: LockKind
     type: str | None
-    """Of the object, as its type is called; None where it is not the lock of an object."""
+    """Of the object, as its type is called, or which lock of the interpreter it is; else None."""
     stack: Stack
     """Where it waited, innermost first, eight frames at the most."""
     released: Stack

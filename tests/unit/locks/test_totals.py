@@ -48,6 +48,19 @@ def test_a_lock_is_known_by_the_type_of_its_object() -> None:
     assert [LockKind.LOCK, LockKind.RLOCK, LockKind.OTHER] == kinds
 
 
+def test_a_lock_of_the_interpreter_is_known_by_its_name() -> None:
+    """
+    Not all of them have one.
+    """
+    waits = [wait(11, SleepKind.INTERPRETER, name) for name in ("types", "")]
+
+    found = _only(RawLocks(_NOW_NS, {11: thread()}, waits)).waits
+
+    assert [(LockKind.INTERPRETER, "types"), (LockKind.INTERPRETER, None)] == sorted(
+        ((each.kind, each.type) for each in found), key=lambda each: each[1] is None
+    )
+
+
 def test_who_waits_for_a_condition_is_idle() -> None:
     """
     It waits by a lock of its own; an RLock in the same place is the condition's, and contended.

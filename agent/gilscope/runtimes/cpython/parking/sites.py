@@ -16,6 +16,10 @@ from gilscope.elf.image import ElfError, ElfImage
 from gilscope.elf.instruction_starts import InstructionStarts
 from gilscope.elf.plt import read_linkage
 from gilscope.errors import GilCodeNotFound
+from gilscope.runtimes.cpython.parking.interpreter_locks import (
+    InterpreterLocks,
+    find_interpreter_locks,
+)
 from gilscope.runtimes.cpython.parking.spin import SPINS_WITH, SpinSites, find_spin
 from gilscope.runtimes.cpython.parking.world import WorldSites, find_world
 from gilscope.runtimes.cpython.sites.branches import Branches, LibraryCall, scan_branches
@@ -55,6 +59,8 @@ class ParkSites:
     """Where a thread tries for a while before it sleeps; None where it does not."""
     world: WorldSites | None
     """Where the world is stopped and started; None where that is not, or not known."""
+    named: InterpreterLocks
+    """Locks of the interpreter's own that can be told apart."""
     checks: tuple[str, ...] = field(default=())
     """What was found, in words."""
 
@@ -85,27 +91,35 @@ def find_park_sites(image: ElfImage) -> ParkSites:
     if len(waits) + len(wakes) > _MOST_SITES:
         raise GilCodeNotFound(f"{len(waits) + len(wakes)} places to sleep and wake are too many")
     spin = find_spin(image, table, branches, code.groups, code.starts)
-    # Where mutexes do not spin there is a GIL, and no world to be stopped.
+    # Where mutexes do not spin there is a GIL, no world to be stopped, and few locks.
     world = find_world(image, table, branches, code.groups, code.starts) if spin else None
+    named = find_interpreter_locks(image, table, code.starts) if spin else InterpreterLocks()
     return ParkSites(
         parks=code.pauses(parks),
         semaphores=code.pauses(semaphores),
         wakes=tuple(code.site(call.site) for call in wakes),
         spin=spin,
         world=world,
+        named=named,
         checks=(
             f"{len(parks)} places of the parking lot to sleep and {len(wakes)} to wake",
             f"{len(semaphores)} places to sleep for other locks",
             "mutexes spin before they sleep" if spin else "mutexes do not spin",
-            *(_words(world) if spin else ()),
+            *((_named_words(named), _words(world)) if spin else ()),
         ),
     )
 
 
-def _words(world: WorldSites | None) -> tuple[str]:
+def _named_words(named: InterpreterLocks) -> str:
+    if not named.names:
+        return "no lock of the interpreter's own is known by name"
+    return f"the interpreter's own locks are known by name for {', '.join(named.names)}"
+
+
+def _words(world: WorldSites | None) -> str:
     if world is None:
-        return ("stops of the world are seen where they make a thread sleep",)
-    return (f"{len(world.stops)} places that stop the world and {len(world.starts)} that start it",)
+        return "stops of the world are seen where they make a thread sleep"
+    return f"{len(world.stops)} places that stop the world and {len(world.starts)} that start it"
 
 
 class _Code:

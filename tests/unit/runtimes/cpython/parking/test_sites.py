@@ -49,6 +49,8 @@ def test_a_free_threaded_build_spins(interpreter: Interpreter) -> None:
     assert all(place.offset == image.file_offset(place.vaddr) for place in places)
     # The jump behind the exchange, near or short.
     assert image.read(sites.spin.taken.vaddr, 1) in {b"\x74", b"\x75", b"\x0f"}
+    names = "types, weak references"
+    assert f"the interpreter's own locks are known by name for {names}" in sites.checks[-2]
 
 
 @pytest.mark.parametrize("name", _ORDINARY)
