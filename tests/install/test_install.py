@@ -1,7 +1,7 @@
 """What is released, installed into bare systems in one line each: `make test-install`.
 
-Each system is a container of Debian 12 that has neither compiler nor kernel headers nor BCC. How
-soon each gave its first report is printed; a time that has to be met is no matter of tests.
+Each system is a container of Debian that has neither compiler nor kernel headers nor BCC. How soon
+each gave its first report is printed; a time that has to be met is no matter of tests.
 """
 
 import re
@@ -14,7 +14,7 @@ import pytest
 from accuracy.truth import exact_counts, started
 from gilscope import __version__
 from support.commands.gilscope import line_started
-from support.containers.images import base_image, let_go
+from support.containers.images import debian_image, let_go
 from support.containers.machine import Machine, machine
 from support.paths import ROOT
 
@@ -26,6 +26,10 @@ _APT = "DEBIAN_FRONTEND=noninteractive apt-get -q --yes --no-install-recommends"
 _PYTHON = "python3 python3-venv"
 _UV = "python3 -m venv /opt/uv && /opt/uv/bin/pip install --quiet uv==0.13.9"
 _ENVIRONMENT = "python3 -m venv /opt/gilscope"
+
+
+_SUITES = ("bookworm", "trixie")
+"""Debian 12 and 13, with CPython 3.11 and 3.13."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +85,12 @@ def _storage() -> Iterator[None]:
     let_go()
 
 
-@pytest.fixture
-def system() -> Iterator[Machine]:
+@pytest.fixture(params=_SUITES)
+def system(request: pytest.FixtureRequest) -> Iterator[Machine]:
     """A system without anything that gilscope may not need."""
     for released in (_WHEEL, _DEB):
         assert (ROOT / released).exists(), "make deb"
-    with machine(base_image()) as system:
+    with machine(debian_image(request.param)) as system:
         assert "" == system.run("for tool in gcc cc clang ld; do command -v $tool || :; done")
         assert "" == system.run("ls -d /usr/src/linux* /lib/modules/* 2>/dev/null || :")
         yield system

@@ -27,6 +27,7 @@ __all__ = [
     "base_image",
     "built_image",
     "container",
+    "debian_image",
     "let_go",
     "podman",
     "unpacked_bytes",
@@ -71,9 +72,19 @@ def base_image() -> str:
     found = re.search(r"^ARG BASE=(\S+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     assert found is not None
     name = f"localhost/{found[1]}"
-    digest = _digest([name, *_BASE_OPTIONS])
+    return _base_of(name, "bookworm")
+
+
+def debian_image(suite: str) -> str:
+    """Return the name of an image of Debian's *suite*, which is there then."""
+    _require_tools()
+    return _base_of(f"localhost/debian:{suite}-slim", suite)
+
+
+def _base_of(name: str, suite: str) -> str:
+    digest = _digest([name, suite, *_BASE_OPTIONS])
     if not _is_current(name, digest):
-        _make_base(name, digest)
+        _make_base(name, suite, digest)
     return name
 
 
@@ -192,11 +203,11 @@ def _label(image: str) -> str:
     return str(asked.stdout).strip()
 
 
-def _make_base(name: str, digest: str) -> None:
+def _make_base(name: str, suite: str, digest: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         tar = Path(folder, "base.tar")
         made = subprocess.run(
-            ["mmdebstrap", *_BASE_OPTIONS, "bookworm", str(tar)],
+            ["mmdebstrap", *_BASE_OPTIONS, suite, str(tar)],
             capture_output=True,
             text=True,
             check=False,
