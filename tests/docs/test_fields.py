@@ -27,7 +27,7 @@ from gilscope.web.config.parse import KEYS
 from gilscope.web.page import page
 from support.commands.gilscope import gilscope
 from support.docs.pages import DOCS, section, words_in_first_cells
-from support.interpreters.known import Unavailable, find_interpreter
+from support.interpreters.known import found_or_skipped
 from support.recordings.gil import (
     SERVING,
     convoy,
@@ -246,11 +246,7 @@ def test_what_doctor_prints_is_explained(tmp_path: Path) -> None:
     The tables have every check, feature and key of doctor's JSON, and no others.
     """
     # Of an older one it does not say how locks are seen.
-    try:
-        interpreter = find_interpreter("debian-3.14")
-    except Unavailable as reason:
-        pytest.skip(str(reason))
-    with started(command_of(interpreter), "exact_count.py") as workload:
+    with started(command_of(found_or_skipped("debian-3.14")), "exact_count.py") as workload:
         outcome = gilscope(
             *("doctor", "--all", "-p", str(workload.pid), "--format", "json"),
             extra={"XDG_CACHE_HOME": os.fspath(tmp_path)},

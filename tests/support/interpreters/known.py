@@ -46,6 +46,7 @@ __all__ = [
     "Interpreter",
     "Unavailable",
     "find_interpreter",
+    "found_or_skipped",
 ]
 
 _PYENV = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
@@ -148,6 +149,14 @@ def find_interpreter(name: str) -> Interpreter:
             return source.find(_cache())
     message = f"no interpreter is called {name}"
     raise ValueError(message)
+
+
+def found_or_skipped(name: str) -> Interpreter:
+    """Return the interpreter *name*; skip the test, with the reason, if it is not there."""
+    try:
+        return find_interpreter(name)
+    except Unavailable as reason:
+        pytest.skip(f"{name}: {reason}")
 
 
 def _parameters(sources: Iterable[Source | ForeignDebian], **settings: str) -> list[object]:

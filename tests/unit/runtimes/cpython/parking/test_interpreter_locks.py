@@ -16,8 +16,7 @@ from support.interpreters.known import (
     FREE_THREADED,
     MUSL_FREE_THREADED,
     Interpreter,
-    Unavailable,
-    find_interpreter,
+    found_or_skipped,
 )
 
 _PLACES = {
@@ -35,10 +34,7 @@ def _of(image: ElfImage) -> InterpreterLocks:
 
 
 def _elf(name: str) -> bytes:
-    try:
-        return find_interpreter(name).elf.read_bytes()
-    except Unavailable as reason:
-        pytest.skip(f"{name}: {reason}")
+    return found_or_skipped(name).elf.read_bytes()
 
 
 @pytest.mark.parametrize("interpreter", [*FREE_THREADED, *MUSL_FREE_THREADED])

@@ -7,19 +7,12 @@ import pytest
 from gilscope.elf.image import ElfImage
 from gilscope.errors import GilCodeNotFound
 from gilscope.runtimes.cpython.parking.sites import ParkSites, find_park_sites
-from support.interpreters.known import FREE_THREADED, Interpreter, Unavailable, find_interpreter
+from support.interpreters.known import FREE_THREADED, Interpreter, found_or_skipped
 
 _ORDINARY = ("debian-3.14", "debian-3.15", "pyenv-3.13")
 _SLEEPS = {"_PySemaphore_Wait", "_PySemaphore_PlatformWait", "_PyParkingLot_Park"}
 _OTHER_SLEEPS = {"PyThread_acquire_lock_timed"}
 _WAKES = {"_PySemaphore_Wakeup", "_PyParkingLot_Unpark", "_PyParkingLot_UnparkAll"}
-
-
-def _found(name: str) -> Interpreter:
-    try:
-        return find_interpreter(name)
-    except Unavailable as reason:
-        pytest.skip(f"{name}: {reason}")
 
 
 def _sites(elf: Path) -> tuple[ElfImage, ParkSites]:
@@ -58,7 +51,7 @@ def test_a_build_with_a_gil_does_not_spin(name: str) -> None:
     """
     The places to sleep are the same.
     """
-    _, sites = _sites(_found(name).elf)
+    _, sites = _sites(found_or_skipped(name).elf)
 
     assert sites.parks
     assert sites.wakes
@@ -69,7 +62,7 @@ def test_places_are_in_the_functions_that_symbols_name() -> None:
     """
     Those of the parking lot, and those of the C API's locks.
     """
-    image, sites = _sites(_found("pyenv-3.13").elf)
+    image, sites = _sites(found_or_skipped("pyenv-3.13").elf)
 
     assert {_function_at(image, pause.call.vaddr) for pause in sites.parks} <= _SLEEPS
     assert {_function_at(image, pause.call.vaddr) for pause in sites.semaphores} <= _OTHER_SLEEPS
@@ -81,4 +74,4 @@ def test_a_python_without_a_parking_lot_is_refused() -> None:
     CPython 3.11 has none.
     """
     with pytest.raises(GilCodeNotFound, match="0 places to sleep and 0 to wake"):
-        _sites(_found("debian-3.11").elf)
+        _sites(found_or_skipped("debian-3.11").elf)

@@ -13,8 +13,7 @@ from support.interpreters.known import (
     FREE_THREADED,
     MUSL_FREE_THREADED,
     Interpreter,
-    Unavailable,
-    find_interpreter,
+    found_or_skipped,
 )
 
 _STOP, _START = "_PyEval_StopTheWorld", "_PyEval_StartTheWorld"
@@ -25,13 +24,6 @@ _NOT_AS_A_WHOLE = [
     for each in (*FREE_THREADED, *MUSL_FREE_THREADED)
     if "lto" not in str(getattr(each, "id", ""))
 ]
-
-
-def _found(name: str) -> Interpreter:
-    try:
-        return find_interpreter(name)
-    except Unavailable as reason:
-        pytest.skip(f"{name}: {reason}")
 
 
 def _of_function(image: ElfImage, name: str, sites: Sequence[Site]) -> list[Site]:
@@ -62,7 +54,7 @@ def test_a_build_with_a_gil_stops_no_world() -> None:
     """
     Its functions of that name do nothing, and its checks say nothing of it.
     """
-    sites = find_park_sites(ElfImage(_found("debian-3.14").elf.read_bytes()))
+    sites = find_park_sites(ElfImage(found_or_skipped("debian-3.14").elf.read_bytes()))
 
     assert sites.world is None
     assert "world" not in " ".join(sites.checks)
@@ -82,7 +74,7 @@ def test_where_two_pairs_of_functions_would_do_none_is_chosen(
         return {**found, b"other": {wait, image.dynamic_symbols["PyEvent_WaitTimed"].vaddr}}
 
     monkeypatch.setattr(world, "_handed_over", two_pairs)
-    sites = find_park_sites(ElfImage(_found("free-threaded-3.14").elf.read_bytes()))
+    sites = find_park_sites(ElfImage(found_or_skipped("free-threaded-3.14").elf.read_bytes()))
 
     assert sites.world is None
     assert "stops of the world are seen where they make a thread sleep" == sites.checks[-1]
@@ -96,6 +88,6 @@ def test_where_others_stop_the_world_as_well_none_is_chosen(
     A compiler has made a part of somebody else's function: what acquires the lock then is not one.
     """
     monkeypatch.setattr(world, names, ("_PyMutex_LockTimed", "PyMutex_Unlock"))
-    sites = find_park_sites(ElfImage(_found("free-threaded-3.14").elf.read_bytes()))
+    sites = find_park_sites(ElfImage(found_or_skipped("free-threaded-3.14").elf.read_bytes()))
 
     assert sites.world is None
