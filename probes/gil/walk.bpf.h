@@ -162,15 +162,16 @@ static __always_inline void take_holder(const struct thread *thread, struct blam
         blame->is_for_request = 0;
         return;
     }
+    // Nobody who reads the record is to miss a wait whose holder stays.
+    if (blame->holder == blame->found)
+        return;
     BEGIN_CHANGE(blame);
-    if (blame->holder != blame->found) {
-        if (blame->holder)
-            end_slice(thread, blame, blame->sampled_ns);
-        else
-            blame->first_holder = blame->found;
-        blame->holder = blame->found;
-        blame->is_new_holder = 1;
-    }
+    if (blame->holder)
+        end_slice(thread, blame, blame->sampled_ns);
+    else
+        blame->first_holder = blame->found;
+    blame->holder = blame->found;
+    blame->is_new_holder = 1;
     END_CHANGE(blame);
 }
 

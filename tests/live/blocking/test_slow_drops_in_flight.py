@@ -1,61 +1,25 @@
 """A call into C that keeps the GIL and does not end: it is told while it lasts."""
 
 import re
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 import pytest
 
 from support.commands.gilscope import eventually, gilscope
 from support.commands.json_reports import frames_of, only_process
 from support.commands.serve import serving
-from support.paths import WORKLOADS
+from support.held_in_c import SCRIPT, holder_started
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
-_PYTHON = "/usr/bin/python3"
-_SCRIPT = WORKLOADS / "held_in_c.py"
 _SECONDS = "gilscope_gil_slow_drop_seconds_total"
 _REQUESTS = "gilscope_gil_slow_drops_total"
 
 
-class _Holder:
-    """A process that keeps its GIL."""
-
-    def __init__(self, process: "subprocess.Popen[str]", keys: IO[str], words: IO[str]) -> None:
-        self.pid = process.pid
-        self._keys = keys
-        self._words = words
-
-    def release(self) -> None:
-        """Have the call return."""
-        self._keys.write("x")
-        self._keys.flush()
-        assert "released\n" == self._words.readline()
-
-
-@contextmanager
-def _holding() -> Iterator[_Holder]:
-    command = [_PYTHON, str(_SCRIPT)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert "holding\n" == process.stdout.readline()
-        try:
-            yield _Holder(process, process.stdin, process.stdout)
-        finally:
-            process.kill()
-
-
 def _site() -> str:
-    lines = _SCRIPT.read_text().splitlines()
+    lines = SCRIPT.read_text().splitlines()
     (number,) = [at for at, line in enumerate(lines, 1) if "PyDLL(None).read(" in line]
-    return f"hold ({_SCRIPT.name}:{number})"
+    return f"hold ({SCRIPT.name}:{number})"
 
 
 def test_report_names_the_holder_of_a_call_that_goes_on(tmp_path: Path) -> None:
@@ -64,7 +28,8 @@ def test_report_names_the_holder_of_a_call_that_goes_on(tmp_path: Path) -> None:
     """
     file = tmp_path / "waits.json"
     formats = ("--full", "--format", "text", "--format", f"json={file}")
-    with _holding() as holder:
+    with holder_started() as holder:
+        holder.holds()
         outcome = gilscope("record", "-p", str(holder.pid), "-d", "1", *formats)
     report = only_process(file.read_text())
     (slow_drop,) = report["slow_drops"]
@@ -85,7 +50,8 @@ def test_metrics_grow_during_the_call_and_do_not_fall_after_it() -> None:
     """
     So an alert fires while it lasts; when it has ended, it was one request.
     """
-    with _holding() as holder, serving("-p", str(holder.pid)) as service:
+    with holder_started() as holder, serving("-p", str(holder.pid)) as service:
+        holder.holds()
         own = {"holder": _site(), "pid": str(holder.pid)}
 
         def lost_s() -> float:
@@ -95,7 +61,7 @@ def test_metrics_grow_during_the_call_and_do_not_fall_after_it() -> None:
         first_s = eventually(lost_s)
         eventually(lambda: lost_s() > first_s + 0.3)
         later_s = lost_s()
-        holder.release()
+        holder.go_on()
         scrape = service.scrape()
 
     assert later_s <= scrape.total(_SECONDS, **own)

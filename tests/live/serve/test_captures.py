@@ -4,8 +4,6 @@ import json
 import os
 import stat
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,49 +13,14 @@ from accuracy.truth import started
 from support.commands.gilscope import eventually, gilscope
 from support.commands.json_reports import assert_dump_fits_schema, frames_of
 from support.commands.serve import Service, serving
+from support.held_in_c import SCRIPT, holder_started
 from support.interpreters.known import TIMED_MINORS, Interpreter
-from support.paths import WORKLOADS
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
 
 _PYTHON = "/usr/bin/python3"
-_SCRIPT = "held_in_c.py"
 _ABOVE = ("--capture-above", "300ms", "--mode", "contention")
 _ESCAPE = "\x1b"
-
-
-class _Holder:
-    """A process that holds the GIL in C until it is told to go on."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self.process = process
-        self.pid = process.pid
-
-    def holds(self) -> None:
-        """Return when it is about to hold the GIL."""
-        assert self.process.stdout is not None
-        assert b"holding\n" == self.process.stdout.readline()
-
-    def go_on(self) -> None:
-        """Let it go on, and return when it has."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(b".")
-        self.process.stdin.flush()
-        assert b"released\n" == self.process.stdout.readline()
-
-
-@contextmanager
-def _holder(
-    script: Path = WORKLOADS / _SCRIPT, python: tuple[str, ...] = (_PYTHON,)
-) -> Iterator[_Holder]:
-    with subprocess.Popen(
-        [*python, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
-        try:
-            yield _Holder(process)
-        finally:
-            process.kill()
 
 
 def _captured(folder: Path) -> dict[str, Any]:
@@ -80,7 +43,7 @@ def test_a_long_hold_is_captured_while_it_lasts(interpreter: Interpreter, tmp_pa
     The file is there before the hold is over; it names the holder, its line and who waits.
     """
     with (
-        _holder(python=interpreter.argv) as holder,
+        holder_started(python=interpreter.argv) as holder,
         serving("-p", str(holder.pid), *_ABOVE, "--capture-dir", str(tmp_path)) as service,
     ):
         holder.holds()
@@ -114,7 +77,7 @@ def _written(counts: dict[str, float]) -> dict[str, float]:
 
 
 def _line_of(text: str) -> int:
-    lines = (WORKLOADS / _SCRIPT).read_text().splitlines()
+    lines = SCRIPT.read_text().splitlines()
     (number,) = [at for at, line in enumerate(lines, 1) if text in line]
     return number
 
@@ -148,14 +111,14 @@ def test_one_a_minute(tmp_path: Path) -> None:
     A second hold within the minute is counted, and nothing is written.
     """
     script = tmp_path / "twice.py"
-    source = (WORKLOADS / _SCRIPT).read_text()
+    source = SCRIPT.read_text()
     script.write_text(
         source.replace("while os.read(0, 100):\n    pass\n", "")
         + 'print("holding", flush=True)\nhold()\nprint("released", flush=True)\n'
     )
     folder = tmp_path / "captures"
     with (
-        _holder(script) as holder,
+        holder_started(script) as holder,
         serving("-p", str(holder.pid), *_ABOVE, "--capture-dir", str(folder)) as service,
     ):
         holder.holds()
@@ -184,7 +147,7 @@ def test_a_folder_that_has_gone(tmp_path: Path) -> None:
     """
     folder = tmp_path / "captures"
     with (
-        _holder() as holder,
+        holder_started() as holder,
         serving("-p", str(holder.pid), *_ABOVE, "--capture-dir", str(folder)) as service,
     ):
         folder.rmdir()
@@ -212,7 +175,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     try:
         (folder / "filled").write_bytes(b"x" * 8192)
         with (
-            _holder() as holder,
+            holder_started() as holder,
             serving("-p", str(holder.pid), *_ABOVE, "--capture-dir", str(folder)) as service,
         ):
             holder.holds()
@@ -233,8 +196,8 @@ def test_hostile_names(tmp_path: Path) -> None:
     Whatever a program calls itself, no control character reaches the log, the page or the text.
     """
     script = tmp_path / f"{_ESCAPE}[2J<b>.py"
-    script.write_text((WORKLOADS / _SCRIPT).read_text())
-    with _holder(script) as holder, serving("-p", str(holder.pid), *_ABOVE) as service:
+    script.write_text(SCRIPT.read_text())
+    with holder_started(script) as holder, serving("-p", str(holder.pid), *_ABOVE) as service:
         holder.holds()
         said = service.command.says("capture of pid")
         page = service.get("/").text
@@ -251,7 +214,7 @@ def test_off_unless_it_is_wanted() -> None:
     Without the option nothing is captured, and nothing is counted.
     """
     with (
-        _holder() as holder,
+        holder_started() as holder,
         serving("-p", str(holder.pid), "--mode", "contention") as service,
     ):
         holder.holds()
