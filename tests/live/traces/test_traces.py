@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from accuracy.truth import Workload, started
+from gilscope.text.units import seconds, short_duration
 from support.commands.gilscope import eventually
 from support.commands.serve import Service, serving
 from support.interpreters.known import ONE_PER_MINOR, Interpreter
+from support.reports.sums import exact
 from support.tracing.trace import command_of
 
 pytestmark = [pytest.mark.live, pytest.mark.beside_others]
@@ -73,8 +75,9 @@ def test_waits_are_told_by_request(options: Sequence[str]) -> None:
     _assert_right(process, traces)
     worst = traces["worst"][0]["trace_id"]
     assert f"trace {worst}" in text
-    assert "3 traces waited for 1.1" in text
-    assert "/checkout: 1 request, 50" in text
+    (checkout,) = [each for each in traces["routes"] if each["route"] == "/checkout"]
+    assert f"3 traces waited for {seconds(exact(traces['wait_s']))}" in text
+    assert f"/checkout: 1 request, {short_duration(exact(checkout['wait_s']))} each" in text
 
 
 @pytest.mark.parametrize("interpreter", ONE_PER_MINOR)
