@@ -25,7 +25,6 @@
 #define STOP_REQUESTER 16 // who has asked for it,
 #define STOP_EVENT 4      // and what it waits for until the others have stopped
 #define MAX_METATYPES 3
-#define WEAK_REFERENCE_LOCKS 127 // in a row: which one it is depends on the address of the object
 
 static __always_inline u8 read_u8(u64 address)
 {
@@ -102,7 +101,7 @@ static __always_inline void name_own_mutex(struct thread *thread, const struct t
         __builtin_memcpy(thread->type, "types", sizeof("types"));
     if (target->interned_lock && place == target->interned_lock)
         __builtin_memcpy(thread->type, "interned strings", sizeof("interned strings"));
-    if (target->weak_reference_locks && place - target->weak_reference_locks < WEAK_REFERENCE_LOCKS)
+    if (place >= target->weak_reference_locks && place < target->weak_reference_locks_end)
         __builtin_memcpy(thread->type, "weak references", sizeof("weak references"));
 }
 

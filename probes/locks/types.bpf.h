@@ -26,9 +26,9 @@ struct target {
     u32 spins;         // a mutex is tried for a while before a thread sleeps for it
     u32 lock_register; // then, in pt_regs where it is taken: its address
     u32 types_lock;    // in an interpreter: its locks that have names; 0: it is not known
-    u32 weak_reference_locks; // the first of a row
+    u32 weak_reference_locks;     // the first of a row: which one it is depends on the object
+    u32 weak_reference_locks_end; // behind the last
     u32 interned_lock;
-    u32 padding;
     // Whether it is observed all the time: then a sleep whose beginning was not seen is lost.
     u32 is_whole;
     u32 stepped_programs; // bits: those whose traps the kernel has to single-step

@@ -91,6 +91,7 @@ class LockTarget:
             "lock_register": 0 if spin is None else spin.lock_register,
             "types_lock": self.sites.named.types,
             "weak_reference_locks": self.sites.named.weak_references,
+            "weak_reference_locks_end": self.sites.named.weak_references_end,
             "interned_lock": self.sites.named.interned_strings,
         }
 

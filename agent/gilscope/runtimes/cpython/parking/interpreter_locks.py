@@ -66,6 +66,12 @@ class InterpreterLocks:
     interned_strings: int = 0
 
     @property
+    def weak_references_end(self) -> int:
+        """Behind the last of the row; 0: it is not known."""
+        first = self.weak_references
+        return first + _WEAK_REFERENCE_LOCKS if first else 0
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Which of them are known."""
         known = {
@@ -85,10 +91,11 @@ def find_interpreter_locks(
         functions.common_place(pair, witnesses=2) for pair in (_TYPES, _WEAK_REFERENCES)
     )
     interned_strings = functions.common_place(_INTERNED, witnesses=1)
-    row = range(weak_references, weak_references + _WEAK_REFERENCE_LOCKS)
-    if types in row or interned_strings in (types, *row):
-        return InterpreterLocks()
-    return InterpreterLocks(types, weak_references, interned_strings)
+    found = InterpreterLocks(types, weak_references, interned_strings)
+    others = [place for place in (types, interned_strings) if place]
+    row = range(weak_references, found.weak_references_end)
+    # Locks do not overlap: if these do, one of them is wrong.
+    return found if len({*others, *row}) == len(others) + len(row) else InterpreterLocks()
 
 
 class _Functions:
