@@ -25,6 +25,7 @@ from gilscope.process.view import view_of
 from gilscope.process.watch import ProcessWatch
 from gilscope.runtimes.site_cache import SiteCache, default_folder
 from gilscope.system import ending
+from gilscope.system.named_thread import named_thread
 from gilscope.text.units import NS_PER_S
 from gilscope.tracing.tracer import Tracer
 from gilscope.transactions.account import TransactionAccount
@@ -193,7 +194,7 @@ def tracing_session(
                 stopped.wait(tick_s)  # what is due may stay due for ever
             took_s = time.monotonic() - began_s
 
-    ticking = threading.Thread(target=look_after, name="tick", daemon=True)
+    ticking = named_thread("tick", look_after)
     ticking.start()
     try:
         with scanning(scanner, tick_s, scanned=scanned, has_scanned=has_scanned):
@@ -229,7 +230,7 @@ def scanning(
                 has_scanned.set()
             scanner.wait()
 
-    thread = threading.Thread(target=scan, name="scan", daemon=True)
+    thread = named_thread("scan", scan)
     thread.start()
     try:
         yield

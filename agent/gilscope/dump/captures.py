@@ -15,6 +15,7 @@ from gilscope.model.moment.dump import Dump
 from gilscope.reports.dump import json as dump_json
 from gilscope.reports.dump import text as dump_text
 from gilscope.reports.dump.words import verdict
+from gilscope.system.named_thread import named_thread
 from gilscope.text.printable import printable
 
 __all__ = ["EVERY_S", "Captures", "Outcome"]
@@ -65,7 +66,7 @@ class Captures:
         self._counts: Counter[Outcome] = Counter()
         self._numbers = count(1)
         self._kept: deque[Capture] = deque(maxlen=_MOST_KEPT)
-        self._thread = threading.Thread(target=self._run, name="captures", daemon=True)
+        self._thread = named_thread("captures", self._run)
 
     def begin(self) -> None:
         """Begin to take what is wanted."""

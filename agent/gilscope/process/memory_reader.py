@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, TypeVar, cast
 
+from gilscope.system.named_thread import named_thread
 from gilscope.system.waiting_thread import Waiting, waits_for_memory
 from gilscope.values import dataclass
 
@@ -103,7 +104,7 @@ class _Worker:
 
     def __init__(self) -> None:
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
-        self.thread = threading.Thread(target=self._run, name="memory-reader", daemon=True)
+        self.thread = named_thread("memory-reader", self._run)
         self.thread.start()
 
     def put(self, task: _Task | None) -> None:

@@ -16,6 +16,7 @@ from gilscope.regions.places import Places
 from gilscope.regions.protocol import Answer, Word
 from gilscope.regions.words import Words
 from gilscope.runtimes.cpython.code.unwind_info import namespace
+from gilscope.system.named_thread import named_thread
 from gilscope.values import dataclass
 
 __all__ = ["RegionListener", "listening_socket"]
@@ -132,9 +133,7 @@ def listening_socket(path: str, answer: Callable[[socket.socket], None]) -> Iter
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         _bind(listener, path)
         stopped = threading.Event()
-        thread = threading.Thread(
-            target=_accept, args=(listener, answer, stopped), name="regions", daemon=True
-        )
+        thread = named_thread("regions", _accept, listener, answer, stopped)
         thread.start()
         try:
             yield

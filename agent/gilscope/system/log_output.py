@@ -12,6 +12,8 @@ import threading
 from collections import deque
 from typing import Any
 
+from gilscope.system.named_thread import named_thread
+
 __all__ = ["LogOutput", "finish_log_output", "lost_lines", "use_log_output"]
 
 _MOST_BYTES = 256 * 1024
@@ -31,7 +33,7 @@ class LogOutput(io.RawIOBase):
         self._size = 0
         self._lost_lines = 0
         self._change = threading.Condition()
-        threading.Thread(target=self._write_out, name="log", daemon=True).start()
+        named_thread("log", self._write_out).start()
 
     @property
     def lost_lines(self) -> int:

@@ -15,6 +15,7 @@ from gilscope.model.kinds import Mode
 from gilscope.series.blocking import BlockingSeries
 from gilscope.series.conflicts import ConflictSeries
 from gilscope.series.past import Past
+from gilscope.system.named_thread import named_thread
 from gilscope.web.address import Address
 from gilscope.web.captures import Captured
 from gilscope.web.compression import compressed
@@ -125,9 +126,7 @@ class Server:
 
     def _keep_up(self, watched: SourceHistory, book: BlockingSeries) -> Pulse:
         looking = Pulse("keeps what was seen in the last minutes", _HISTORY_STALE_S)
-        self._looking = threading.Thread(
-            target=watched.keep_up, args=(book, self._stopped, looking.beat), daemon=True
-        )
+        self._looking = named_thread("page", watched.keep_up, book, self._stopped, looking.beat)
         self._looking.start()
         return looking
 

@@ -3,11 +3,11 @@
 import logging
 import os
 import select
-import threading
 import time
 from collections.abc import Callable
 
 from gilscope.bpf.ringbuf import Ring
+from gilscope.system.named_thread import named_thread
 
 __all__ = ["WindowThread"]
 
@@ -37,7 +37,7 @@ class WindowThread:
         self._poll = select.epoll()
         self._poll.register(notices.fileno(), select.EPOLLIN)
         self._poll.register(self._wake, select.EPOLLIN)
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = named_thread(name, self._run)
         self._thread.start()
 
     def wake(self) -> None:

@@ -15,6 +15,7 @@ from typing import Final
 
 from gilscope.errors import KernelOrBccMissing, LimitReached
 from gilscope.process import procfs
+from gilscope.system.named_thread import named_thread
 from gilscope.system.rlimits import RESERVED, most_descriptors
 from gilscope.values import dataclass
 
@@ -103,7 +104,7 @@ class Keeper:
         self._await_ready()
         setup = _SETUP.pack(int(lease_s * _MS_PER_S), size, offset)
         self._send(_REQUEST_SETUP, 0, setup, (), [] if table is None else [table.fd])
-        self._reader = threading.Thread(target=self._read, name="gilscope-keeper", daemon=True)
+        self._reader = named_thread("keeper-reader", self._read)
         self._reader.start()
 
     @property

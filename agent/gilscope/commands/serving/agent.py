@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -33,6 +32,7 @@ from gilscope.series.blocking import BlockingSeries
 from gilscope.series.past import LONGEST_S, Past
 from gilscope.system import ending
 from gilscope.system.garbage import Sweeps, spare_old_objects
+from gilscope.system.named_thread import named_thread
 from gilscope.tracing.tracer import Tracer
 from gilscope.values import dataclass
 from gilscope.web.guard import OPEN, Guard
@@ -122,7 +122,7 @@ def _serve_processes(
 @contextlib.contextmanager
 def _answering(server: Server) -> Iterator[None]:
     """Answer requests inside of the block."""
-    http = threading.Thread(target=server.answer, name="http", daemon=True)
+    http = named_thread("http", server.answer)
     http.start()
     try:
         yield

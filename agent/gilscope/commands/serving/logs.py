@@ -13,6 +13,7 @@ from gilscope.discovery.agent_stats import own_state
 from gilscope.exporter.source import Source
 from gilscope.series.blocking import BlockingSeries
 from gilscope.stm_log.follow.follower import Follower
+from gilscope.system.named_thread import named_thread
 from gilscope.web.health import Pulse
 from gilscope.web.server import Server
 
@@ -28,7 +29,7 @@ def followed(patterns: Sequence[str], beat: Callable[[], None]) -> Iterator[Foll
     """Follow what *patterns* mean until the block has ended; *beat* is called again and again."""
     follower = Follower(patterns, _log.warning)
     is_over = threading.Event()
-    thread = threading.Thread(target=_follow, args=(follower, is_over, beat), daemon=True)
+    thread = named_thread("logs", _follow, follower, is_over, beat)
     thread.start()
     try:
         yield follower
@@ -68,7 +69,7 @@ def serve_logs(arguments: argparse.Namespace, server: Server, service: Service) 
             follower.logs,
             has_pages=arguments.page,
         )
-        http = threading.Thread(target=server.answer, daemon=True)
+        http = named_thread("http", server.answer)
         http.start()
         with pushed(arguments, service.began_ns, collector.collect):
             service.ready(server.url)

@@ -13,6 +13,7 @@ from gilscope.commands.serving.otlp_options import HEADERS, otlp_headers, profil
 from gilscope.exporter.samples import Series
 from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.observation import Observation
+from gilscope.system.named_thread import named_thread
 
 if TYPE_CHECKING:
     from gilscope.web.otlp.push import Push
@@ -60,7 +61,7 @@ def pushed(
 @contextmanager
 def _pushing(push: "Push", every_s: float, name: str) -> Iterator[None]:
     is_over = threading.Event()
-    thread = threading.Thread(target=push.run, args=(every_s, is_over), name=name, daemon=True)
+    thread = named_thread(name, push.run, every_s, is_over)
     thread.start()
     try:
         yield

@@ -47,6 +47,7 @@ from gilscope.gil.probes.coverage import NEVER_OPEN, Coverage
 from gilscope.gil.tracing._lock_sampler import Sampler
 from gilscope.runtimes.base import HeldWord
 from gilscope.runtimes.cpython.gil_struct import GLIBC_X86_64
+from gilscope.system.named_thread import named_thread
 from gilscope.system.scheduling import wake_promptly
 from gilscope.system.waiting_thread import Waiting, waits_for_memory
 
@@ -221,9 +222,7 @@ class LockSampler:
         return Sampler(self._random.getrandbits(64), GLIBC_X86_64.locked, *self._rate)
 
     def _start(self) -> None:
-        self._thread = threading.Thread(
-            target=self._run, args=(self._native,), name="lock-sampler", daemon=True
-        )
+        self._thread = named_thread("lock-sampler", self._run, self._native)
         self._thread.start()
 
     def _run(self, native: Sampler) -> None:

@@ -24,6 +24,7 @@ from gilscope.model.gil import HeldBy, HolderSamples
 from gilscope.model.moment.hold_state import HoldState
 from gilscope.model.stack import Stack, StackState
 from gilscope.runtimes.base import Holders
+from gilscope.system.named_thread import named_thread
 from gilscope.system.scheduling import wake_promptly
 from gilscope.system.shortage import explained_shortage
 from gilscope.values import dataclass
@@ -109,7 +110,7 @@ class HolderSampler:
             self._processes[pid] = _Process(source, time.monotonic_ns())
         self._has_any.set()
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="holder-sampler", daemon=True)
+            self._thread = named_thread("holder-sampler", self._run)
             self._thread.start()
 
     def drop(self, pid: int) -> None:
