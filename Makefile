@@ -120,7 +120,7 @@ fuzz: setup ## Search for input that breaks the readers, for SECONDS each (defau
 	    $(tests) nice $(python) $$program $(if $(SECONDS),--seconds $(SECONDS)) || exit 1; \
 	done
 
-bench: ## Measure what tracing costs, write docs/overhead.md and print its table of bars
+bench: programs ## Measure what tracing costs, write docs/overhead.md and print its table of bars
 	@deploy/setup/install.sh bpftrace
 	@$(python) bench/overhead.py
 

@@ -8,7 +8,7 @@ from bench.markdown import NONE, ranged, table
 from bench.measurement import Agent, Crowd, Results
 from bench.tables import measured_conditions
 
-__all__ = ["agent_table", "attach_table", "bar_table", "crowd_table"]
+__all__ = ["agent_table", "attach_table", "bar_table", "crowd_table", "parts_table", "start_table"]
 
 _NS_PER_MS = 1_000_000
 _NS_PER_S = 1_000_000_000
@@ -60,6 +60,18 @@ _CROWD_ROWS: Sequence[tuple[str, Callable[[Crowd], str]]] = (
 )
 
 
+_PARTS = (
+    ("takes over what the probes have counted, opens and ends windows", ("tick",)),
+    ("samples who holds each GIL", ("lock-sampler", "holder-sampler")),
+    ("reads the memory of targets, for samples of holders and for roles", ("memory-reader",)),
+    ("looks for new processes", ("scan",)),
+    ("hears from the process that holds the probes", ("keeper-reader",)),
+    ("keeps what the page shows", ("page",)),
+)
+"""What threads are for, by their names; what is left are scrapes, of which each has its own, and
+threads that have hardly anything to do."""
+
+
 def agent_table(results: Results) -> str:
     """Return what the tools use themselves, over all workloads."""
     rows = []
@@ -78,6 +90,43 @@ def crowd_table(crowds: Iterable[Crowd]) -> str:
     header = ["", *(f"{each.processes} {each.key}, {titles[each.condition]}" for each in columns)]
     rows = [[title, *map(measure, columns)] for title, measure in _CROWD_ROWS]
     return table(header, rows)
+
+
+def parts_table(crowds: Iterable[Crowd]) -> str:
+    """Return what the agent uses its CPU time for while it traces many processes."""
+    columns = list(crowds)
+    titles = {condition.key: condition.title for condition in CONDITIONS}
+    header = [
+        "% of a core",
+        *(f"{each.processes} {each.key}, {titles[each.condition]}" for each in columns),
+    ]
+    rows = []
+    for title, names in _PARTS:
+        parts = [sum(ns for name, ns in each.threads_cpu_ns if name in names) for each in columns]
+        rows.append([title, *map(_of_a_core, parts, columns)])
+    known = {name for _, names in _PARTS for name in names}
+    rest = [
+        each.cpu_ns - sum(ns for name, ns in each.threads_cpu_ns if name in known)
+        for each in columns
+    ]
+    rows.append(["answers scrapes, and the rest", *map(_of_a_core, rest, columns)])
+    return table(header, rows)
+
+
+def _of_a_core(ns: int, crowd: Crowd) -> str:
+    return f"{_PER_CENT * ns / crowd.wall_ns:.2f}"
+
+
+def start_table(results: Results) -> str:
+    """Return what of an attach goes by before the agent can look at anything."""
+    rows = [
+        [title, ranged((ns / _NS_PER_S for ns in found), 3)]
+        for title, found in (
+            ("Python alone", [each.python_ns for each in results.starts]),
+            ("Python and the agent's modules", [each.modules_ns for each in results.starts]),
+        )
+    ]
+    return table(["started", "s"], rows)
 
 
 def attach_table(results: Results) -> str:

@@ -13,11 +13,11 @@ __all__ = ["MOST_RATIO", "Bar", "attach_seconds", "judge"]
 
 MOST_RATIO = 1.01
 _MOST_FACTOR = 1.5
-_MOST_WARM_S = 1.0
+_MOST_WARM_S = 0.25
 _MOST_COLD_S = 2.0
-_MOST_PRIVATE_MB = 40.0
+_MOST_PRIVATE_MB = 30.0
 _MOST_RESIDENT_MB = 80.0
-_MOST_CPU_PER_CENT = 0.5
+_MOST_CPU_PER_CENT = 0.4
 _NS_PER_S = 1_000_000_000
 _BYTES_PER_MB = 1_000_000
 _PER_CENT = 100
@@ -116,7 +116,7 @@ def _report_bars(results: Results) -> Iterator[Bar]:
 
 def _attach_bar(results: Results, most_s: float, *, is_cold: bool) -> Bar:
     figure = f"attach, {'cold' if is_cold else 'warm'}, median for the slower interpreter"
-    bar = f"at most {most_s:.0f} s"
+    bar = f"at most {most_s:g} s"
     interpreters = dict.fromkeys(each.interpreter for each in results.attaches)
     medians_s = [
         spread(found).median

@@ -1,8 +1,11 @@
 """Reads what a running process has used, CPU time and memory, and whether it can be ended."""
 
+import contextlib
 import os
 import signal
 import time
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +15,7 @@ __all__ = [
     "read_cpu_ns",
     "read_ended_children_cpu_ns",
     "read_memory",
+    "read_threads_cpu_ns",
 ]
 
 _NS_PER_TICK = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -35,6 +39,17 @@ def read_cpu_ns(pid: int) -> int:
     """Return the CPU time of all threads of *pid*, its children excluded."""
     # The kernel's number of the CPU clock of another process, as clock_getcpuclockid makes it.
     return time.clock_gettime_ns(~pid << 3 | 2)
+
+
+def read_threads_cpu_ns(pid: int) -> Mapping[str, int]:
+    """Return the CPU time of the threads of *pid* that run now, by their names."""
+    found: Counter[str] = Counter()
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        # It may have ended.
+        with contextlib.suppress(OSError):
+            name = (thread / "comm").read_text().rstrip("\n")
+            found[name] += int((thread / "schedstat").read_text().split()[0])
+    return found
 
 
 def read_ended_children_cpu_ns(pid: int) -> int:

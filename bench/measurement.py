@@ -97,6 +97,16 @@ class Attach:
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """What a start of ``gilscope serve`` takes before it can do anything."""
+
+    python_ns: int
+    """Of Python alone."""
+    modules_ns: int
+    """Of Python and the modules that serving needs."""
+
+
+@dataclass(frozen=True, slots=True)
 class Scrape:
     """One answer of ``/metrics``."""
 
@@ -122,6 +132,8 @@ class Crowd:
     """From the signal to the end of the agent."""
     cpu_ns: int
     """Of the agent between attach and detach, with its scrapes."""
+    threads_cpu_ns: tuple[tuple[str, int], ...]
+    """Of these by the name of the thread, of all that are there in the end."""
     wall_ns: int
     targets_cpu_ns: int
     """Of all targets together in the same time."""
@@ -170,6 +182,7 @@ class Results:
     runs: tuple[Run, ...]
     failures: tuple[Failure, ...]
     attaches: tuple[Attach, ...]
+    starts: tuple[Start, ...]
     crowds: tuple[Crowd, ...]
     left_out: tuple[tuple[str, str], ...]
     """Title and reason of what could not be measured."""

@@ -21,10 +21,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from bench.agent_tables import bar_table
-from bench.attach import measure_attach
+from bench.attach import measure_attach, measure_start
 from bench.conditions import BASELINE, CONDITIONS, CONTENTION, DEFAULT, Condition
 from bench.machine import StolenTime, read_machine
-from bench.measurement import Attach, Crowd, Failure, Results, Run
+from bench.measurement import Attach, Crowd, Failure, Results, Run, Start
 from bench.page import page
 from bench.pictures import draw_pictures
 from bench.raw import read_results, write_results
@@ -110,6 +110,7 @@ def _measure(options: argparse.Namespace, environment: dict[str, str]) -> Result
     if CONTENTION.key in reasons:
         raise ToolFailed(f"gilscope {reasons[CONTENTION.key]}")
     done: list[Run | Crowd | Attach | Failure] = []
+    starts: list[Start] = []
     done += _with_progress(bench.run(WORKS, usable), _count(options.rounds, usable))
     default = DEFAULT if DEFAULT in usable else CONTENTION
     done += _measure_crowds(bench, dict.fromkeys((default, CONTENTION)))
@@ -117,6 +118,7 @@ def _measure(options: argparse.Namespace, environment: dict[str, str]) -> Result
     for each in traced:
         _say(f"attach to {each.name}")
         done += measure_attach(each, default, options.rounds, environment)
+        starts += [measure_start(environment) for _ in range(options.rounds)]
     _say("")
     titles = {condition.key: condition.title for condition in CONDITIONS}
     return Results(
@@ -132,6 +134,7 @@ def _measure(options: argparse.Namespace, environment: dict[str, str]) -> Result
         runs=tuple(each for each in done if isinstance(each, Run)),
         failures=tuple(each for each in done if isinstance(each, Failure)),
         attaches=tuple(each for each in done if isinstance(each, Attach)),
+        starts=tuple(starts),
         crowds=tuple(each for each in done if isinstance(each, Crowd)),
         left_out=tuple((titles[key], reason) for key, reason in reasons.items()),
     )

@@ -3,7 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 from bench import prose
-from bench.agent_tables import agent_table, attach_table, bar_table, crowd_table
+from bench.agent_tables import (
+    agent_table,
+    attach_table,
+    bar_table,
+    crowd_table,
+    parts_table,
+    start_table,
+)
 from bench.bars import MOST_RATIO
 from bench.conditions import AGAIN, CONDITIONS, CONTENTION, THREE_PROBES
 from bench.markdown import key_table, ranged
@@ -66,9 +73,13 @@ def page(results: Results, pictures: Sequence[Picture], stm: str) -> str:
         "## Many targets\n",
         prose.CROWDS,
         crowd_table(results.crowds),
+        prose.PARTS,
+        parts_table(results.crowds),
         "## Attach\n",
         prose.ATTACH,
         attach_table(results),
+        prose.START,
+        start_table(results),
         "## STM logs\n",
         stm,
         "## Bars\n",

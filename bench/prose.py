@@ -9,9 +9,11 @@ __all__ = [
     "HEAD",
     "LATENCY",
     "NOT_MEASURED",
+    "PARTS",
     "QUICK",
     "READING",
     "REPORT",
+    "START",
     "TOOLS",
     "WORKLOADS",
 ]
@@ -78,11 +80,9 @@ single step.
 TOOLS = """\
 All workloads together, each with one process traced; gilscope is scraped twice, at the beginning \
 and at the end of a run.
-CPU to attach includes the child process in which gilscope compiles its probes.
 CPU in a run is that of the tool's own process while the workload runs, scrapes included: far more \
 scrapes a second than Prometheus makes.
 Memory is that of the process that stays.
-The child that compiles for gilscope has ended by then and is not in these figures.
 The others serve nothing: they print sums at their end.
 
 What each of them counted in a run shows that it was at work; longer runs count more:
@@ -102,9 +102,21 @@ counted from the attach on.
 
 ATTACH = """\
 From the start of `gilscope serve` to its line "Serving", when the probes are in place.
-Cold: the GIL's code in this interpreter has to be found and the probes compiled first; warm: both \
-are remembered.
+Cold: the GIL's code in this interpreter has to be found first; warm: it is remembered.
 The kernel's page cache is warm in both.
+"""
+
+PARTS = """\
+What the agent uses its CPU time for, by its threads, which `top -H` shows by name.
+Prometheus scrapes less often than this bench, and each scrape costs the same; all else goes on \
+whether anybody scrapes or not.
+What samples may take is bounded: those of locks are no more than the held share of a minute \
+needs, and those of holders have a part of a core, with the reading for them.
+"""
+
+START = """\
+What goes by first of each attach; meanwhile the kernel checks the programs.
+Then the agent measures what a trap costs on this machine, reads the target, and places the probes.
 """
 
 READING = """\

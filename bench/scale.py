@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.conditions import Condition, gilscope_command
-from bench.footprint import read_cpu_ns, read_ended_children_cpu_ns, read_memory
+from bench.footprint import (
+    read_cpu_ns,
+    read_ended_children_cpu_ns,
+    read_memory,
+    read_threads_cpu_ns,
+)
 from bench.measurement import Crowd, Scrape
 from bench.served import Figures, fetch_page
 from bench.tool import Tool, tool_started
@@ -61,9 +66,11 @@ def measure_crowd(
             attach_ns = time.monotonic_ns() - began_ns
             before_ns, began_ns = _own_cpu_ns(tool), time.monotonic_ns()
             targets_before_ns = sum(map(read_cpu_ns, pids))
+            threads_before_ns = read_threads_cpu_ns(tool.pid)
             scrapes, page = _scrape(tool, plan.scrapes)
             spent_ns, wall_ns = _own_cpu_ns(tool) - before_ns, time.monotonic_ns() - began_ns
             targets_ns = sum(map(read_cpu_ns, pids)) - targets_before_ns
+            threads_ns = read_threads_cpu_ns(tool.pid)
             memory = read_memory(tool.pid)
         last = Figures(page)
         return Crowd(
@@ -76,6 +83,10 @@ def measure_crowd(
             detach_ns=tool.detach_ns,
             cpu_ns=spent_ns,
             wall_ns=wall_ns,
+            threads_cpu_ns=tuple(
+                (name, max(0, ns - threads_before_ns.get(name, 0)))
+                for name, ns in sorted(threads_ns.items())
+            ),
             targets_cpu_ns=targets_ns,
             resident_bytes=memory.resident_bytes,
             proportional_bytes=memory.proportional_bytes,

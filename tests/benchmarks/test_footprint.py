@@ -2,9 +2,13 @@
 
 import os
 import signal
+import threading
 import time
+from pathlib import Path
 
-from bench.footprint import expects_signal, read_cpu_ns, read_memory
+from bench.footprint import expects_signal, read_cpu_ns, read_memory, read_threads_cpu_ns
+
+_LATE_NS = 10_000_000
 
 
 def test_a_handler_is_seen() -> None:
@@ -38,6 +42,26 @@ def test_cpu_time_is_that_of_the_process() -> None:
     read_ns = read_cpu_ns(os.getpid())
 
     assert before_ns <= read_ns <= time.process_time_ns()
+
+
+def test_cpu_time_of_threads_is_told_by_name() -> None:
+    """
+    Of those that run; the kernel brings it up to date a hundred times a second at the least.
+    """
+    told: list[int] = []
+
+    def compute() -> None:
+        Path("/proc/thread-self/comm").write_text("computes")
+        while (now_ns := time.thread_time_ns()) < 3 * _LATE_NS:
+            pass
+        told.extend((now_ns - _LATE_NS, read_threads_cpu_ns(os.getpid())["computes"]))
+        told.append(time.thread_time_ns())
+
+    thread = threading.Thread(target=compute)
+    thread.start()
+    thread.join()
+
+    assert told == sorted(told)
 
 
 def test_memory_is_ordered() -> None:

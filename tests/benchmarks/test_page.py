@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from bench import overhead
-from bench.agent_tables import bar_table
+from bench.agent_tables import bar_table, parts_table, start_table
 from bench.conditions import BASELINE, CONDITIONS, FULL, PY_SPY
 from bench.measurement import Failure, Results
 from bench.page import page
@@ -12,7 +12,7 @@ from bench.pictures import draw_pictures
 from bench.raw import read_results, write_results
 from bench.works import TIGHT, WORKS
 
-from support.bench.made import quiet_round, results
+from support.bench.made import CROWD, quiet_round, results
 
 
 def _written(measured: Results) -> str:
@@ -34,6 +34,27 @@ def test_what_was_measured_apart_has_its_place() -> None:
     The tables about STM logs come from runs of their own.
     """
     assert "## STM logs\n\nSTM tables\n" in _written(results())
+
+
+def test_the_agents_cpu_time_is_told_by_its_threads() -> None:
+    """
+    To the last part: what no thread is known for is that of scrapes.
+    """
+    rows = [line.split(" | ") for line in parts_table([CROWD]).splitlines()[2:]]
+    shares = [float(share.rstrip(" |")) for _, share in rows]
+
+    assert [0.20, 0.0, 0.05, 0.02, 0.0, 0.0, 0.13] == shares
+    assert pytest.approx(sum(shares)) == 100 * CROWD.cpu_ns / CROWD.wall_ns
+
+
+def test_a_start_is_told_by_what_goes_by_first() -> None:
+    """
+    Of Python, and of the modules on top.
+    """
+    assert (
+        "| Python alone | 0.016 [0.016..0.016] |\n"
+        "| Python and the agent's modules | 0.310 [0.310..0.310] |\n"
+    ) in start_table(results())
 
 
 def test_pictures_lie_beside_the_page_and_have_words() -> None:

@@ -14,6 +14,7 @@ from bench.measurement import (
     Run,
     Scrape,
     SelfReport,
+    Start,
 )
 from bench.works import WORKS, Work
 
@@ -32,6 +33,7 @@ CROWD = Crowd(
     detach_ns=700 * _MS,
     cpu_ns=120 * _MS,
     wall_ns=30_000 * _MS,
+    threads_cpu_ns=(("memory-reader", 15 * _MS), ("scan", 6 * _MS), ("tick", 60 * _MS)),
     targets_cpu_ns=15_000 * _MS,
     resident_bytes=40_000_000,
     proportional_bytes=30_000_000,
@@ -122,6 +124,7 @@ def results(
         runs=tuple(runs),
         failures=tuple(failures),
         attaches=tuple(Attach("pyenv-3.12", is_cold, 700 * _MS) for is_cold in (True, False)),
+        starts=(Start(16 * _MS, 310 * _MS),),
         crowds=tuple(crowds),
         left_out=tuple(left_out),
     )
