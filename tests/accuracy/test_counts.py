@@ -12,7 +12,9 @@ from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.gil import GilObservation
 from gilscope.model.histogram import total
 from gilscope.model.kinds import Cause, Kind
+from gilscope.process.attachment import Retention
 from gilscope.runtimes.site_cache import SiteCache
+from support.interpreters.builds import build
 from support.interpreters.known import INTERPRETERS, TIMED_MINORS, WITH_GIL_ON, Interpreter
 from support.tracing.trace import command_of, looked_after, missed_events, observation_of
 
@@ -81,6 +83,22 @@ def test_foreign_condition_variables_are_not_the_gil(
         assert 0 == total(observation.totals.gils[0].waits.values()).count
         assert {} == missed_events(observation)
         assert "" == observation.invalid
+
+
+def test_a_process_without_sites_changes_no_others_kinds(
+    tracer: GilAccount, site_cache: SiteCache, tmp_path: Path
+) -> None:
+    """
+    One has a shadow stack, or its file took too long; the next of the build is told as ever.
+    """
+    interpreter = build("pyenv-3.13-stripped")
+    without = GilAccount(tracer.probe, site_cache, method="libc")
+    for account, kinds in ((without, {Kind.UNKNOWN}), (tracer, {Kind.BLOCKING_CALL, Kind.CONVOY})):
+        truth, observation, _ = _exact_run(interpreter, account, tmp_path)
+        (waiter,) = [each for each in observation.totals.threads if each.tid == truth.waiter.tid]
+        assert kinds == {kind for kind, lost in waiter.lost.items() if lost.count}
+    without.close()
+    without.drop_ended(Retention(0), set())
 
 
 def test_five_hundred_threads_are_all_counted(tracer: GilAccount, tmp_path: Path) -> None:

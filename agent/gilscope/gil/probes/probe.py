@@ -83,7 +83,7 @@ class GilProbe(Probe):
         features = features or kernel_features()
         loading = loading or begin_loading(features=features)
         super().__init__(loading, features, _TABLES)
-        self._files: dict[str, int] = {}
+        self._files: dict[tuple[str, tuple[CallerRule, ...]], int] = {}
         self._slots = SlotPool(self._table("windows").entries)
         self._slot_of: dict[int, int] = {}
         self._other_slots: dict[int, list[int]] = defaultdict(list)
@@ -305,8 +305,10 @@ class GilProbe(Probe):
             self._entries[pid, field] = self._table("targets").entry({"value": pid}, field)
         return self._entries[pid, field].read() or 0
 
-    def _file_id(self, build_id: str, callers: Sequence[CallerRule]) -> int:
-        if build_id not in self._files:
+    def _file_id(self, build_id: str, callers: tuple[CallerRule, ...]) -> int:
+        # Of one build, a process with a shadow stack, or one whose file could not be searched in
+        # time, has no rules, and another has.
+        if (build_id, callers) not in self._files:
             file_id = len(self._files) + 1
             for rule in callers:
                 self._table("callers").put(
@@ -319,8 +321,8 @@ class GilProbe(Probe):
                         "made_to_yield": int(rule.made_to_yield),
                     },
                 )
-            self._files[build_id] = file_id
-        return self._files[build_id]
+            self._files[build_id, callers] = file_id
+        return self._files[build_id, callers]
 
     def _load_for(self, plan: Plan) -> None:
         """Load what few processes need, before anything is counted; raises as attach does."""
