@@ -84,9 +84,6 @@ def test_memory_that_is_taken_shows() -> None:
     told = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     before, after = (OwnMemory(*each) for each in json.loads(told.stdout))
 
-    for grown in (
-        after.resident_bytes - before.resident_bytes,
-        after.private_bytes - before.private_bytes,
-    ):
-        assert size <= grown < size + (8 << 20)
-    assert after.private_bytes <= after.resident_bytes
+    assert size <= after.resident_bytes - before.resident_bytes < size + (8 << 20)
+    # Pages of a file are private or not as other processes come and go.
+    assert before.private_bytes < size <= after.private_bytes <= after.resident_bytes
