@@ -1,6 +1,5 @@
 """The files of a process that all runtimes are asked about: here of this very one."""
 
-import gc
 import os
 import subprocess
 from pathlib import Path
@@ -75,24 +74,22 @@ def _descriptors() -> set[str]:
     return {each.name for each in Path("/proc/self/fd").iterdir()}
 
 
+@pytest.mark.usefixtures("nothing_is_collected")
 def test_nothing_stays_open_of_a_process_that_is_none() -> None:
     """
     Also while the refusal is held, which holds the frames that it came through.
     """
-    gc.disable()
-    try:
-        with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
-            before = _descriptors()
-            view = view_of(process.pid)
-            with pytest.raises(NotPython) as refused:
-                detect(view)
-            assert before == _descriptors()
-            assert refused.value is not None
-            process.communicate()
-    finally:
-        gc.enable()
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        before = _descriptors()
+        view = view_of(process.pid)
+        with pytest.raises(NotPython) as refused:
+            detect(view)
+        assert before == _descriptors()
+        assert refused.value is not None
+        process.communicate()
 
 
+@pytest.mark.usefixtures("nothing_is_collected")
 def test_what_holds_no_program_does_not_stay_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A file that is opened, and then is none that can be read.

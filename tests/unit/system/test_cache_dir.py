@@ -179,6 +179,7 @@ def test_no_folder(folder: Path) -> None:
         open_trusted(Path("folder"))
 
 
+@pytest.mark.usefixtures("nothing_is_collected")
 def test_no_descriptor_is_left(folder: Path) -> None:
     """
     Neither of the way there nor after a refusal.

@@ -129,6 +129,7 @@ def _descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - with one more for itself, each time
 
 
+@pytest.mark.usefixtures("nothing_is_collected")
 def test_memory_is_kept_open_for_as_long_as_it_is_looked_at(lock_page: MakeLocks) -> None:
     """
     By a descriptor of the sampler's own, one for all locks of a process, which is given back.
