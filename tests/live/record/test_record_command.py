@@ -46,8 +46,10 @@ def test_program_that_ends_before_anybody_looks_is_counted_whole(name: str) -> N
     arguments = ("record", "--format", "json", "--", *python, "-S", "-c", "input();" + _exec())
     with gilscope_started(*arguments) as command:
         command.says(_TRACING)
-        command.send(signal.SIGSTOP)
         (child,) = eventually(lambda: _children(command.pid))
+        # Whoever is stopped while it holds a program holds it until it goes on.
+        eventually(lambda: _runs_freely(child))
+        command.send(signal.SIGSTOP)
         assert command.process.stdin is not None
         command.process.stdin.write("\n")
         command.process.stdin.flush()
@@ -70,6 +72,10 @@ def _children(pid: int) -> list[int]:
     """Return the commands that were started, without the process that holds the probes."""
     children = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
     return [child for child in children if procfs.read_status(child).name != "gilscope-keeper"]
+
+
+def _runs_freely(pid: int) -> bool:
+    return "\nTracerPid:\t0\n" in Path(f"/proc/{pid}/status").read_text()
 
 
 def _state(pid: int) -> str:
