@@ -108,8 +108,8 @@ The kernel's page cache is warm in both.
 
 PARTS = """\
 What the agent uses its CPU time for, by its threads, which `top -H` shows by name.
-Prometheus scrapes less often than this bench, and each scrape costs the same; all else goes on \
-whether anybody scrapes or not.
+Prometheus scrapes less often than this bench, and each scrape costs the same; all else \
+continues whether anybody scrapes or not.
 What samples may take is bounded: those of locks are no more than the held share of a minute \
 needs, and those of holders have a part of a core, with the reading for them.
 """
