@@ -85,21 +85,14 @@ def agent_table(results: Results) -> str:
 
 def crowd_table(crowds: Iterable[Crowd]) -> str:
     """Return what tracing many processes takes, one column a crowd."""
-    titles = {condition.key: condition.title for condition in CONDITIONS}
     columns = list(crowds)
-    header = ["", *(f"{each.processes} {each.key}, {titles[each.condition]}" for each in columns)]
     rows = [[title, *map(measure, columns)] for title, measure in _CROWD_ROWS]
-    return table(header, rows)
+    return table(["", *_titles(columns)], rows)
 
 
 def parts_table(crowds: Iterable[Crowd]) -> str:
     """Return what the agent uses its CPU time for while it traces many processes."""
     columns = list(crowds)
-    titles = {condition.key: condition.title for condition in CONDITIONS}
-    header = [
-        "% of a core",
-        *(f"{each.processes} {each.key}, {titles[each.condition]}" for each in columns),
-    ]
     rows = []
     for title, names in _PARTS:
         parts = [sum(ns for name, ns in each.threads_cpu_ns if name in names) for each in columns]
@@ -110,7 +103,12 @@ def parts_table(crowds: Iterable[Crowd]) -> str:
         for each in columns
     ]
     rows.append(["answers scrapes, and the rest", *map(_of_a_core, rest, columns)])
-    return table(header, rows)
+    return table(["% of a core", *_titles(columns)], rows)
+
+
+def _titles(crowds: Iterable[Crowd]) -> list[str]:
+    titles = {condition.key: condition.title for condition in CONDITIONS}
+    return [f"{each.processes} {each.key}, {titles[each.condition]}" for each in crowds]
 
 
 def _of_a_core(ns: int, crowd: Crowd) -> str:
@@ -118,7 +116,7 @@ def _of_a_core(ns: int, crowd: Crowd) -> str:
 
 
 def start_table(results: Results) -> str:
-    """Return what of an attach goes by before the agent can look at anything."""
+    """Return what goes by first of each attach."""
     rows = [
         [title, ranged((ns / _NS_PER_S for ns in found), 3)]
         for title, found in (

@@ -98,7 +98,7 @@ class Attach:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a start of ``gilscope serve`` takes before it can do anything."""
+    """What goes by first of each start of ``gilscope serve``."""
 
     python_ns: int
     """Of Python alone."""
