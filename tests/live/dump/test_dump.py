@@ -14,6 +14,7 @@ import pytest
 from accuracy.truth import started
 from support.commands.gilscope import eventually, gilscope
 from support.commands.json_reports import assert_dump_fits_schema, frames_of
+from support.held_in_c import holder_started
 from support.interpreters.known import INTERPRETERS, ONE_PER_MINOR, Interpreter
 from support.paths import WORKLOADS
 
@@ -126,9 +127,8 @@ def test_who_keeps_the_gil_in_a_call() -> None:
     """
     The holder, the file that it reads, and who waits for it; no deadlock.
     """
-    with _started("/usr/bin/python3", str(WORKLOADS / "held_in_c.py")) as process:
-        assert process.stdout is not None
-        assert "holding\n" == process.stdout.readline()
+    with holder_started() as process:
+        process.holds()
         report = eventually(lambda: _waited_for(_dump(process.pid)))
     (gil,) = report["gils"]
     holder = _thread(report, process.pid)
@@ -150,9 +150,8 @@ def test_a_file_instead_of_the_terminal(tmp_path: Path) -> None:
     """
     Its name says the form.
     """
-    with _started("/usr/bin/python3", str(WORKLOADS / "held_in_c.py")) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
+    with holder_started() as process:
+        process.holds()
         for name in ("dump.json", "dump.txt"):
             outcome = gilscope("dump", "-p", str(process.pid), "-o", str(tmp_path / name))
             assert (0, "", "") == (outcome.exit_code, outcome.output, outcome.messages)
