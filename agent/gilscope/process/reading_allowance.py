@@ -22,8 +22,6 @@ class ReadingAllowance:
     """
 
     def __init__(self, now_s: float | None = None) -> None:
-        self.cpu_ns = 0
-        """CPU time that `counted` has counted."""
         self._left_s = _MOST_S
         self._at_s = time.monotonic() if now_s is None else now_s
 
@@ -48,7 +46,6 @@ class ReadingAllowance:
             return read()
         finally:
             used_ns = time.thread_time_ns() - begin_ns
-            self.cpu_ns += used_ns
             self.spend(used_ns / NS_PER_S, time.monotonic())
 
     def __str__(self) -> str:

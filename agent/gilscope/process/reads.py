@@ -20,11 +20,14 @@ class Reads(Protocol):
         """Why nothing is read any more, in words; empty: it is."""
 
     @property
-    def cpu_ns(self) -> int:
-        """CPU time that reading has taken in other threads."""
+    def direct(self) -> "Reads":
+        """The same by the thread that asks: for one that can be left behind where it hangs."""
 
     def __call__(self, read: Callable[[], _T]) -> _T:
         """Return what *read* returns; raises what it raises, and OSError where nothing is read."""
+
+    def waited(self, wait_s: float) -> None:
+        """Take note that who reads directly has waited for memory: others have waited, too."""
 
     def give_up(self) -> None:
         """Read nothing any more, for the memory does not answer."""
@@ -34,11 +37,18 @@ class DirectReads:
     """Reads right away: for memory that is the reader's own."""
 
     stopped = ""
-    cpu_ns = 0
+
+    @property
+    def direct(self) -> "DirectReads":
+        """Itself."""
+        return self
 
     def __call__(self, read: Callable[[], _T]) -> _T:
         """Return what *read* returns."""
         return read()
+
+    def waited(self, wait_s: float) -> None:
+        """Keep no account."""
 
     def give_up(self) -> None:
         """Have nobody to give up on."""
@@ -68,9 +78,9 @@ class ProcessReads:
         return answer.get()
 
     @property
-    def cpu_ns(self) -> int:
-        """CPU time that reading has taken in the reader's threads."""
-        return self._allowance.cpu_ns
+    def direct(self) -> Reads:
+        """The same by the thread that asks, which waits for memory however long that takes."""
+        return _ReadsByAsker(self)
 
     @property
     def reader(self) -> MemoryReader:
@@ -79,17 +89,49 @@ class ProcessReads:
 
     def reading(self, read: Callable[[], _T]) -> Reading[_T]:
         """Return *read* as a thread of the reader is to do it."""
-        return Reading(self._pid, lambda: self._unless_stopped(read), waited=self._allowance.waited)
+        return Reading(self._pid, lambda: self.by_asker(read), waited=self._allowance.waited)
+
+    def by_asker(self, read: Callable[[], _T]) -> _T:
+        """Return what *read* returns, in this thread; raises what it raises, and ReadUnanswered."""
+        if self._unanswered:
+            raise ReadUnanswered(self._unanswered)
+        return self._allowance.counted(read)
+
+    def waited(self, wait_s: float) -> None:
+        """Take note that who reads directly has waited for memory."""
+        self._allowance.waited(wait_s)
 
     def give_up(self) -> None:
         """Read nothing any more, for the memory does not answer."""
         self._unanswered = "its memory does not answer: a page of it comes from what hangs"
         self._memory.give_up()
 
-    def _unless_stopped(self, read: Callable[[], _T]) -> _T:
-        if self._unanswered:
-            raise ReadUnanswered(self._unanswered)
-        return self._allowance.counted(read)
+
+class _ReadsByAsker:
+    """The reads of a process, each by the thread that asks."""
+
+    def __init__(self, reads: ProcessReads) -> None:
+        self._reads = reads
+
+    @property
+    def stopped(self) -> str:
+        return self._reads.stopped
+
+    @property
+    def direct(self) -> Reads:
+        return self
+
+    def __call__(self, read: Callable[[], _T]) -> _T:
+        # What is read too much of is given up in the next moment; others may not wait until then.
+        if self.stopped:
+            raise ReadUnanswered(self.stopped)
+        return self._reads.by_asker(read)
+
+    def waited(self, wait_s: float) -> None:
+        self._reads.waited(wait_s)
+
+    def give_up(self) -> None:
+        self._reads.give_up()
 
 
 def read_of_each(asked: Sequence[tuple[Reads, Callable[[], _T]]]) -> list[Answer[_T]]:

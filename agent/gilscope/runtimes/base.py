@@ -81,7 +81,10 @@ class HolderSample:
 
 
 class Holders(Protocol):
-    """Finds out, from outside, what the threads do that hold locks."""
+    """Finds out, from outside, what the threads do that hold locks.
+
+    One thread may ask at a time, which waits for memory however long that takes.
+    """
 
     def sample(self, cond: int) -> HolderSample | None:
         """Return what the thread does that holds the lock; None: nobody holds it.

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import cast
 
 from gilscope.process.memory import ProcessMemory
-from gilscope.process.reads import DirectReads
 from gilscope.runtimes.pypy.facts import Facts
 from gilscope.runtimes.pypy.instance import PyPyInstance
 from gilscope.runtimes.pypy.layout import (
@@ -20,6 +19,7 @@ from gilscope.runtimes.pypy.layout import (
 from gilscope.runtimes.pypy.nodes import NodeKind
 from gilscope.runtimes.pypy.sites.work_facts import SECTIONS_AT_REST
 from support.gil.filled_memory import FilledMemory
+from support.gil.handed_reads import HandedReads
 
 __all__ = ["PyPyInMemory"]
 
@@ -81,7 +81,8 @@ class PyPyInMemory:
         )
         self.place = Place(self.facts, bias)
         read = cast("ProcessMemory", memory)
-        self.instance = PyPyInstance(pid, self.facts, bias, read, DirectReads())
+        self.handed = HandedReads()
+        self.instance = PyPyInstance(pid, self.facts, bias, read, self.handed)
 
     def text(self, content: str | bytes) -> int:
         """Return the address of a new rpy_string."""

@@ -3,10 +3,10 @@
 from typing import cast
 
 from gilscope.process.memory import ProcessMemory
-from gilscope.process.reads import DirectReads
 from gilscope.runtimes.cpython27.detect import Interpreter27
 from gilscope.runtimes.cpython27.instance import CPython27Instance
 from gilscope.runtimes.cpython27.layout import LAYOUT, TICK_COUNTER
+from support.gil.handed_reads import HandedReads
 from support.gil.python_in_memory import PythonStructures
 
 __all__ = ["Python27InMemory"]
@@ -32,7 +32,8 @@ class Python27InMemory(PythonStructures):
             code_type=self.code_type,
         )
         memory = cast("ProcessMemory", self)
-        self.instance = CPython27Instance(pid, interpreter, 0, memory, DirectReads())
+        self.handed = HandedReads()
+        self.instance = CPython27Instance(pid, interpreter, 0, memory, self.handed)
 
     def semaphore(self, *, value: int = 0, waiters: int = 0) -> int:
         """Return the address of a new lock, with so many threads that wait for it."""

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from typing import cast
 
 from gilscope.process.memory import ProcessMemory
-from gilscope.process.reads import DirectReads
 from gilscope.runtimes.cpython.detect import Interpreter
 from gilscope.runtimes.cpython.instance import CPythonInstance
 from gilscope.runtimes.cpython.layout import Layout, layout_for
 from gilscope.runtimes.cpython.runtime import Runtime
 from gilscope.runtimes.cpython.sites.static_lock import StaticLock
 from support.gil.filled_memory import FilledMemory
+from support.gil.handed_reads import HandedReads
 from support.gil.recorded_offsets import FREE_THREADED_OFFSETS, RECORDED_OFFSETS
 
 __all__ = ["LAYOUTS", "PythonInMemory", "PythonStructures"]
@@ -232,4 +232,5 @@ class PythonInMemory(PythonStructures):
     def __init__(self, version: str = "3.11.7") -> None:
         super().__init__(LAYOUTS[version])
         memory = cast("ProcessMemory", self)
-        self.instance = CPythonInstance(_PID, self.runtime, memory, DirectReads())
+        self.handed = HandedReads()
+        self.instance = CPythonInstance(_PID, self.runtime, memory, self.handed)

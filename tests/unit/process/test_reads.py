@@ -3,6 +3,7 @@
 import ctypes
 import errno
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
@@ -78,6 +79,26 @@ def test_waiting_counts_as_work(memory: ProcessMemory) -> None:
     reads(lambda: None)
 
     assert "takes more of gilscope's time than 5 s at once and 5% in the long run" in reads.stopped
+
+
+def test_who_asks_reads_itself_where_it_may_be_left_behind(memory: ProcessMemory) -> None:
+    """
+    Nobody else does it for it; what takes too long, or hangs, is read no more.
+    """
+    direct = ProcessReads(cast("MemoryReader", None), 7, memory).direct
+    asking = threading.get_ident()
+    assert asking == direct(threading.get_ident) == direct.direct(threading.get_ident)
+    for wait_s in (2.5, 2.4):
+        direct.waited(wait_s)
+        assert not direct.stopped
+    direct.waited(0.2)
+    with pytest.raises(ReadUnanswered, match="takes more of gilscope's time"):
+        direct(threading.get_ident)
+
+    direct.give_up()
+
+    with pytest.raises(ReadUnanswered, match="does not answer"):
+        direct(threading.get_ident)
 
 
 def test_of_many_only_the_one_that_hangs_is_given_up() -> None:

@@ -163,10 +163,11 @@ class Attachments:
             traced.care_due_s = 0.0 if is_naming else self._contexts.due_s(traced)
 
     def give_up_unanswered(self) -> None:
-        """Stop reading the process whose memory keeps the lock's sampler waiting."""
+        """Stop reading the processes whose memory keeps a sampler waiting."""
         pid = self.held_time.unanswered()
         if pid is not None and pid in self.by_pid:
             self.by_pid[pid].reads.give_up()
+        self._holders.give_up_unanswered()
 
     def read_roles(self, traced: AttachedProcess) -> None:
         """Name the threads of *traced* that are new; raises ReadUnanswered."""
@@ -258,7 +259,7 @@ class Attachments:
 
     def _sample_holders(self, traced: AttachedProcess) -> None:
         if traced.blame is not None:
-            holders, pid, reads = traced.runtime.holders, traced.pid, traced.reads
+            holders, pid = traced.runtime.holders, traced.pid
             machine = traced.target.build.file.image().architecture
             registers = machine.sampled_registers if self._native_stacks else None
             source = HolderSource(
@@ -267,7 +268,7 @@ class Attachments:
                 lambda: list(traced.gils),
                 lambda cond: self._probe.waiting(pid, cond),
                 traced.blame.kept,
-                lambda: reads.cpu_ns,
+                traced.reads,
             )
             self._holders.add(pid, source)
 

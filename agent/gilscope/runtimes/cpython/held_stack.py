@@ -33,7 +33,8 @@ class HolderReader:
         self._memory = memory
         self._runtime = runtime
         self._threads = threads
-        self._reads = reads
+        self._reads = reads.direct
+        self._handed = reads
         self._walk = StackWalk(memory, runtime, _DEEPEST)
         self._tids: dict[int, tuple[int, int | None]] = {}
         """By thread state: what the interpreter knows the thread by, and its tid."""
@@ -112,7 +113,9 @@ class HolderReader:
         if self._tids.get(tstate, (0, None))[0] != known:
             if len(self._tids) >= _MOST_THREADS:
                 self._tids.clear()
-            self._tids[tstate] = (known, self._threads.tid_of(tstate))
+            # All threads may have to be read for that, which is too much for who is not to wait.
+            tid = self._handed(lambda: self._threads.tid_of(tstate))
+            self._tids[tstate] = (known, tid)
         tid = self._tids[tstate][1]
         if tid is None:
             del self._tids[tstate]

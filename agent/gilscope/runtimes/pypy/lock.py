@@ -1,5 +1,6 @@
 """Reads the GIL of a PyPy: whether it is held, by whom, and what the holder does."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
@@ -13,7 +14,7 @@ from gilscope.runtimes.base import HeldWord, HolderSample
 from gilscope.runtimes.pypy.layout import Place
 from gilscope.runtimes.pypy.own_work import OwnWork, read_own_work
 from gilscope.runtimes.pypy.stacks import StackReader
-from gilscope.runtimes.pypy.threads import PyPyThread, PyPyThreads
+from gilscope.runtimes.pypy.threads import PyPyThread, PyPyThreads, is_still
 from gilscope.runtimes.torn_stacks import settled
 
 __all__ = ["LOCK_WORD", "HolderReader", "LockMemory", "StandingReader", "holder_of"]
@@ -22,6 +23,7 @@ _WORD_SIZE: Final = 8
 LOCK_WORD: Final = HeldWord(0, _WORD_SIZE, 0, is_held_if_equal=False)
 _TRIES: Final = 8
 _TORN: Final = Stack((), StackState.TORN)
+_MOST_KNOWN: Final = 4096
 _LOCK_SIZE: Final = 256
 """Behind the word lie the mutexes that threads wait for it by."""
 
@@ -73,7 +75,10 @@ class HolderReader:
         self._place = place
         self._threads = threads
         self._stacks = stacks
-        self._reads = reads
+        self._reads = reads.direct
+        self._handed = reads
+        self._known: dict[int, tuple[int, PyPyThread]] = {}
+        """By what PyPy calls the thread: its tid, and where it is."""
 
     def sample(self, cond: int) -> HolderSample | None:
         """Return what holds the lock at *cond*; None: nobody does.
@@ -106,13 +111,12 @@ class HolderReader:
         return HolderSample(_TORN, None, 0, 0, 0, is_collecting=False)
 
     def _standing(self, holder: int) -> HolderSample:
-        threads = self._threads.by_tid()
-        found = next((item for item in threads.items() if item[1].ident == holder), None)
+        found = self._found(holder)
         if found is None:
             return HolderSample(UNKNOWN_STACK, None, holder, 0, 0, is_collecting=False)
         tid, thread = found
         # First what it does: a stack takes longer to read.
-        work = read_own_work(self._memory, self._place, threads.values())
+        work = read_own_work(self._memory, self._place, self._all())
         stack, position = self._stacks.stack(thread)
         return HolderSample(
             stack,
@@ -124,6 +128,23 @@ class HolderReader:
             is_compiling=work is OwnWork.COMPILATION,
             tells_native=False,
         )
+
+    def _found(self, ident: int) -> tuple[int, PyPyThread] | None:
+        """Return the thread that PyPy calls *ident*, with its tid."""
+        known = self._known.pop(ident, None)
+        if known is None or not is_still(self._memory, known[1]):
+            # All threads are read for that, which is too much for who is not to wait.
+            threads = self._handed(self._threads.by_tid)
+            known = next((item for item in threads.items() if item[1].ident == ident), None)
+        if known is not None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[ident] = known
+        return known
+
+    def _all(self) -> Iterator[PyPyThread]:
+        """Yield all threads; they are read when they are asked for, which is seldom."""
+        yield from self._threads.all()
 
 
 class StandingReader:

@@ -12,7 +12,7 @@ from gilscope.runtimes.cpython.threads import tids_by_own_id
 from gilscope.runtimes.pypy.layout import DESCRIPTOR_TID, THREAD_IDENT, THREAD_NEXT, Place
 from gilscope.values import dataclass
 
-__all__ = ["PyPyThread", "PyPyThreads", "read_threads"]
+__all__ = ["PyPyThread", "PyPyThreads", "is_still", "read_threads"]
 
 _MOST_THREADS = 100_000
 
@@ -46,6 +46,12 @@ def read_threads(memory: Memory, head: int) -> list[PyPyThread]:
     if address and address != head:
         raise TornRead(f"a list of {len(found)} threads does not end at {address:#x}")
     return found
+
+
+def is_still(memory: Memory, thread: PyPyThread) -> bool:
+    """Return whether *thread* is where it was; raises as `read_bytes`."""
+    ident = int.from_bytes(read_bytes(memory, thread.address + THREAD_IDENT, 8), "little")
+    return ident == thread.ident and read_int(memory, ident + DESCRIPTOR_TID, 4) == thread.own_id
 
 
 class PyPyThreads:

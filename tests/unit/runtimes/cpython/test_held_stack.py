@@ -29,6 +29,7 @@ def _sample(version: str, *, collecting: int = 0, counts: tuple[int, int] = (0, 
     assert not python.instance.holders.is_held_by(_NOWHERE, sample)
     python.put_int(gil + 16, 0, 4)
     assert python.instance.holders.sample(gil + 32) is None
+    assert 1 == python.handed.over  # for the number of the thread
     return sample
 
 

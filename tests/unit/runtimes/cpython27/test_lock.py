@@ -131,6 +131,7 @@ def test_a_tick_ends_a_hold(process: _Process) -> None:
     process.python.set_ticks(process.running, 8)
 
     assert not process.instance.holders.is_held_by(process.lock, sample)
+    assert 1 == process.python.handed.over  # for the number of the thread
 
 
 def test_nobody_holds_a_free_lock(process: _Process) -> None:

@@ -86,6 +86,7 @@ def test_what_the_holder_does(*, is_collecting: bool) -> None:
     for other in (0, process.ended):
         process.held_by(other)
         assert not process.instance.holders.is_held_by(process.lock, sample)
+    assert 1 == process.pypy.handed.over  # for the number of the thread
 
 
 def test_nobody_holds_a_free_lock() -> None:

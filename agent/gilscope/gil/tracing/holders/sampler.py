@@ -9,6 +9,14 @@ Each sample decides for the time since the last one: it was held there all the t
 That is right in the mean as long as samples come at times that have nothing to do with what the
 process does, so they are jittered. After n samples a share p is off by at most
 1.96 sqrt(p (1 - p) / n) in 19 of 20 cases, a little more for gaps that vary.
+
+The thread that samples is woken promptly, and reads itself: one that waits for a CPU runs when a
+holder releases (see `gilscope.gil.tracing.lock_sampler`), and so would one that reads for it. On
+one CPU with three other busy programs, and holds of a millisecond, ordinary threads that read saw
+21 to 29 % less held time than the lock's own sampler; this one, 5 to 11 %, for it needs the agent's
+GIL. Where memory does not answer the thread is left behind, and another one takes its place.
+
+A free lock is sampled in 7 to 20 us, a held one in 200 to 300 (Linux 6.18 on an AMD EPYC).
 """
 
 import itertools
@@ -19,14 +27,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
 from random import Random
 
+from gilscope.errors import GilscopeError
 from gilscope.gil.tracing.holders.states import Part, StateReader
 from gilscope.model.gil import HeldBy, HolderSamples
 from gilscope.model.moment.hold_state import HoldState
 from gilscope.model.stack import Stack, StackState
+from gilscope.process.reads import Reads
 from gilscope.runtimes.base import Holders
 from gilscope.system.named_thread import named_thread
 from gilscope.system.scheduling import wake_promptly
 from gilscope.system.shortage import explained_shortage
+from gilscope.system.waiting_thread import Waiting, waits_for_memory
 from gilscope.values import dataclass
 
 __all__ = ["HolderSampler", "HolderSource"]
@@ -37,8 +48,9 @@ _LEAST_GAP_NS = 10_000_000
 """More than a hundred samples a second tell little more."""
 _LONGEST_GAP_NS = 300_000_000_000
 """Samples that are farther apart, because the agent was stopped, decide about nothing."""
-_MOST_AT_ONCE = 16
-"""Processes of a wake-up, drawn anew each time: it is to be brief, however many there are."""
+_MOST_AT_ONCE = 8
+"""Processes of a wake-up, drawn anew each time: it is to be brief, however many there are, for it
+goes before whatever else would run."""
 _FIRST_COST_NS = 1_000_000
 _SMOOTHING = 8
 _JUMP = 2
@@ -51,6 +63,7 @@ _MOST_DETAILS = 64
 a program may read from ever new sockets."""
 _UNKNOWN = Stack((), StackState.UNKNOWN)
 _PATIENCE_S = 2.0
+_MOST_LOST = 8
 
 
 _Held = dict[tuple[Stack, HoldState], tuple[int, int]]
@@ -69,11 +82,11 @@ class HolderSource:
     """How many threads wait for a lock."""
     shortened: Callable[[Stack], Stack]
     """How a stack is kept."""
-    read_cpu_ns: Callable[[], int]
-    """CPU time that reading it has taken in other threads so far."""
+    reads: Reads
+    """Told of waiting for its memory, and given up where that does not answer."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Process:
     """One process and what samples of it have come to."""
 
@@ -85,6 +98,23 @@ class _Process:
     states: set[HoldState] = field(default_factory=set)
     pending: list[HeldBy] = field(default_factory=list)
     """What may turn out to be in another state."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Reading:
+    """One sample of a process that is being made; no other is equal to it."""
+
+    pid: int
+    process: _Process
+
+
+class _Sampling:
+    """A thread that samples."""
+
+    def __init__(self, run: Callable[["_Sampling"], None]) -> None:
+        self.thread = named_thread("holder-sampler", run, self)
+        self.reading: _Reading | None = None
+        """What it reads just now."""
 
 
 class HolderSampler:
@@ -99,8 +129,14 @@ class HolderSampler:
         self._processes: dict[int, _Process] = {}
         self._closed = threading.Event()
         self._has_any = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._sampling: _Sampling | None = None
+        self.lost: list[threading.Thread] = []
+        """Threads that were left behind, and may be there still."""
+        self._waiting = Waiting()
+        self._awaited: tuple[_Reading, float] | None = None
+        """What the thread has waited for, and for how many seconds."""
         self._has_told_shortage = False
+        self._has_told_exhaustion = False
         self.cpu_ns = 0
         """CPU time that it has used."""
 
@@ -109,9 +145,8 @@ class HolderSampler:
         with self._lock:
             self._processes[pid] = _Process(source, time.monotonic_ns())
         self._has_any.set()
-        if self._thread is None:
-            self._thread = named_thread("holder-sampler", self._run)
-            self._thread.start()
+        if self._sampling is None:
+            self._start()
 
     def drop(self, pid: int) -> None:
         """Sample *pid* no more, and forget it."""
@@ -137,48 +172,108 @@ class HolderSampler:
         held.sort(key=lambda each: -each.held_ns)
         return HolderSamples(samples, sampled_ns, tuple(held))
 
+    def give_up_unanswered(self) -> None:
+        """Give up the process whose memory does not answer the thread, if there is one.
+
+        To be called a few times a second. Samples of all others continue in a thread of their own.
+        """
+        sampling = self._sampling
+        if sampling is None:
+            if self._processes:
+                self._start()
+            return
+        reading = sampling.reading
+        if self._awaited is not None and self._awaited[0] is not reading:
+            # It has come; all others have waited for it.
+            awaited, waited_s = self._awaited
+            awaited.process.source.reads.waited(waited_s)
+            self._awaited = None
+        if reading is None or not waits_for_memory(sampling.thread.native_id or 0):
+            return
+        waited_s = self._waiting.note(reading, waits=True)
+        self._awaited = reading, waited_s
+        if waited_s >= _PATIENCE_S:
+            self._replace(sampling, reading)
+
     def close(self) -> None:
         """Sample nothing any more."""
         self._closed.set()
         self._has_any.set()
-        if self._thread is not None:
-            # It may wait for memory that does not answer, though not for long.
-            self._thread.join(_PATIENCE_S)
+        if self._sampling is not None:
+            # It may wait for memory that never comes; then it ends with the agent.
+            self._sampling.thread.join(_PATIENCE_S)
 
-    def _run(self) -> None:
+    def _start(self) -> None:
+        self.lost = [thread for thread in self.lost if thread.is_alive()]
+        if len(self.lost) > _MOST_LOST:
+            if not self._has_told_exhaustion:
+                self._has_told_exhaustion = True
+                _log.warning("holders are not sampled any more: too many processes do not answer")
+            return
+        self._sampling = sampling = _Sampling(self._run)
+        try:
+            sampling.thread.start()
+        except RuntimeError as error:
+            self._sampling = None
+            self._tell_shortage(explained_shortage(error) or str(error))
+
+    def _replace(self, sampling: _Sampling, hanging: _Reading) -> None:
+        """Leave the thread that waits for memory to itself, and begin with another."""
+        self._drop(hanging)
+        hanging.process.source.reads.give_up()
+        self.lost.append(sampling.thread)
+        self._sampling = self._awaited = None
+        self._start()
+
+    def _run(self, sampling: _Sampling) -> None:
         wake_promptly()
-        while not self._closed.is_set():
+        while not self._closed.is_set() and sampling is self._sampling:
             self._has_any.wait()
             began_ns = time.thread_time_ns()
             with self._lock:
                 processes = list(self._processes.items())
-            drawn = self._drawn(processes)
-            read_before_ns = _read_cpu_ns(drawn)
-            for pid, process in drawn:
-                self._sample(pid, process)
-            # Most of it is spent by the threads that read.
-            cost_ns = time.thread_time_ns() - began_ns + _read_cpu_ns(drawn) - read_before_ns
+            for pid, process in self._drawn(processes):
+                if sampling is not self._sampling:
+                    return  # another one has taken its place meanwhile
+                sampling.reading = _Reading(pid, process)
+                self._sample(sampling, sampling.reading)
+                sampling.reading = None
+            cost_ns = time.thread_time_ns() - began_ns
             self.cpu_ns += cost_ns
             self._cost_ns += (min(cost_ns, _JUMP * self._cost_ns) - self._cost_ns) / _SMOOTHING
             mean_ns = max(_LEAST_GAP_NS, self._cost_ns / self._cpu_share)
             self._closed.wait(mean_ns * self._random.uniform(0.5, 1.5) / 1e9)
 
-    def _give_up(self, pid: int, error: Exception) -> None:
+    def _give_up(self, reading: _Reading, error: Exception) -> None:
         shortage = explained_shortage(error)
         if shortage is None:
-            _log.error("the holders of process %d are not sampled any more", pid, exc_info=error)
-            self.drop(pid)
-        elif not self._has_told_shortage:
-            # It may pass, and the next sample stands for this one's time as well.
+            _log.error(
+                "the holders of process %d are not sampled any more", reading.pid, exc_info=error
+            )
+            self._drop(reading)
+        else:
+            self._tell_shortage(shortage)
+
+    def _tell_shortage(self, shortage: GilscopeError | str) -> None:
+        # It may pass, and the next sample stands for this one's time as well.
+        if not self._has_told_shortage:
             self._has_told_shortage = True
             _log.warning("holders are sampled less often: %s", shortage)
+
+    def _drop(self, reading: _Reading) -> None:
+        """Forget the process of *reading*, unless another one has its number by now."""
+        with self._lock:
+            if self._processes.get(reading.pid) is not reading.process:
+                return
+        self.drop(reading.pid)
 
     def _drawn(self, processes: list[tuple[int, _Process]]) -> list[tuple[int, _Process]]:
         if len(processes) <= _MOST_AT_ONCE:
             return processes
         return self._random.sample(processes, _MOST_AT_ONCE)
 
-    def _sample(self, pid: int, process: _Process) -> None:
+    def _sample(self, sampling: _Sampling, reading: _Reading) -> None:
+        process = reading.process
         gap_ns = time.monotonic_ns() - process.last_ns
         try:
             found = [_parts(process.source, cond, gap_ns) for cond in process.source.conds()]
@@ -186,9 +281,11 @@ class HolderSampler:
             # It has ended, or its memory does not answer: what is known of it stays.
             return
         except Exception as error:  # noqa: BLE001 - whatever fails, the agent continues
-            self._give_up(pid, error)
+            self._give_up(reading, error)
             return
         with self._lock:
+            if sampling is not self._sampling:
+                return
             process.last_ns += gap_ns
             if not found or gap_ns > _LONGEST_GAP_NS:
                 return
@@ -198,10 +295,6 @@ class HolderSampler:
                 _credit(process.held, _bounded(process.states, part))
             pending = map(process.source.states.pending, process.source.conds())
             process.pending = _held_by(process.source, filter(None, pending))
-
-
-def _read_cpu_ns(processes: Iterable[tuple[int, _Process]]) -> int:
-    return sum(process.source.read_cpu_ns() for _, process in processes)
 
 
 def _parts(source: HolderSource, cond: int, gap_ns: int) -> list[HeldBy]:
