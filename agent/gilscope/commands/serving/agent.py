@@ -45,8 +45,8 @@ __all__ = ["serve"]
 _TICK_S = 0.4
 _HELD_ERROR = 0.018
 """A bit less than two points, which the rate of a minute is to be right to."""
-_HOLDERS_CPU_SHARE = 0.002
-"""As much as sampling the locks takes."""
+_HOLDERS_CPU_SHARE = 0.001
+"""Half of what sampling the locks takes."""
 _FIRST_WAIT_S = 0.05
 _FIRST_SEARCH_S = 10.0
 """Timeout for the processes that are there at the start."""

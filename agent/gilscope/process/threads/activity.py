@@ -1,5 +1,6 @@
 """What the kernel says a thread does: pure parsers beside the few lines that read."""
 
+import os
 from pathlib import Path
 
 from gilscope.values import dataclass
@@ -17,6 +18,8 @@ __all__ = [
 _PROC = Path("/proc")
 _ARGUMENTS = 6
 _SCHEDULE_FIELDS = 3
+_LONGEST = 4096
+"""None of these files is longer; the kernel gives it in one read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +79,16 @@ def read_activity(pid: int, tid: int, *, proc: Path = _PROC) -> ThreadActivity:
 
     What it does may change between the reads: the schedule is of the beginning.
     """
-    folder = proc / str(pid) / "task" / str(tid)
-    schedule = parse_schedule(_optional(folder / "schedstat"))
-    call_text = _optional(folder / "syscall")
-    name, state = parse_stat((folder / "stat").read_text(errors="replace"))
+    folder = _folder(pid, tid, proc)
+    schedule = parse_schedule(_optional(folder, "schedstat"))
+    call_text = _optional(folder, "syscall")
+    name, state = parse_stat(_text(f"{folder}/stat"))
     return ThreadActivity(name, state, parse_call(call_text), schedule)
 
 
 def read_schedule(pid: int, tid: int, *, proc: Path = _PROC) -> tuple[int, int, int] | None:
     """Return the `schedule` of thread *tid* of *pid* now; raises OSError where it has gone."""
-    return parse_schedule(_optional(proc / str(pid) / "task" / str(tid) / "schedstat"))
+    return parse_schedule(_optional(_folder(pid, tid, proc), "schedstat"))
 
 
 def read_descriptor(pid: int, number: int, *, proc: Path = _PROC) -> str | None:
@@ -96,13 +99,26 @@ def read_descriptor(pid: int, number: int, *, proc: Path = _PROC) -> str | None:
         return None
 
 
-def _optional(path: Path) -> str:
+# Samples of holders read these files all the time: a Path takes longer to be made than to be read.
+def _folder(pid: int, tid: int, proc: Path) -> str:
+    return f"{proc}/{pid}/task/{tid}"
+
+
+def _optional(folder: str, name: str) -> str:
     # Kernels may lack the one, and permissions the other; both are empty in a zombie's folder.
     try:
-        return path.read_text()
+        return _text(f"{folder}/{name}")
     except PermissionError:
         return ""
     except FileNotFoundError:
-        if path.parent.exists():
+        if Path(folder).exists():
             return ""
         raise
+
+
+def _text(path: str) -> str:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, _LONGEST).decode(errors="replace")
+    finally:
+        os.close(descriptor)
