@@ -14,7 +14,7 @@ _YOUNG_SWEEPS: Final = 20
 _NEVER: Final = 1_000_000
 _REST: Final = 500
 """For so many times what it took there is no sweep: it costs a five hundredth of a core at most."""
-_LEAST_REST_S: Final = 60.0
+_LEAST_REST_S: Final = 300.0
 
 
 def spare_old_objects() -> None:
@@ -22,8 +22,10 @@ def spare_old_objects() -> None:
 
     What is known of a thousand processes is a million objects, and as many are made by each scrape.
     Python then looks at all of them again and again, while the scrape waits: a quarter of its time.
-    Nearly nothing of it is garbage, which takes cycles to be.
+    Nearly nothing of it is garbage, which takes cycles to be. What there is now, the modules above
+    all, is never looked at again, nor what little of it is garbage.
     """
+    gc.freeze()
     gc.set_threshold(_YOUNG, _YOUNG_SWEEPS, _NEVER)
 
 

@@ -133,6 +133,8 @@ def _answering(server: Server) -> Iterator[None]:
 
 def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
     service, capturing, logs = parts.service, parts.capturing, parts.logs
+    # Before anything is attached: what is known of processes may become garbage.
+    spare_old_objects()
     application = chosen_application(arguments)
     plan = ObservationPlan(
         Mode(arguments.mode),
@@ -177,7 +179,6 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
         health.watch(logs.pulse)
 
     sweeps = Sweeps()
-    spare_old_objects()
 
     def ticked() -> None:
         ticking.beat()
