@@ -57,6 +57,8 @@ class RecordLayout:
             )
             elements += elements_here
         self._struct = struct.Struct(f"{form}{size - position}x")
+        self._names = [field.name for field in self._fields]
+        self._has_arrays = any(field.is_array for field in self._fields)
 
     @classmethod
     def from_json(cls, description: Mapping[str, Any]) -> "RecordLayout":
@@ -73,6 +75,9 @@ class RecordLayout:
         Arrays of nothing but 0, as most histograms are, are one object.
         """
         elements = self._struct.unpack(raw)
+        if not self._has_arrays:
+            # As most are, and those of rings that come by the hundred.
+            return dict(zip(self._names, elements, strict=True))
         return {
             field.name: elements[field.first]
             if not field.is_array

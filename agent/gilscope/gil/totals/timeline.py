@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import chain
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
 from gilscope.gil.abi import SPAN_IS_HOLD, Loss
 from gilscope.gil.totals.moments import SentSpan, of_moment, worst_began_ns, worth_keeping
@@ -29,6 +29,7 @@ MOST_OF_MOMENTS = 20_000
 second."""
 
 _FIELDS = SentSpan._fields
+_of_record = itemgetter(*_FIELDS)
 _ENDED = _FIELDS.index("ended_ns")
 
 _KINDS: dict[int, Kind | None] = {**{kind.number: kind for kind in Kind}, SPAN_IS_HOLD: None}
@@ -74,7 +75,7 @@ class Timelines:
             self._no_room[pid] += 1
             return
         self._kept += 1
-        self._values[pid].extend([record[name] for name in _FIELDS])
+        self._values[pid].extend(_of_record(record))
 
     def note(self, pid: int, raw: RawProcess, now_ns: int) -> None:
         """Keep what is in flight in process *pid* at *now_ns*, until something newer is noted."""
