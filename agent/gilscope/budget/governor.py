@@ -34,6 +34,7 @@ be divided by the time that they have covered over a time in which the process d
 from random import Random
 from typing import Final
 
+from gilscope.budget.pace import Pace
 from gilscope.budget.token_bucket import STRETCH_NS, Budget, TokenBucket, Usage
 from gilscope.budget.window_price import LEAST_NS, WindowPrice
 from gilscope.values import dataclass
@@ -44,13 +45,9 @@ __all__ = ["Budget", "Governor", "Grant", "Usage"]
 _S: Final = 1_000_000_000
 _MS: Final = 1_000_000
 
-_PAUSE_NS: Final = 4 * _S
-"""From the end of a window to the next opportunity, on average. Changing the probes costs the
-agent itself CPU time, so that it must not happen too often in many processes."""
 _LONGEST_PAUSE_NS: Final = 12 * _S
-"""The same where there is hardly a chance: many others share the room for windows, or the
-contention probes cost more than the budget. Later, what a bucket has got before would be too old to
-be spent."""
+"""From the end of a window to the next opportunity, on average, where there is hardly a chance:
+many others share the room for windows, or the contention probes cost more than the budget."""
 _JITTER: Final = (0.5, 1.5)
 """The pause by its mean. As wide as the mean, it makes all phases of such a period equally likely
 in one step; shorter periods are hit evenly anyway, longer ones after some steps."""
@@ -91,13 +88,14 @@ class Grant:
 class Governor:
     """Grants windows to one process. To be asked often; nothing goes wrong if that is late."""
 
-    def __init__(self, budget: Budget, random: Random) -> None:
-        """Keep to *budget*; *random* draws the lots."""
+    def __init__(self, budget: Budget, random: Random, pace: Pace) -> None:
+        """Keep to *budget* and, with all other processes, to *pace*; *random* draws the lots."""
         self.processes_per_window = 1.0
         """How many processes share the room for one window. Without room, more of them make each
         ask the less often."""
         self._budget = budget
         self._random = random
+        self._pace = pace
         self._bucket: TokenBucket | None = None
         self._price = WindowPrice()
         self._due_ns = 0
@@ -112,6 +110,11 @@ class Governor:
     def due_ns(self) -> int:
         """When it wants to be asked again at the latest, CLOCK_MONOTONIC."""
         return self._due_ns
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether a window is open that costs less than comes in, and has no end."""
+        return self._window is not None and self._window.until_ns is None
 
     @property
     def is_over_budget(self) -> bool:
@@ -140,7 +143,7 @@ class Governor:
         if usage.at_ns < self._due_ns:
             return None
         if is_open:  # it was told to close long ago
-            self._draw_due(usage, _PAUSE_NS)
+            self._draw_due(usage, self._pace.pause_ns)
             return None
         return self._open(usage, self._bucket)
 
@@ -167,7 +170,7 @@ class Governor:
         self._bucket.update(usage)
         self._judge(usage, self._bucket)
         self._window = None
-        mean_ns = int(_PAUSE_NS * self.processes_per_window)
+        mean_ns = int(self._pace.pause_ns * self.processes_per_window)
         self._draw_due(usage, min(mean_ns, _LONGEST_PAUSE_NS))
 
     def _judge(self, usage: Usage, bucket: TokenBucket) -> None:
@@ -191,7 +194,7 @@ class Governor:
         bucket.save_for(need_ns)
         if bucket.held_ns < need_ns:
             is_hopeless = bucket.earning < 0
-            self._draw_due(usage, _LONGEST_PAUSE_NS if is_hopeless else _PAUSE_NS)
+            self._draw_due(usage, _LONGEST_PAUSE_NS if is_hopeless else self._pace.pause_ns)
             return None
         self._least_ns = self._random.uniform(*LEAST_NS)
         self._window = window
@@ -231,7 +234,7 @@ class Governor:
     def _close(self, usage: Usage) -> None:
         self._window = None
         self._ended = usage
-        self._draw_due(usage, _PAUSE_NS)
+        self._draw_due(usage, self._pace.pause_ns)
 
     def _draw_due(self, usage: Usage, mean_ns: int) -> None:
         self._due_ns = usage.at_ns + int(mean_ns * self._random.uniform(*_JITTER))

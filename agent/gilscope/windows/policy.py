@@ -8,6 +8,7 @@ from collections.abc import Callable
 from random import Random
 
 from gilscope.budget.governor import Governor
+from gilscope.budget.pace import Pace
 from gilscope.budget.prices import Prices, Sharing
 from gilscope.errors import GilscopeError
 from gilscope.model.gil import TracingCost
@@ -53,6 +54,11 @@ class _Watched:
     """Whether it was said that not everything is seen."""
 
     @property
+    def takes_turns(self) -> bool:
+        """Whether windows are opened and ended in it."""
+        return self.governor is not None and not self.governor.is_endless
+
+    @property
     def due_ns(self) -> int:
         """When the governor must be asked; never where there is none."""
         return _NEVER_NS if self.governor is None else min(self.governor.due_ns, self.until_ns)
@@ -70,6 +76,7 @@ class Windows:
         self._what = what
         self._price_list = prices
         self._random = Random()  # noqa: S311 - nobody has to be kept from guessing
+        self._pace = Pace()
         self._watched: dict[int, _Watched] = {}
         self._open_in: dict[object, set[int]] = defaultdict(set)
         """The processes with open windows that are probed at the same places."""
@@ -109,7 +116,7 @@ class Windows:
             else:
                 # Seen from the start, on credit: what costs less than the budget, as most
                 # programs do, is never missed.
-                governor = Governor(self._plan.budget, self._random)
+                governor = Governor(self._plan.budget, self._random, self._pace)
                 grant = governor.begin_open(watched.cost.usage)
                 window.open(self._prices(place), grant.allowance_ns)
                 watched.governor = governor
@@ -121,6 +128,7 @@ class Windows:
     def step(self) -> None:
         """Open and end the windows that are due, or have used up what they were allowed."""
         now_ns = time.monotonic_ns()
+        self._pace.processes = sum(each.takes_turns for each in self._watched.values())
         for watched in self._watched.values():
             governor = watched.governor
             if governor is None:

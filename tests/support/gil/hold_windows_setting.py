@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 
 from gilscope.budget.governor import Budget, Grant, Usage
+from gilscope.budget.pace import Pace
 from gilscope.budget.trap_costs import TrapCosts
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.window import Window
@@ -59,11 +60,12 @@ class _Governor:
         self.due_ns = 0
         self.is_over_budget = False
         self.processes_per_window = 1.0
+        self.is_endless = False
         self.decisions: list[Grant | None] = []
         self.asked: list[tuple[Usage, bool]] = []
         self.budget: Budget | None = None
 
-    def made(self, budget: Budget, _random: Random) -> "_Governor":
+    def made(self, budget: Budget, _random: Random, _pace: Pace) -> "_Governor":
         self.budget = budget
         return self
 

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from gilscope.budget.governor import Budget, Governor, Grant, Usage
+from gilscope.budget.pace import Pace
 from gilscope.budget.token_bucket import TokenBucket
 from support.gil.simulated_target import MS, STEPPED_PAIR_NS, Agent, Load, S, Simulation, by_chance
 
@@ -48,20 +49,27 @@ def _random(seed: int) -> Random:
 
 
 def _governor(seed: int = 1) -> Governor:
-    return Governor(Budget(0.01), _random(seed))
+    return Governor(Budget(0.01), _random(seed), Pace())
 
 
-def _simulate(
+def _pace(processes: int) -> Pace:
+    pace = Pace()
+    pace.processes = processes
+    return pace
+
+
+def _simulate(  # noqa: PLR0913 - most have defaults
     loads: Load | list[tuple[int, Load]],
     seconds: float,
     *,
     share: float = 0.01,
     seed: int = 1,
     agent: Agent = _AGENTS["busy"],
+    processes: int = 1,
 ) -> Simulation:
     if isinstance(loads, Load):
         loads = [(S, loads)]
-    governor = Governor(Budget(share), _random(seed))
+    governor = Governor(Budget(share), _random(seed), _pace(processes))
     return Simulation(governor, loads, _random(seed + 1000), agent).run(seconds)
 
 
@@ -137,6 +145,22 @@ def test_a_busy_process_is_covered_as_the_budget_allows(
     assert len(simulation.windows) > 10 * least_per_minute
     assert simulation.coverage() > least_coverage
     assert [] == [window for window in simulation.windows if window.has_used_up]
+
+
+@pytest.mark.parametrize(
+    ("name", "least_coverage"),
+    [("tight", 0.0025), ("100k/s", 0.04), ("10k/s", 0.45), ("contended", 0.25)],
+)
+def test_one_of_many_is_covered_by_longer_windows(name: str, least_coverage: float) -> None:
+    """
+    It waits twice as long for them, and costs no more than its budget all the same.
+    """
+    simulation = _simulate(_STEADY[name], 600, agent=Agent(late_ns=0), processes=20)
+    pauses_ns = [after.from_ns - before.until_ns for before, after in pairwise(simulation.windows)]
+
+    assert 4 * S <= min(pauses_ns)
+    assert 0 == simulation.excess_ns(0.01, _LEAST_CORES, 20 * S, 20 * S)
+    assert simulation.coverage() > least_coverage
 
 
 def test_a_window_in_a_tight_loop_is_short() -> None:

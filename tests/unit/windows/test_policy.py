@@ -12,6 +12,7 @@ from typing import cast
 import pytest
 
 from gilscope.budget.governor import Budget, Grant, Usage
+from gilscope.budget.pace import Pace
 from gilscope.budget.prices import Prices
 from gilscope.budget.trap_costs import TrapCosts
 from gilscope.windows import policy as windows_module
@@ -80,8 +81,10 @@ class _Window:
 class _Governor:
     """Decides as the test has put down."""
 
-    def __init__(self, budget: Budget, _random: Random) -> None:
+    def __init__(self, budget: Budget, _random: Random, pace: Pace) -> None:
         self.budget = budget
+        self.pace = pace
+        self.is_endless = False
         self.due_ns = _NEVER_NS
         self.decisions: list[Grant | None] = []
         self.asked: list[bool] = []
@@ -259,6 +262,19 @@ def test_who_shares_a_place_pays_for_it(governed: Windows, pidfd: int) -> None:
     assert [(TrapPrices(1265, 23_115), 20 * _MS), "end"] == second.told
     assert [(TrapPrices(1150, 23_000), 20 * _MS)] == third.told
     assert 9 == governed.traps
+
+
+def test_governors_know_how_many_there_are(governed: Windows, pidfd: int) -> None:
+    """
+    All whose windows are opened and ended: no other that has ended, or is open all the time.
+    """
+    for pid in range(1, 5):
+        _begun(governed, pidfd, _Window(), pid)
+    governed.end(1)
+    _made[1].is_endless = True
+    governed.step()
+
+    assert [2] * 4 == [governor.pace.processes for governor in _made]
 
 
 def test_traps_that_nobody_sees_are_charged_at_the_rate_of_windows(pidfd: int) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from gilscope.bpf.uprobes.keeper import LEASE_S
 from gilscope.budget.governor import Budget, Governor, Usage
+from gilscope.budget.pace import Pace
 from gilscope.budget.prices import Prices
 from gilscope.budget.stack_sampling import StackSampling
 from gilscope.budget.trap_costs import ASSUMED, TrapCosts
@@ -52,8 +53,8 @@ class ObservationPlan:
     native_stacks: bool = False
     """Whether the calls are read through which a holder came to the C code that it is in."""
     holders_cpu_share: float = 0.08
-    """Of one core: what sampling the holders of all processes takes at the most, with the threads
-    that read for it. A recording of seconds needs some ten samples in each."""
+    """Of one core: what sampling the holders of all processes takes at the most. A recording of
+    seconds needs some ten samples in each."""
     moments_for_s: int | None = None
     """Of the last how many seconds the worst moment is shown; None: of all of them."""
     application: Application = EVERYBODYS
@@ -73,6 +74,7 @@ class HoldWindows:
         self._probe = probe
         self._plan = plan
         self._random = Random()  # noqa: S311 - nobody has to be kept from guessing
+        self._pace = Pace()
         self._watched: dict[int, ProcessWindows] = {}
         self._files = ProbedFiles()
         self._beat_ns = 0
@@ -136,7 +138,7 @@ class HoldWindows:
             window.open()
             watched.file.open_in.add(traced.pid)
         else:
-            watched.governor = Governor(budget, self._random)
+            watched.governor = Governor(budget, self._random, self._pace)
 
     def learn_locks(self, traced: AttachedProcess) -> None:
         """Let the window count the locks that have been found since."""
@@ -162,6 +164,7 @@ class HoldWindows:
         now_ns = time.monotonic_ns()
         is_beat = now_ns >= self._beat_ns
         if is_beat:
+            self._pace.processes = sum(each.takes_turns for each in self._watched.values())
             self._beat_ns = now_ns + int(self._random.uniform(*_BEAT_NS))
         for watched in self._watched.values() if is_beat else self._ending:
             if watched.due_ns <= now_ns:

@@ -58,6 +58,11 @@ class ProcessWindows:
     """`step` has nothing to do before. All three as of the last `note_due`: a thousand processes
     are asked at each beat."""
 
+    @property
+    def takes_turns(self) -> bool:
+        """Whether windows are opened and ended in it."""
+        return self.governor is not None and not self.governor.is_endless
+
     def note_due(self) -> None:
         """Find out when something is due: after each call of another method."""
         sampling, governor = self.sampling, self.governor

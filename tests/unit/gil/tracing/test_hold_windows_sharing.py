@@ -7,6 +7,7 @@ from typing import ClassVar, cast
 import pytest
 
 from gilscope.budget.governor import Budget, Grant, Usage
+from gilscope.budget.pace import Pace
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.window_probes import WindowSites
 from gilscope.gil.tracing import hold_windows as full_mode_module
@@ -42,6 +43,9 @@ class _StubWindow:
     def end(self) -> None:
         self.is_open = False
 
+    def close(self) -> None:
+        self.is_open = False
+
     def settle(self) -> None:
         pass
 
@@ -58,8 +62,10 @@ class _Willing:
     due_ns = 0
     is_over_budget = False
     processes_per_window = 0.0
+    is_endless = False
 
-    def __init__(self, _budget: Budget, _random: Random) -> None:
+    def __init__(self, _budget: Budget, _random: Random, pace: Pace) -> None:
+        self.pace = pace
         _Crowd.governors.append(self)
 
     def step(self, _usage: Usage, *, is_open: bool) -> Grant | None:
@@ -121,6 +127,9 @@ class _Crowd:
         """Nobody reads stacks here."""
         return 0
 
+    def await_closing(self, pid: int, closed: object) -> None:
+        """Have nothing to wait for."""
+
     def traps(self, pid: int) -> int:
         return 10 * (pid + 1)
 
@@ -176,6 +185,21 @@ def test_governors_know_how_many_share_the_room(monkeypatch: pytest.MonkeyPatch)
     sharing.step()
 
     assert [8 / 6] * 8 + [1.0] * 2 == [each.processes_per_window for each in sharing.governors]
+
+
+def test_governors_know_how_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    All that take turns: neither one that has ended, nor one in which a window stays open.
+    """
+    sharing = _Crowd(monkeypatch, *[2] * 8, *[3] * 2)
+    (pace,) = {each.pace for each in sharing.governors}
+    sharing.step(1)
+    before = pace.processes
+    sharing.mode.end(sharing.traced[0])
+    sharing.governors[1].is_endless = True
+    sharing.step(1)
+
+    assert (10, 8) == (before, pace.processes)
 
 
 def test_nobody_makes_room_where_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
