@@ -62,10 +62,10 @@ _CROWD_ROWS: Sequence[tuple[str, Callable[[Crowd], str]]] = (
 
 _PARTS = (
     ("takes over what the probes have counted, opens and ends windows", ("tick",)),
-    ("samples who holds each GIL", ("lock-sampler", "holder-sampler")),
-    ("reads the memory of targets, for samples of holders and for roles", ("memory-reader",)),
+    ("samples each GIL, and who holds it", ("lock-sampler", "holder-sampler")),
+    ("reads the memory of targets, for names, roles and checks", ("memory-reader",)),
     ("looks for new processes", ("scan",)),
-    ("hears from the process that holds the probes", ("keeper-reader",)),
+    ("holds the probes, and hears from who does", ("gilscope-keeper", "keeper-reader")),
     ("keeps what the page shows", ("page",)),
 )
 """What threads are for, by their names; what is left are scrapes, of which each has its own, and

@@ -13,7 +13,7 @@ __all__ = [
     "Memory",
     "expects_signal",
     "read_cpu_ns",
-    "read_ended_children_cpu_ns",
+    "read_family_cpu_ns",
     "read_memory",
     "read_threads_cpu_ns",
 ]
@@ -35,6 +35,18 @@ class Memory:
     """What ending the process would free."""
 
 
+def read_family_cpu_ns(pid: int) -> int:
+    """Return the CPU time of *pid* and of its children.
+
+    That of those that have ended is told in steps of a clock tick.
+    """
+    total_ns = read_cpu_ns(pid) + _ended_children_cpu_ns(pid)
+    for child in _children(pid):
+        with contextlib.suppress(OSError):
+            total_ns += read_cpu_ns(child)
+    return total_ns
+
+
 def read_cpu_ns(pid: int) -> int:
     """Return the CPU time of all threads of *pid*, its children excluded."""
     # The kernel's number of the CPU clock of another process, as clock_getcpuclockid makes it.
@@ -42,20 +54,15 @@ def read_cpu_ns(pid: int) -> int:
 
 
 def read_threads_cpu_ns(pid: int) -> Mapping[str, int]:
-    """Return the CPU time of the threads of *pid* that run now, by their names."""
+    """Return the CPU time of the threads that run now in *pid* and in its children, by name."""
     found: Counter[str] = Counter()
-    for thread in Path(f"/proc/{pid}/task").iterdir():
-        # It may have ended.
-        with contextlib.suppress(OSError):
-            name = (thread / "comm").read_text().rstrip("\n")
-            found[name] += int((thread / "schedstat").read_text().split()[0])
+    for each in (pid, *_children(pid)):
+        for thread in Path(f"/proc/{each}/task").glob("*"):
+            # It may have ended.
+            with contextlib.suppress(OSError):
+                name = (thread / "comm").read_text().rstrip("\n")
+                found[name] += int((thread / "schedstat").read_text().split()[0])
     return found
-
-
-def read_ended_children_cpu_ns(pid: int) -> int:
-    """Return the CPU time of the children of *pid* that have ended, in steps of a clock tick."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[_CHILD_TIMES])) * _NS_PER_TICK
 
 
 def read_memory(pid: int) -> Memory:
@@ -68,6 +75,20 @@ def read_memory(pid: int) -> Memory:
         proportional_bytes=mapped["Pss"],
         private_bytes=mapped["Private_Clean"] + mapped["Private_Dirty"],
     )
+
+
+def _ended_children_cpu_ns(pid: int) -> int:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[_CHILD_TIMES])) * _NS_PER_TICK
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        # It may have ended.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found += map(int, (thread / "children").read_text().split())
+    return found
 
 
 def expects_signal(pid: int, number: signal.Signals) -> bool:

@@ -80,8 +80,8 @@ single step.
 TOOLS = """\
 All workloads together, each with one process traced; gilscope is scraped twice, at the beginning \
 and at the end of a run.
-CPU in a run is that of the tool's own process while the workload runs, scrapes included: far more \
-scrapes a second than Prometheus makes.
+CPU in a run is that of the tool and of its own processes while the workload runs, scrapes \
+included: far more scrapes a second than Prometheus makes.
 Memory is that of the process that stays.
 The others serve nothing: they print sums at their end.
 
@@ -89,7 +89,8 @@ What each of them counted in a run shows that it was at work; longer runs count 
 """
 
 CROWDS = """\
-One `gilscope serve --match` for all of them, scraped every five seconds.
+One `gilscope serve --match` for all of them, scraped every 15 seconds as `deploy/prometheus` does.
+What it takes is measured from a minute after the attach on, for it runs for days.
 *quiet* targets wake once a second, all threads of a process together, and sleep again.
 Of the *busy* ones every other has threads that fight for the GIL for some milliseconds three \
 times a second, and the rest have threads that read and sleep some hundred times a second: the \
@@ -108,10 +109,9 @@ The kernel's page cache is warm in both.
 
 PARTS = """\
 What the agent uses its CPU time for, by its threads, which `top -H` shows by name.
-Prometheus scrapes less often than this bench, and each scrape costs the same; all else \
-continues whether anybody scrapes or not.
+All but the scrapes continue whether anybody scrapes or not.
 What samples may take is bounded: those of locks are no more than the held share of a minute \
-needs, and those of holders have a part of a core, with the reading for them.
+needs, and those of holders have a part of a core.
 """
 
 START = """\

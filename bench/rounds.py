@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.conditions import BASELINE, Condition
-from bench.footprint import read_cpu_ns, read_ended_children_cpu_ns, read_memory
+from bench.footprint import read_family_cpu_ns, read_memory
 from bench.measurement import Agent, Failure, Piece, Run
 from bench.served import Figures, read_figures, self_report
 from bench.tool import Tool, ToolFailed, tool_started
@@ -95,12 +95,12 @@ class Bench:
     ) -> tuple[tuple[Piece, ...], Agent]:
         command = command_for(condition, workload.pid, self.interpreter)
         with tool_started(command, condition.marker, self.environment) as tool:
-            before_ns, began_ns = read_cpu_ns(tool.pid), time.monotonic_ns()
-            attach_cpu_ns = before_ns + read_ended_children_cpu_ns(tool.pid)
+            attach_cpu_ns, began_ns = read_family_cpu_ns(tool.pid), time.monotonic_ns()
             before = _figures(condition, tool)
             pieces = _do_pieces(workload, seconds)
             after = _figures(condition, tool)
-            spent_ns, wall_ns = read_cpu_ns(tool.pid) - before_ns, time.monotonic_ns() - began_ns
+            spent_ns = read_family_cpu_ns(tool.pid) - attach_cpu_ns
+            wall_ns = time.monotonic_ns() - began_ns
             memory = read_memory(tool.pid)
         if condition.printed is not None:
             seen, report = condition.printed(tool.output), None

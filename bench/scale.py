@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.conditions import Condition, gilscope_command
 from bench.footprint import (
     read_cpu_ns,
-    read_ended_children_cpu_ns,
+    read_family_cpu_ns,
     read_memory,
     read_threads_cpu_ns,
 )
@@ -26,7 +26,8 @@ __all__ = ["BUSY", "MANY", "Plan", "measure_crowd"]
 _SCRIPT = Path(__file__).with_name("scale_target.py")
 # The brackets keep the pattern from matching the command line that it stands in.
 _PATTERN = r"scale_targe[t]\.py"
-_SCRAPE_EVERY_S = 5.0
+_SCRAPE_EVERY_S = 15.0
+"""As `deploy/prometheus` does."""
 _ALL_WITHIN_S = 60.0
 _LOOK_S = 0.2
 
@@ -40,16 +41,20 @@ class Plan:
     threads: int
     kinds: tuple[str, ...]
     """What the processes do, in turns."""
-    scrapes: int
+    scrapes: int = 4
+    settle_s: float = 60.0
+    """From when all are traced to the first scrape: an agent runs for days, and what it looks for
+    in new processes it looks for again and again, but soon less often."""
 
     def reduced(self, divisor: int) -> "Plan":
         """Return a smaller one."""
         processes = max(len(self.kinds), self.processes // divisor)
-        return Plan(self.key, processes, self.threads, self.kinds, max(1, self.scrapes // divisor))
+        scrapes, settle_s = max(1, self.scrapes // divisor), self.settle_s / divisor
+        return Plan(self.key, processes, self.threads, self.kinds, scrapes, settle_s)
 
 
-MANY = Plan("quiet", 200, 8, ("quiet",), 4)
-BUSY = Plan("busy", 20, 2, ("fight", "io"), 6)
+MANY = Plan("quiet", 200, 8, ("quiet",))
+BUSY = Plan("busy", 20, 2, ("fight", "io"))
 
 
 def measure_crowd(
@@ -64,6 +69,7 @@ def measure_crowd(
         with tool_started(command, condition.marker, environment) as tool:
             first = _await_all(tool, plan.processes)
             attach_ns = time.monotonic_ns() - began_ns
+            time.sleep(plan.settle_s)
             before_ns, began_ns = _own_cpu_ns(tool), time.monotonic_ns()
             targets_before_ns = sum(map(read_cpu_ns, pids))
             threads_before_ns = read_threads_cpu_ns(tool.pid)
@@ -121,7 +127,7 @@ def _await_all(tool: Tool, processes: int) -> Figures:
 
 
 def _scrape(tool: Tool, times: int) -> tuple[tuple[Scrape, ...], str]:
-    """Return what each of so many scrapes took, one every five seconds, and the last page."""
+    """Return what each of so many scrapes took, one every 15 seconds, and the last page."""
     scrapes: list[Scrape] = []
     page = ""
     for _ in range(times):
@@ -134,7 +140,7 @@ def _scrape(tool: Tool, times: int) -> tuple[tuple[Scrape, ...], str]:
 
 
 def _own_cpu_ns(tool: Tool) -> int:
-    return read_cpu_ns(tool.pid) + read_ended_children_cpu_ns(tool.pid)
+    return read_family_cpu_ns(tool.pid)
 
 
 def _lost(figures: Figures) -> tuple[tuple[str, int], ...]:

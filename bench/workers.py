@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from bench.conditions import gilscope_command
-from bench.footprint import read_cpu_ns, read_memory
+from bench.footprint import read_family_cpu_ns, read_memory
 from bench.machine import StolenTime, read_machine
 from bench.markdown import key_table, table
 from bench.served import Figures, fetch_page
@@ -126,12 +126,12 @@ def _measured(mode: str, workers: int, environment: Mapping[str, str]) -> AgentF
                 raise ToolFailed(f"did not trace all of {workers} workers")
             time.sleep(_LOOK_S)
         attach_s = (time.monotonic_ns() - began_ns) / _NS_PER_S
-        attach_cpu_s = read_cpu_ns(tool.pid) / _NS_PER_S
+        attach_cpu_s = read_family_cpu_ns(tool.pid) / _NS_PER_S
         # What follows the start: names of threads, first windows.
         time.sleep(_IDLE_S)
-        before_ns = read_cpu_ns(tool.pid)
+        before_ns = read_family_cpu_ns(tool.pid)
         time.sleep(_IDLE_S)
-        idle_percent = (read_cpu_ns(tool.pid) - before_ns) / (_IDLE_S * _NS_PER_S) * 100
+        idle_percent = (read_family_cpu_ns(tool.pid) - before_ns) / (_IDLE_S * _NS_PER_S) * 100
         took_s, page = [], ""
         for _ in range(_SCRAPES):
             scraped_s = time.monotonic()

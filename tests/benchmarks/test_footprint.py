@@ -2,13 +2,29 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 
-from bench.footprint import expects_signal, read_cpu_ns, read_memory, read_threads_cpu_ns
+from bench.footprint import (
+    expects_signal,
+    read_cpu_ns,
+    read_family_cpu_ns,
+    read_memory,
+    read_threads_cpu_ns,
+)
 
 _LATE_NS = 10_000_000
+_COMPUTES = """
+import time
+open("/proc/self/comm", "w").write("a child")
+while time.process_time_ns() < 30_000_000:
+    pass
+print(flush=True)
+input()
+"""
 
 
 def test_a_handler_is_seen() -> None:
@@ -62,6 +78,23 @@ def test_cpu_time_of_threads_is_told_by_name() -> None:
     thread.join()
 
     assert told == sorted(told)
+
+
+def test_what_a_child_takes_counts_as_well() -> None:
+    """
+    As long as it has not ended; its threads are told with all others.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", _COMPUTES], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        alone_ns, together_ns = read_cpu_ns(os.getpid()), read_family_cpu_ns(os.getpid())
+        threads_ns = read_threads_cpu_ns(os.getpid())["a child"]
+        child.kill()
+
+    assert together_ns >= alone_ns + 30_000_000
+    assert threads_ns >= 30_000_000
 
 
 def test_memory_is_ordered() -> None:
