@@ -98,6 +98,12 @@ class Holders(Protocol):
         Raises OSError likewise.
         """
 
+    def is_part_of(self, cond: int, address: int) -> bool:
+        """Return whether *address* is of the lock: who sleeps there waits for it.
+
+        That thread does not hold it, whatever the lock says: it is being handed over.
+        """
+
 
 class Standing(Protocol):
     """Finds out, from outside, where all threads stand. One thread may use it.

@@ -97,6 +97,13 @@ class HolderReader:
         except TornRead:
             return False
 
+    def is_part_of(self, cond: int, address: int) -> bool:
+        """Return whether *address* is of the lock: who sleeps there waits for it.
+
+        The lock names who has had it until the next one runs.
+        """
+        return cond <= address < cond + _LOCK_SIZE
+
     def _sample(self, cond: int) -> HolderSample | None:
         for _ in range(_TRIES):
             try:

@@ -25,7 +25,7 @@ from gilscope.gil.tracing.holders.native_calls import (
 )
 from gilscope.model.moment.hold_state import UNKNOWN_HOLD, HoldState, State
 from gilscope.model.moment.seen import SystemCall
-from gilscope.naming.system_calls import call_words, descriptor_of
+from gilscope.naming.system_calls import call_words, descriptor_of, futex_address
 from gilscope.process.files.code_mappings import CodeMappings
 from gilscope.process.files.code_places import CodePlace, CodePlaces
 from gilscope.process.threads.activity import (
@@ -107,17 +107,18 @@ class StateReader:
         self._may_sample = True
 
     def parts(self, cond: int, sample: HolderSample, gap_ns: int, waiting: int) -> list[Part]:
-        """Return what the holder of *cond* did in the last *gap_ns*.
+        """Return what the holder of *cond* did in the last *gap_ns*; none if nobody holds it.
 
         *waiting* threads wait for it. What it has done since its hold was first sampled is open
         until the next sample: see `pending`. Raises OSError where the process has gone.
         """
-        pending, self._pending[cond] = self._pending.get(cond), None
         found = self._seen(cond, sample)
-        before = self._before.pop(cond, None)
         if found is None:
-            states = {_runtimes_work(sample) or UNKNOWN_HOLD: gap_ns}
-            return [*_settled(pending), *_parts(sample, states, waiting)]
+            return self.forget(cond)
+        pending, self._pending[cond] = self._pending.get(cond), None
+        before = self._before.pop(cond, None)
+        if isinstance(found, HoldState):
+            return [*_settled(pending), *_parts(sample, {found: gap_ns}, waiting)]
         seen, asleep_in = found
         self._before[cond] = _Before(sample, seen, waiting)
         if before is None or not _is_same_hold(before.sample, sample):
@@ -149,18 +150,27 @@ class StateReader:
         self._before.pop(cond, None)
         return _settled(self._pending.pop(cond, None))
 
-    def _seen(self, cond: int, sample: HolderSample) -> tuple[Seen, HoldState | None] | None:
-        """Return what the holder does, and in what it sleeps; None: that cannot be told."""
+    def _seen(
+        self, cond: int, sample: HolderSample
+    ) -> tuple[Seen, HoldState | None] | HoldState | None:
+        """Return what the holder does, and in what it sleeps.
+
+        Or the state of a hold of which no more is known. None: it waits for the lock itself, which
+        names it until the next one runs; nobody holds that.
+        """
+        unknown = _runtimes_work(sample) or UNKNOWN_HOLD
         if sample.tid is None:
-            return None
+            return unknown
         try:
             activity = read_activity(self._pid, sample.tid)
         except (OSError, ValueError):
-            return None  # the thread has just ended
+            return unknown  # the thread has just ended
         if activity.schedule is None or activity.state in _STOPPED:
-            return None
+            return unknown
         asleep_in = None
         if activity.state in _SLEEPING and self._slept_on(cond, sample, activity):
+            if self._waits_for(cond, activity):
+                return None
             asleep_in = self._asleep_in(activity)
         cpu_ns, queued_ns, _ = activity.schedule
         return Seen(asleep_in is not None, cpu_ns, queued_ns), asleep_in
@@ -178,12 +188,22 @@ class StateReader:
             return False
         return schedule is not None and activity.schedule == schedule
 
-    def _asleep_in(self, activity: ThreadActivity) -> HoldState:
+    def _waits_for(self, cond: int, activity: ThreadActivity) -> bool:
+        call = self._call(activity)
+        address = None if call is None else futex_address(call)
+        return address is not None and self._holders.is_part_of(cond, address)
+
+    def _call(self, activity: ThreadActivity) -> SystemCall | None:
         if activity.call is None:
+            return None
+        number, arguments = activity.call
+        return SystemCall(self._call_names.get(number, f"call {number}"), arguments)
+
+    def _asleep_in(self, activity: ThreadActivity) -> HoldState:
+        call = self._call(activity)
+        if call is None:
             is_fault = activity.state == _UNINTERRUPTIBLE
             return HoldState(State.PAGE_FAULT) if is_fault else UNKNOWN_HOLD
-        number, arguments = activity.call
-        call = SystemCall(self._call_names.get(number, f"call {number}"), arguments)
         descriptor = descriptor_of(call)
         file = None if descriptor is None else read_descriptor(self._pid, descriptor)
         return HoldState(State.SYSCALL, call_words(call, file))

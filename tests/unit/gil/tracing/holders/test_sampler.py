@@ -57,6 +57,10 @@ class _Holders:
         stack = CRUNCHING if self.asked % 4 == 1 else SERVING
         return HolderSample(stack, None, 0, self.asked, 0, is_collecting=False)
 
+    def is_part_of(self, cond: int, address: int) -> bool:
+        """Return whether a thread waits for it, which is never asked here."""
+        raise AssertionError((cond, address))
+
     def is_held_by(self, cond: int, sample: HolderSample) -> bool:
         """Return whether it is still held by the same thread, which is never asked here."""
         raise AssertionError((cond, sample))

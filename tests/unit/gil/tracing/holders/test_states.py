@@ -17,6 +17,7 @@ from gilscope.gil.tracing.holders.states import Part, StateReader
 from gilscope.model.moment.hold_state import UNKNOWN_HOLD, HoldState, State
 from gilscope.process.files.code_places import CodePlace
 from gilscope.process.procfs import read_status
+from gilscope.process.threads.activity import read_activity
 from gilscope.runtimes.base import HolderSample
 from support.commands.gilscope import eventually
 from support.recordings.gil import CRUNCHING
@@ -33,10 +34,17 @@ class _Holders:
 
     def __init__(self) -> None:
         self.is_held = True
+        self.address = 0
+        """Of what threads sleep on that wait for it."""
 
     def sample(self, cond: int) -> HolderSample | None:
         """Return who holds it, which nobody asks here."""
         raise AssertionError(cond)
+
+    def is_part_of(self, cond: int, address: int) -> bool:
+        """Return whether who sleeps at *address* waits for it."""
+        assert _COND == cond
+        return self.address == address
 
     def is_held_by(self, cond: int, sample: HolderSample) -> bool:
         """Return whether the same thread still holds it."""
@@ -103,6 +111,36 @@ def test_a_thread_that_released_it_to_sleep(reader: StateReader, holders: _Holde
     with _asleep_in_a_read() as (tid, _):
         assert [] == reader.parts(_COND, _sample(tid), 10, 1)
         assert [(_PYTHON, 10)] == _told(reader.forget(_COND))
+
+
+@contextlib.contextmanager
+def _asleep_on_a_lock() -> Iterator[tuple[int, int]]:
+    """Have a thread that waits for a lock; yield its id and the address that it sleeps on."""
+    lock = threading.Lock()
+    lock.acquire()
+    thread = threading.Thread(target=lock.acquire)
+    thread.start()
+    tid = thread.native_id or 0
+    eventually(lambda: read_activity(os.getpid(), tid).is_in_call)
+    call = read_activity(os.getpid(), tid).call
+    assert call is not None
+    try:
+        yield tid, call[1][0]
+    finally:
+        lock.release()
+        thread.join()
+
+
+def test_a_lock_that_is_handed_over_is_nobodys(reader: StateReader, holders: _Holders) -> None:
+    """
+    It names the thread that has given it away, which waits for it already, until the next one runs.
+    """
+    with _asleep_on_a_lock() as (tid, address):
+        slept = reader.parts(_COND, _sample(tid), 10, 1)
+        assert [(HoldState(State.SYSCALL, f"waits for a lock at {address:#x}"), 10)] == _told(slept)
+        holders.address = address
+        assert [] == reader.parts(_COND, _sample(tid), 10, 1)
+        assert reader.pending(_COND) is None
 
 
 def test_a_thread_that_collects_garbage(reader: StateReader) -> None:
