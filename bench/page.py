@@ -24,6 +24,7 @@ from bench.tables import (
     report_table,
     seen_table,
     tight_table,
+    windows_table,
 )
 from bench.works import FIGHT_OFTEN, TIGHT, WORKS
 
@@ -62,6 +63,8 @@ def page(results: Results, pictures: Sequence[Picture], stm: str) -> str:
         report,
         prose.COVERAGE,
         coverage_table(results),
+        prose.WINDOWS,
+        windows_table(results),
         "## One uncontended release and acquire\n",
         tight_table(results),
         "## One contended wait\n",

@@ -68,6 +68,12 @@ COVERAGE = """\
 How much of the time it followed every hold, and how many holds it saw in a run (the median):
 """
 
+WINDOWS = """\
+What windows cost the tight loop can be told without any other run: a piece of it lasts a tenth of \
+a second, and the few pieces in which a window falls raise the mean and not the median.
+That does not notice how fast the machine is meanwhile, which drifts by more than the budget:
+"""
+
 CONTENDED = """\
 A wait passes two probes for each of its sleeps, one before it and one behind it.
 They run in a thread that is about to sleep or has just slept, not in the one that works.

@@ -24,6 +24,7 @@ __all__ = [
     "ratios",
     "spread",
     "stands_out",
+    "unevenness",
 ]
 
 
@@ -113,6 +114,16 @@ def overheads(runs: Sequence[Run], work: Work, condition: Condition) -> list[Ove
             spent_ns = sum(piece.cpu_ns for piece in run.pieces)
             found.append(Overhead(spent_ns / work_ns - 1, estimated_ns / work_ns))
     return found
+
+
+def unevenness(runs: Sequence[Run], work: Work, condition: Condition) -> list[float]:
+    """Return for each run how much more its mean piece took than its median one, as a share."""
+    pieces_ns = [
+        [piece.cpu_ns for piece in run.pieces]
+        for run in runs
+        if (run.workload, run.condition) == (work.key, condition.key)
+    ]
+    return [statistics.mean(each) / statistics.median(each) - 1 for each in pieces_ns]
 
 
 def stands_out(runs: Sequence[Run], work: Work, condition: Condition) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from bench.conditions import AGAIN, BASELINE, CONDITIONS, GILSCOPE, Condition
+from bench.conditions import AGAIN, AUTO, BASELINE, CONDITIONS, CONTENTION, GILSCOPE, Condition
 from bench.markdown import NONE, ranged, table
 from bench.measurement import Piece, Results
 from bench.ratios import (
@@ -14,6 +14,7 @@ from bench.ratios import (
     ratios,
     spread,
     stands_out,
+    unevenness,
 )
 from bench.works import HTTP, TIGHT, WORKS, Work
 
@@ -26,6 +27,7 @@ __all__ = [
     "report_table",
     "seen_table",
     "tight_table",
+    "windows_table",
 ]
 
 _NS_PER_MS = 1_000_000
@@ -132,6 +134,16 @@ def coverage_table(results: Results) -> str:
         if any(cell != NONE for cell in cells):
             rows.append([condition.title, *cells])
     return table(["% of the time; holds in a run", *(work.title for work in WORKS)], rows)
+
+
+def windows_table(results: Results) -> str:
+    """Return what comes and goes within the runs of the tight loop."""
+    rows = [
+        [condition.title, ranged([_PER_CENT * each for each in found], 1)]
+        for condition in (BASELINE, CONTENTION, *AUTO)
+        if (found := unevenness(results.runs, TIGHT, condition))
+    ]
+    return table(["traced by", "mean piece above the median one, %"], rows)
 
 
 def _coverage(results: Results, work: Work, condition: Condition) -> str:

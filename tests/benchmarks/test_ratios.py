@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import pytest
 from bench.conditions import AGAIN, AUTO, BASELINE, CONTENTION, FULL
 from bench.measurement import Piece
 from bench.ratios import (
@@ -10,6 +11,7 @@ from bench.ratios import (
     noise,
     overheads,
     ratios,
+    unevenness,
 )
 from bench.works import FIGHT, HTTP, TIGHT
 
@@ -42,6 +44,21 @@ def test_what_comes_and_goes_counts() -> None:
     ]
 
     assert [1.9] == ratios(runs, TIGHT, AUTO[0])
+
+
+def test_windows_are_told_by_the_pieces_that_they_fall_in() -> None:
+    """
+    However fast the machine was before and behind.
+    """
+    runs = [
+        run(TIGHT, BASELINE, 70, turn=0),
+        run(TIGHT, AUTO[0], *[100] * 9, 200, turn=1),
+        run(TIGHT, BASELINE, 70, turn=2),
+        run(FIGHT, AUTO[0], 100, 300, turn=1),
+    ]
+
+    assert [0.0, 0.0] == unevenness(runs, TIGHT, BASELINE)
+    assert [pytest.approx(0.1)] == unevenness(runs, TIGHT, AUTO[0])
 
 
 def test_rounds_and_workloads_are_kept_apart() -> None:
