@@ -162,11 +162,14 @@ static PyObject *next_gap_ns(struct sampler_object *self, PyObject *Py_UNUSED(ig
 
 static PyObject *reading(struct sampler_object *self, PyObject *Py_UNUSED(ignored))
 {
-    struct lock_sampler *sampler = &self->sampler;
-    int pid = __atomic_load_n(&sampler->reading_pid, __ATOMIC_ACQUIRE);
+    struct lock_sampler *sampler = enter(self);
+    const struct held_memory *memory = __atomic_load_n(&sampler->reading, __ATOMIC_ACQUIRE);
+    int pid = memory ? memory->remote.pid : 0;
+    bool is_dropped = memory && memory->is_dropped;
+    unsigned long long reads = __atomic_load_n(&sampler->reads, __ATOMIC_RELAXED);
 
-    return Py_BuildValue("iK", pid,
-                         (unsigned long long)__atomic_load_n(&sampler->reads, __ATOMIC_RELAXED));
+    leave(sampler);
+    return Py_BuildValue("iKO", pid, reads, is_dropped ? Py_True : Py_False);
 }
 
 static PyObject *run(struct sampler_object *self, PyObject *Py_UNUSED(ignored))
@@ -219,7 +222,8 @@ static PyMethodDef sampler_methods[] = {
     {"drop", (PyCFunction)drop, METH_VARARGS, "Forget the locks of a process."},
     {"sample", (PyCFunction)sample_process, METH_VARARGS, "Sample the locks of a process now."},
     {"figures", (PyCFunction)figures, METH_VARARGS, "Return what is known of a lock."},
-    {"reading", (PyCFunction)reading, METH_NOARGS, "Return whose memory is read, and which read."},
+    {"reading", (PyCFunction)reading, METH_NOARGS,
+     "Return whose memory is read, which read that is, and whether it is dropped."},
     {"next_gap_ns", (PyCFunction)next_gap_ns, METH_NOARGS, "Draw how long to sleep."},
     {"run", (PyCFunction)run, METH_NOARGS, "Sample everything until it is closed."},
     {"close", (PyCFunction)close_sampler, METH_NOARGS, "End the run."},

@@ -144,10 +144,12 @@ void lock_sampler_drop(struct lock_sampler *sampler, int pid)
     size_t kept = 0;
 
     for (size_t at = 0; at < sampler->count; at++)
-        if (sampler->locks[at].pid != pid)
+        if (sampler->locks[at].pid != pid) {
             sampler->locks[kept++] = sampler->locks[at];
-        else
+        } else {
+            sampler->locks[at].memory->is_dropped = true;
             let_go(sampler->locks[at].memory);
+        }
     sampler->count = kept;
 }
 
@@ -238,10 +240,10 @@ static void look_at_all(struct lock_sampler *sampler, int64_t at_ns)
 
     pthread_mutex_unlock(&sampler->mutex);
     for (size_t at = 0; at < count; at++) {
-        __atomic_store_n(&sampler->reading_pid, reads[at].pid, __ATOMIC_RELEASE);
+        __atomic_store_n(&sampler->reading, reads[at].memory, __ATOMIC_RELEASE);
         make(sampler, &reads[at]);
     }
-    __atomic_store_n(&sampler->reading_pid, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&sampler->reading, NULL, __ATOMIC_RELEASE);
     pthread_mutex_lock(&sampler->mutex);
     credit(sampler, reads, count, at_ns);
 }

@@ -21,6 +21,8 @@ struct held_memory {
     struct remote remote;
     // Locks and samples that have it.
     int users;
+    // By the locks: only a sample that is being made may have it still.
+    bool is_dropped;
 };
 
 // Where a lock says whether it is held, from its address, and how.
@@ -78,8 +80,9 @@ struct lock_sampler {
     double cost_ns;
     // What the thread has used.
     int64_t cpu_ns;
-    // Whose memory the thread reads just now, 0: nobody's; and how many reads have begun at all.
-    int reading_pid;
+    // What the thread reads just now, NULL: nothing; it is there for as long as the mutex is held.
+    // And how many reads have begun at all.
+    struct held_memory *reading;
     uint64_t reads;
 };
 

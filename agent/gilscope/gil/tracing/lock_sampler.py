@@ -177,15 +177,17 @@ class LockSampler:
     def unanswered(self) -> int | None:
         """Return the process whose memory does not answer the thread, None if there is none.
 
-        To be asked a few times a second. Samples of all others continue in a thread of their own.
+        To be asked a few times a second. Samples of all others continue in a thread of their own,
+        and those of the next program of a process that was dropped meanwhile: None, then.
         """
-        pid, read = self._native.reading()
+        pid, read, is_dropped = self._native.reading()
         thread_id = 0 if self._thread is None else self._thread.native_id or 0
         waits = pid != 0 and waits_for_memory(thread_id)
         if self._waiting.note((pid, read), waits=waits) < _PATIENCE_S or not waits:
             return None
-        self._replace(pid)
-        return pid
+        hanging = None if is_dropped else pid
+        self._replace(hanging)
+        return hanging
 
     def close(self) -> None:
         """Stop looking; what has been estimated can still be read."""
@@ -194,8 +196,11 @@ class LockSampler:
             # It may wait for memory that never comes; then it ends with the agent.
             self._thread.join(_PATIENCE_S)
 
-    def _replace(self, hanging: int) -> None:
-        """Leave the thread that waits for memory of *hanging* to itself, and begin with another."""
+    def _replace(self, hanging: int | None) -> None:
+        """Leave the thread that waits for memory to itself, and begin with another.
+
+        That samples all but the process *hanging*.
+        """
         native, locks, coverages = self._native, dict(self._locks), dict(self._coverages)
         figures = {key: self.figures(*key) for key in locks if key[0] != hanging}
         for pid in coverages:

@@ -113,13 +113,13 @@ def test_dropped_process_is_not_touched(lock_page: MakeLocks) -> None:
         sampler.add(pid, page.conds[0], page.thread_id, page.fileno(), 0, NEVER_OPEN)
     sampler.sample(7, _MS)
     sampler.drop(7)
-    assert (0, 1) == sampler.reading()
+    assert (0, 1, False) == sampler.reading()
     for at_ms in range(1, 4):
         sampler.sample(7, at_ms * _MS)
         sampler.sample(8, at_ms * _MS)
     sampler.drop(7)
 
-    assert (0, 4) == sampler.reading()
+    assert (0, 4, False) == sampler.reading()
     with pytest.raises(KeyError):
         sampler.figures(7, cond)
     assert 3 * _MS == sampler.figures(8, other)[0]
@@ -333,8 +333,8 @@ class _Native:
     def figures(self, pid: int, cond: int) -> tuple[int, int, int, int]:
         return (self.locks[pid, cond], 6 * _MS, 0, 3)
 
-    def reading(self) -> tuple[int, int]:
-        return next(((pid, 4) for pid, _ in self.locks if pid == 7), (0, 9))
+    def reading(self) -> tuple[int, int, bool]:
+        return next(((pid, 4, False) for pid, _ in self.locks if pid == 7), (0, 9, False))
 
     def run(self) -> None:
         self.closed.wait(30)

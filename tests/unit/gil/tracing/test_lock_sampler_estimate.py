@@ -233,9 +233,9 @@ def test_look_that_has_nothing_to_decide_is_left_out(lock_page: MakeLocks) -> No
 
     for at_ns in range(_MS, windows_end_ns, 100 * _MS):
         sampler.sample(7, at_ns)
-    assert (0, 0) == sampler.reading()
+    assert (0, 0, False) == sampler.reading()
     assert (0, 0, 0, 0) == sampler.figures(7, cond)
     sampler.cover(7, Coverage(windows_end_ns - 40 * _MS, _NEVER_NS))
     sampler.sample(7, windows_end_ns)
-    assert (0, 1) == sampler.reading()
+    assert (0, 1, False) == sampler.reading()
     assert (40 * _MS, 40 * _MS, 0, 1) == sampler.figures(7, cond)
