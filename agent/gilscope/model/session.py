@@ -23,7 +23,8 @@ class Session:
     refusals: tuple[Refusal, ...] = ()
     """Pythons that were chosen and could not be traced."""
     left_out: int = 0
-    """Processes that have ended and whose figures were given up, because there were too many."""
+    """Processes that have ended, and programs that they had before, whose figures were given up,
+    because there were too many."""
     locks: tuple[LockRecording, ...] = ()
     """A process each, beside its GIL where it has one."""
 

@@ -36,7 +36,7 @@ __all__ = ["Recorder"]
 _MOST_TOLD = 20
 """Lines about children; a build or a pool of processes may have thousands."""
 _MOST_ENDED = 400
-"""Processes that have ended, and whose figures are kept."""
+"""Processes that have ended, and whose figures are kept; and programs that processes had before."""
 
 
 class _Traced:
@@ -104,6 +104,7 @@ class Recorder:
                 with self._lock:
                     self._finished.append(self._recording(seen))
                     self._forget(pid)
+                    self._bound_finished()
 
     def tell_progress(self) -> None:
         """Say on a terminal how long it has been going."""
@@ -166,6 +167,15 @@ class Recorder:
             with self._lock:
                 self._forget(pid)
                 self._left_out += 1
+
+    def _bound_finished(self) -> None:
+        # As with processes.
+        if len(self._finished) <= _MOST_ENDED:
+            return
+        by_loss = sorted(range(len(self._finished)), key=lambda at: _lost_ns(self._finished[at]))
+        given_up = set(by_loss[: len(by_loss) // 2])
+        self._finished = [each for at, each in enumerate(self._finished) if at not in given_up]
+        self._left_out += len(given_up)
 
     def _recording(self, seen: Observation) -> Recording | StmRecording | LockRecording:
         pid = seen.process.pid
@@ -235,6 +245,10 @@ def _of_transactions(seen: StmObservation, traced: _Traced) -> StmRecording:
 
 def _wait_ns(seen: Observation) -> int:
     return 0 if seen.gil is None else seen.gil.totals.wait_ns
+
+
+def _lost_ns(recording: Recording | StmRecording | LockRecording) -> int:
+    return recording.observation.totals.wait_ns if isinstance(recording, Recording) else 0
 
 
 def _sources(traced: _Traced, totals: ProcessTotals) -> Mapping[tuple[str, int], str]:
