@@ -76,6 +76,19 @@ class _Before:
     waiting: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Doing:
+    """What the holder of a lock does."""
+
+    seen: Seen | None
+    """None: no more is known of it."""
+    asleep_in: HoldState | None
+    """None: it does not sleep, or nothing is known."""
+
+
+_UNSEEN = _Doing(None, None)
+
+
 class StateReader:
     """The states of the holders of one process. One thread may use it."""
 
@@ -112,14 +125,15 @@ class StateReader:
         *waiting* threads wait for it. What it has done since its hold was first sampled is open
         until the next sample: see `pending`. Raises OSError where the process has gone.
         """
-        found = self._seen(cond, sample)
-        if found is None:
+        doing = self._doing(cond, sample)
+        if doing is None:
             return self.forget(cond)
         pending, self._pending[cond] = self._pending.get(cond), None
         before = self._before.pop(cond, None)
-        if isinstance(found, HoldState):
-            return [*_settled(pending), *_parts(sample, {found: gap_ns}, waiting)]
-        seen, asleep_in = found
+        seen, asleep_in = doing.seen, doing.asleep_in
+        if seen is None:
+            unknown = _runtimes_work(sample) or UNKNOWN_HOLD
+            return [*_settled(pending), *_parts(sample, {unknown: gap_ns}, waiting)]
         self._before[cond] = _Before(sample, seen, waiting)
         if before is None or not _is_same_hold(before.sample, sample):
             state = asleep_in or _runtimes_work(sample)
@@ -150,30 +164,26 @@ class StateReader:
         self._before.pop(cond, None)
         return _settled(self._pending.pop(cond, None))
 
-    def _seen(
-        self, cond: int, sample: HolderSample
-    ) -> tuple[Seen, HoldState | None] | HoldState | None:
-        """Return what the holder does, and in what it sleeps.
+    def _doing(self, cond: int, sample: HolderSample) -> _Doing | None:
+        """Return what the holder of *cond* does.
 
-        Or the state of a hold of which no more is known. None: it waits for the lock itself, which
-        names it until the next one runs; nobody holds that.
+        None: it waits for the lock itself, which names it until the next one runs; nobody holds it.
         """
-        unknown = _runtimes_work(sample) or UNKNOWN_HOLD
         if sample.tid is None:
-            return unknown
+            return _UNSEEN
         try:
             activity = read_activity(self._pid, sample.tid)
         except (OSError, ValueError):
-            return unknown  # the thread has just ended
+            return _UNSEEN  # the thread has just ended
         if activity.schedule is None or activity.state in _STOPPED:
-            return unknown
+            return _UNSEEN
         asleep_in = None
         if activity.state in _SLEEPING and self._slept_on(cond, sample, activity):
             if self._waits_for(cond, activity):
                 return None
             asleep_in = self._asleep_in(activity)
         cpu_ns, queued_ns, _ = activity.schedule
-        return Seen(asleep_in is not None, cpu_ns, queued_ns), asleep_in
+        return _Doing(Seen(asleep_in is not None, cpu_ns, queued_ns), asleep_in)
 
     def _slept_on(self, cond: int, sample: HolderSample, activity: ThreadActivity) -> bool:
         """Return whether the thread has slept, holding *cond*, ever since *activity* was read.
