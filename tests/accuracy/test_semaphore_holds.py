@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.budget.trap_costs import TrapCosts
+from gilscope.gil.calibration.measure import measure_trap_costs
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.hold_windows import ObservationPlan
 from gilscope.model.gil import GilObservation
@@ -50,6 +51,12 @@ def clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = WORKLOADS / "semaphore_clock.c"
     subprocess.run([*_COMPILER, "-o", str(built), str(source), "-ldl"], check=True)
     return built
+
+
+@pytest.fixture
+def trap_costs(probe: GilProbe) -> TrapCosts:
+    """What a trap costs just now: holds here last for less than two, and it drifts."""
+    return measure_trap_costs(probe)
 
 
 def _run(probe: GilProbe, interpreter: Interpreter, clock: Path, plan: ObservationPlan) -> _Run:
