@@ -4,6 +4,7 @@ import compileall
 import importlib.util
 import os
 import platform
+import re
 import signal
 import tempfile
 from collections import Counter
@@ -20,6 +21,8 @@ _CACHE = Path(tempfile.gettempdir()) / f"gilscope-tests-cache-{os.getuid()}"
 _RERUNS = 2
 _MOST_RERUN = 25
 """Live tests that may fail at first. If more do, it is not the machine that was disturbed."""
+_PLACE = re.compile(r"\S+\.py:\d+: ")
+_MOST_PLACES = 4
 _UPROBE_EVENTS = Path("/sys/bus/event_source/devices/uprobe/type")
 
 
@@ -75,6 +78,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section(f"made again, of which {_MOST_RERUN} may be")
         for report in rerun:
             terminalreporter.line(f"{report.nodeid}: {_failure(report)}")
+            for place in _places(report):
+                terminalreporter.line(f"    {place}")
     reasons = Counter(_reason(report) for report in terminalreporter.getreports("skipped"))
     if not reasons:
         return
@@ -96,6 +101,12 @@ def _rerun(config: pytest.Config) -> list[pytest.TestReport]:
 def _failure(report: pytest.TestReport) -> str:
     marked = (line for line in report.longreprtext.splitlines() if line.startswith("E "))
     return next(marked, "E").removeprefix("E").strip()
+
+
+def _places(report: pytest.TestReport) -> list[str]:
+    """Return the calls that led to where it failed, the last ones: what has hung says no more."""
+    calls = [line for line in report.longreprtext.splitlines() if _PLACE.match(line)]
+    return calls[-_MOST_PLACES:]
 
 
 def _reason(report: pytest.TestReport) -> str:
