@@ -161,7 +161,8 @@ class Recorder:
 
     def _give_up(self, ended: Sequence[Observation]) -> None:
         # Those that lost the least say the least, and only then those that ended first.
-        pids = dict.fromkeys(each.process.pid for each in sorted(ended, key=_wait_ns))
+        by_loss = sorted(ended, key=lambda each: _lost_ns(each.gil or each.locks))
+        pids = dict.fromkeys(each.process.pid for each in by_loss)
         for pid in list(pids)[: len(pids) // 2]:
             self._tracer.drop(pid)
             with self._lock:
@@ -172,7 +173,8 @@ class Recorder:
         # As with processes.
         if len(self._finished) <= _MOST_ENDED:
             return
-        by_loss = sorted(range(len(self._finished)), key=lambda at: _lost_ns(self._finished[at]))
+        lost_ns = [_lost_ns(each.observation) for each in self._finished]
+        by_loss = sorted(range(len(lost_ns)), key=lost_ns.__getitem__)
         given_up = set(by_loss[: len(by_loss) // 2])
         self._finished = [each for at, each in enumerate(self._finished) if at not in given_up]
         self._left_out += len(given_up)
@@ -243,12 +245,12 @@ def _of_transactions(seen: StmObservation, traced: _Traced) -> StmRecording:
     return StmRecording(seen, seen.totals.at_ns - traced.began_ns)
 
 
-def _wait_ns(seen: Observation) -> int:
-    return 0 if seen.gil is None else seen.gil.totals.wait_ns
-
-
-def _lost_ns(recording: Recording | StmRecording | LockRecording) -> int:
-    return recording.observation.totals.wait_ns if isinstance(recording, Recording) else 0
+def _lost_ns(seen: GilObservation | StmObservation | LockObservation | None) -> int:
+    if isinstance(seen, GilObservation):
+        return seen.totals.wait_ns
+    if isinstance(seen, LockObservation) and seen.totals is not None:
+        return seen.totals.contended_ns
+    return 0
 
 
 def _sources(traced: _Traced, totals: ProcessTotals) -> Mapping[tuple[str, int], str]:
