@@ -41,7 +41,7 @@ _LOCKED_BEFORE_COND = 16
 _UNUSED = 1 << 40
 """An address at which a program has nothing."""
 
-# Waits for an address, and puts a page of a file there. If it had use of it, it hangs too. Its
+# Waits for an address, and puts a page of a file there. If it needs what was there, it hangs. Its
 # threads have ended by then: for one in a breakpoint the kernel looks at the page with the address
 # space locked, and who waits for that lock, and for how long, is in no tracer's hands.
 _TARGET = """
