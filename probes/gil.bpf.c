@@ -27,6 +27,8 @@
 
 #include "gil/steps.bpf.h"
 
+#include "gil/wait_windows.bpf.h"
+
 #include "gil/regions.bpf.h"
 
 #include "common/span_budget.bpf.h"

@@ -63,6 +63,8 @@ enum loss {
     INVALID_INTERVAL = 16,
     INVALID_HOLDER = 17,
     LOST_TRACE = 19,
+    LOST_UNFOLLOWED = 20,
+    LOST_WINDOW = 21,
 };
 
 // What the probes ask user space to check.

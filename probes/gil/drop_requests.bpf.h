@@ -15,11 +15,12 @@ static __always_inline u64 answer_drop_request(struct gil_key *key, u64 switch_n
         return 0;
     // The request may have come from another CPU after this program had read the clock.
     u64 holder = pending->holder, span = pending->span, asked_ns = pending->asked_ns;
+    u32 is_left_out = pending->is_left_out;
     u64 ns = now > asked_ns ? now - asked_ns : 0;
     // Made when the request's trace was read, and taken away by nobody while that is unanswered.
     struct held_trace *trace = held_traces.lookup(&pending->trace);
 
-    if (drop_requests.delete(key))
+    if (drop_requests.delete(key) || is_left_out)
         return 0;
     observe(key, DROP_LATENCY, ns);
     if (!common || ns < common->slow_drop_ns)
@@ -32,15 +33,19 @@ static __always_inline u64 answer_drop_request(struct gil_key *key, u64 switch_n
     return 0;
 }
 
-// The same for a thread that was not asked itself: who was is not known any more.
-static __always_inline void see_answer(struct gil_key *key, u64 switch_number, int dropped, u64 now)
+// A drop was slow, and who was asked is not known any more.
+static __always_inline void note_slow_drop_of_nobody(u32 tgid, u64 ns)
 {
-    u64 ns = answer_drop_request(key, switch_number, dropped, now);
-
     if (!ns)
         return;
-    note_slow_drop(key->tgid, STACK_UNKNOWN, ns);
-    lose(key->tgid, LOST_STACK_UNKNOWN);
+    note_slow_drop(tgid, STACK_UNKNOWN, ns);
+    lose(tgid, LOST_STACK_UNKNOWN);
+}
+
+// The same for a thread that was not asked itself.
+static __always_inline void see_answer(struct gil_key *key, u64 switch_number, int dropped, u64 now)
+{
+    note_slow_drop_of_nobody(key->tgid, answer_drop_request(key, switch_number, dropped, now));
 }
 
 // The same for the thread that was asked. Its stack is read when it waits for the lock itself.
@@ -63,7 +68,7 @@ static __always_inline int may_be_slow(const struct drop_request *pending, u64 s
 {
     struct settings *common = current_settings();
 
-    return common && pending && !pending->has_read_trace &&
+    return common && pending && !pending->has_read_trace && !pending->is_left_out &&
            pending->switch_number == switch_number &&
            now + interval_ns >= pending->asked_ns + common->slow_drop_ns;
 }

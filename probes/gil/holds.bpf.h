@@ -58,17 +58,21 @@ static __always_inline u64 less_traps(const struct window *window, u64 ns)
 }
 
 // Since when the thread that acquires the GIL now has needed it; 0: it did not have to wait.
-static __always_inline u64 needed_since(u32 tid, u64 released_ns)
+static __always_inline u64 needed_since(u32 tgid, u32 tid, u64 released_ns)
 {
     struct thread *thread = threads.lookup(&tid);
 
     if (!thread)
         return 0;
-    if (thread->forced_drop_ns)
-        return thread->forced_drop_ns;
     // A semaphore is acquired a few instructions before the wait for it ends.
-    if (thread->wait_started_ns)
-        return thread->wait_started_ns;
+    u64 since_ns = thread->forced_drop_ns ? thread->forced_drop_ns : thread->wait_started_ns;
+
+    if (since_ns) {
+        struct target *target = targets.lookup(&tgid);
+
+        // What was in flight when the probes on waits were taken out has ended unseen.
+        return target && since_ns < placed_at(target) ? 0 : since_ns;
+    }
     // A wait ends before the acquisition, but not before the release.
     return thread->last_wait_ended_ns >= released_ns ? thread->last_wait_started_ns : 0;
 }
@@ -160,7 +164,7 @@ static __always_inline void take_lock(struct lock *first, struct lock *lock, str
         lose(lock->tgid, INVALID_HOLDER);
     BEGIN_CHANGE(lock);
     if (lock->holder_tid != tid && lock->released_ns >= window->from_ns) {
-        u64 needed_ns = needed_since(tid, lock->released_ns);
+        u64 needed_ns = needed_since(lock->tgid, tid, lock->released_ns);
 
         if (needed_ns && needed_ns < lock->released_ns) {
             u64 ns = now - lock->released_ns;

@@ -32,6 +32,8 @@ int on_thread_exit(void *ctx)
         drop_blame(tgid, tid);
         return 0;
     }
+    if (target)
+        forget_unfollowed(thread, placed_at(target));
     u32 cause = thread->wait_started_ns ? thread->cause : AFTER_PREEMPTION;
     u64 started_ns = thread->wait_started_ns;
 
@@ -42,6 +44,7 @@ int on_thread_exit(void *ctx)
         finish_wait(thread, tid, started_ns, now, cause);
     }
     leave_place(thread, tid);
+    thread->left_out = LEFT_OUT_NONE;
     thread->exited_ns = now;
     drop_blame(tgid, tid);
     return 0;

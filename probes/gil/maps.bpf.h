@@ -23,6 +23,8 @@ BPF_F_TABLE("hash", struct return_site_key, struct return_site, return_sites, EN
 BPF_F_TABLE("hash", u32, struct lock, locks, ENTRIES(locks), TABLE_FLAGS);
 // One entry a process, at the slot of its first lock.
 BPF_ARRAY(windows, struct window, ENTRIES(windows));
+// The same.
+BPF_ARRAY(wait_windows, struct wait_window, ENTRIES(wait_windows));
 // The slots of the locks of further interpreters that have their own.
 BPF_F_TABLE("hash", struct gil_key, u32, other_locks, ENTRIES(other_locks), TABLE_FLAGS);
 // Filled by user space, one entry a process whose stacks are read.
@@ -41,6 +43,7 @@ BPF_ARRAY(returned, struct returned, ENTRIES(returned));
 BPF_F_TABLE("hash", u32, struct blame, blames, ENTRIES(blames), TABLE_FLAGS);
 // What new entries are copied from: too large for a program's stack.
 BPF_ARRAY(empty_blame, struct blame, 1);
+BPF_ARRAY(empty_thread, struct thread, 1);
 BPF_ARRAY(empty_turns, struct turns, 1);
 BPF_ARRAY(empty_histogram, struct histogram, 1);
 BPF_ARRAY(empty_trace, struct trace, 1);

@@ -117,19 +117,25 @@ static __always_inline struct thread *current_thread(u32 tgid, u32 tid)
     struct thread *thread = known_thread(tgid, tid);
 
     if (!thread) {
-        struct thread fresh = {.tgid = tgid, .cause = AFTER_UNKNOWN};
+        u32 zero = 0;
+        struct thread *empty = empty_thread.lookup(&zero);
 
+        if (!empty)
+            return 0;
         if (!is_within_quota(tgid, QUOTA_THREADS, PARAMETER(MAX_THREADS_OF_PROCESS))) {
             lose(tgid, LOST_QUOTA);
             return 0;
         }
-        if (!threads.insert(&tid, &fresh))
+        if (!threads.insert(&tid, empty))
             use_quota(tgid, QUOTA_THREADS, 1);
         thread = threads.lookup(&tid);
         if (!thread) {
             lose(tgid, LOST_TABLE_FULL);
             return 0;
         }
+        // Until then it is nobody's to user space.
+        thread->cause = AFTER_UNKNOWN;
+        thread->tgid = tgid;
         give_notice(NOTICE_THREAD, tgid, tid);
     }
     return thread;

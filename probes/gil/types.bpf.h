@@ -31,6 +31,8 @@ struct target {
     u64 cond;       // the one lock that its threads have waited for so far; 0: none, or MANY_LOCKS
     u64 traps;      // of the programs on the contended path
     u64 walking_ns; // the time that these have spent on stacks
+    u64 seen_wait_ns; // of all its threads' finished waits that counted
+    u64 ended_waits;  // that its probes have seen the end of, whether they counted or not
     u32 file_id;
     u32 flags;
     u32 slot; // of its first lock in `locks`, of its window, in `stack_shares` and `returned`
@@ -93,7 +95,8 @@ struct drop_request {
     // What the holder served, as another thread has read it shortly before the drop got slow.
     struct held_trace_key trace; // of no trace: none, or not read
     u64 span;
-    u64 has_read_trace;
+    u32 has_read_trace;
+    u32 is_left_out; // by a thread whose wait does not count: nor does the request
 };
 
 // Where a process' PyPy keeps its lock, its threads and their frames.
@@ -254,6 +257,13 @@ struct held_trace {
     u8 route[LONGEST_ROUTE]; // as in struct trace
 };
 
+// By what a wait began that does not count.
+enum left_out {
+    LEFT_OUT_NONE = 0,
+    LEFT_OUT_SLEEP = 1,
+    LEFT_OUT_DROP = 2, // of a preempted thread: it lasts until that has the lock again
+};
+
 // What user space tells all programs.
 struct settings {
     u64 slow_drop_ns; // a holder that takes longer to drop it when asked is noted
@@ -295,9 +305,15 @@ struct thread {
     u32 ending_cause;
     u32 is_told; // user space knows that the wait in flight is a long one
     u32 tgid;
-    u32 cause;        // of the wait in flight
-    u32 away_ns;      // from the release before that to its beginning; 0: not known
-    u32 region_place; // where its process reads what it has waited; 0: nowhere
+    u32 cause;             // of the wait in flight
+    u32 away_ns;           // from the release before that to its beginning; 0: not known
+    u32 region_place;      // where its process reads what it has waited; 0: nowhere
+    u64 left_out_since_ns; // for `left_out`: when it was first seen in that wait,
+    u64 left_out_ns;       // and last
+    u64 trapped_at;        // the instruction that it has run into a probe at last,
+    u64 trapped_ns;        // and when: for probes that do not bear a second run
+    u32 left_out;          // enum left_out: it is in a wait that does not count
+    u32 padding;
     u64 version_begin;
 };
 
@@ -309,6 +325,14 @@ struct window {
     u64 inside_hold_ns;  // so much of the two traps' own time lies inside a measured hold
     u32 counts_begun;    // a hold in flight at `from_ns` counts from there
     u32 has_other_locks; // `other_locks` has entries of this process
+};
+
+// When waits count, where to see all of them costs a process too much. Written by user space.
+struct wait_window {
+    u64 placed_ns; // the probes were put back then; 0: they have never been out, all waits count
+    u64 from_ns;   // a wait counts if it begins between these two; then it is followed to its end
+    u64 until_ns;
+    u64 shared_until_ns; // up to then the process may run into probes of its own and shared ones
 };
 
 // A GIL as the acquire and release sites see it. Its mutex is held there.

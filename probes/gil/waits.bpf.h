@@ -67,6 +67,16 @@ static __always_inline u32 cause_of_wait(struct pt_regs *ctx, const struct targe
     return cause_at(target, PT_REGS_IP(ctx), PT_REGS_SP(ctx), PT_REGS_FP(ctx));
 }
 
+static __always_inline void count_for_process(u32 tgid, u64 ns)
+{
+    struct target *target = targets.lookup(&tgid);
+
+    if (!target)
+        return;
+    __sync_fetch_and_add(&target->seen_wait_ns, ns);
+    __sync_fetch_and_add(&target->ended_waits, 1);
+}
+
 static __always_inline void finish_wait(struct thread *thread, u32 tid, u64 started_ns,
                                         u64 ended_ns, u32 cause)
 {
@@ -100,6 +110,7 @@ static __always_inline void finish_wait(struct thread *thread, u32 tid, u64 star
     thread->yield_started_ns = 0;
     thread->wait_started_ns = 0;
     END_CHANGE(thread);
+    count_for_process(thread->tgid, ns);
     count_for_region(thread, tid, ns);
     if (kind == CONVOY)
         __sync_fetch_and_add(&gil->convoy_waits, 1);
@@ -256,6 +267,25 @@ int on_wait(struct pt_regs *ctx)
     struct gil_key key = {.cond = PT_REGS_PARM1(ctx), .tgid = tgid};
     struct gil_state state = {};
 
+    struct thread *thread = current_thread(tgid, tid);
+
+    if (!thread)
+        return 0;
+    u64 seen_since_ns = last_seen_since(thread);
+
+    // A wait begins twice as well as once; but another trap has come since the last one at its end.
+    thread->trapped_at = 0;
+
+    if (is_left_out(target, thread, key.cond, LEFT_OUT_SLEEP, now)) {
+        if (read_gil(target, key.cond, &state))
+            return 0;
+        // Where nobody has taken the lock since then, it is the wait that it was seen in before the
+        // probes were out.
+        if (seen_since_ns && state.switch_number == thread->saved_switch_number)
+            thread->left_out_since_ns = seen_since_ns;
+        thread->saved_switch_number = state.switch_number;
+        return 0;
+    }
     if (read_gil(target, key.cond, &state)) {
         lose(tgid, LOST_READ_FAULT);
         return 0;
@@ -268,10 +298,6 @@ int on_wait(struct pt_regs *ctx)
     }
     note_lock(target, key.cond);
 
-    struct thread *thread = current_thread(tgid, tid);
-
-    if (!thread)
-        return 0;
     struct gil *gil = known_gil(&key);
 
     if (!gil)
@@ -308,6 +334,32 @@ int on_libc_wait(struct pt_regs *ctx)
     return 0;
 }
 
+// A thread whose wait does not count has woken. It may have asked the holder to drop the lock:
+// whoever asks next has then not been the first.
+static __always_inline void look_at_left_out(struct target *target, struct thread *thread,
+                                             u32 result, u64 now)
+{
+    struct gil_key key = {.cond = thread->cond, .tgid = thread->tgid};
+    struct gil_state state = {};
+
+    if (read_gil(target, key.cond, &state))
+        return;
+    see_answer(&key, state.switch_number, state.locked == 0 || result == 0, now);
+    if (!state.locked) {
+        end_left_out(target, thread, now);
+        return;
+    }
+    if (result != TIMED_OUT || state.switch_number != thread->saved_switch_number)
+        return;
+    struct drop_request request = {
+        .asked_ns = now,
+        .switch_number = state.switch_number,
+        .is_left_out = 1,
+    };
+
+    drop_requests.insert(&key, &request);
+}
+
 // The jump behind that call: eax is its result, the GIL's mutex is held again.
 int on_wait_return(struct pt_regs *ctx)
 {
@@ -321,13 +373,22 @@ int on_wait_return(struct pt_regs *ctx)
         return 0;
     struct thread *thread = threads.lookup(&tid);
 
+    u64 placed_ns = placed_at(target);
+
     if (!thread) {
-        if (current_thread(tgid, tid))
+        if (current_thread(tgid, tid) && !placed_ns)
             lose(tgid, LOST_BEGAN_UNSEEN);
         return 0;
     }
-    if (!thread->wait_started_ns)
-        return 0; // its beginning was lost, and counted as that
+    if (is_second_run(target, thread, ctx, now))
+        return 0;
+    forget_unfollowed(thread, placed_ns);
+    if (!thread->wait_started_ns) {
+        // It does not count, or its beginning was lost, and counted as that.
+        if (thread->left_out)
+            look_at_left_out(target, thread, PT_REGS_RC(ctx), now);
+        return 0;
+    }
     struct gil_key key = {.cond = thread->cond, .tgid = tgid};
     u32 result = PT_REGS_RC(ctx);
 

@@ -19,6 +19,8 @@ int on_forced_drop(struct pt_regs *ctx)
 
     if (!thread)
         return 0;
+    if (is_second_run(target, thread, ctx, now))
+        return 0;
     // It is preempted by one that waits, so that lock is known even if it is this one's first.
     if (!thread->cond && target->cond != MANY_LOCKS)
         thread->cond = target->cond;
@@ -28,6 +30,10 @@ int on_forced_drop(struct pt_regs *ctx)
     u64 slow_drop_ns = answer_drop_request(&key, 0, 1, now);
     struct blame *blame = 0;
 
+    if (is_left_out(target, thread, 0, LEFT_OUT_DROP, now)) {
+        note_slow_drop_of_nobody(tgid, slow_drop_ns);
+        return 0;
+    }
     BEGIN_CHANGE(thread);
     thread->forced_drop_ns = now;
     END_CHANGE(thread);
@@ -47,8 +53,14 @@ int on_forced_take(struct pt_regs *ctx)
     u64 ids = current_ids();
     u32 tid = ids;
     struct thread *thread = threads.lookup(&tid);
+    struct target *target = trapped(ids >> 32);
 
-    if (!trapped(ids >> 32) || !thread || !thread->forced_drop_ns)
+    if (!target || !thread)
+        return 0;
+    thread->trapped_at = 0;
+    forget_unfollowed(thread, placed_at(target));
+    end_left_out(target, thread, now);
+    if (!thread->forced_drop_ns)
         return 0;
     struct blame *blame = blames.lookup(&tid);
 
@@ -82,10 +94,14 @@ int on_yield(struct pt_regs *ctx)
         return 0;
     struct thread *thread = current_thread(key.tgid, tid);
 
-    if (!thread)
+    if (!thread || is_second_run(target, thread, ctx, now))
         return 0;
     u64 slow_drop_ns = answer_drop_request(&key, 0, 1, now);
 
+    if (is_left_out(target, thread, key.cond, LEFT_OUT_SLEEP, now)) {
+        note_slow_drop_of_nobody(key.tgid, slow_drop_ns);
+        return 0;
+    }
     BEGIN_CHANGE(thread);
     thread->cond = key.cond;
     if (!thread->forced_drop_ns)
@@ -132,7 +148,13 @@ int on_yield_return(struct pt_regs *ctx)
     struct target *target = trapped(tgid);
     struct gil_state state = {};
 
-    if (!target || !thread || !(thread->yield_started_ns || thread->forced_drop_ns))
+    if (!target || !thread)
+        return 0;
+    thread->trapped_at = 0;
+    forget_unfollowed(thread, placed_at(target));
+    if (thread->left_out == LEFT_OUT_SLEEP)
+        end_left_out(target, thread, now);
+    if (!(thread->yield_started_ns || thread->forced_drop_ns))
         return 0; // another condition variable, or a yield that began before the probe
     struct blame *blame = blames.lookup(&tid);
 

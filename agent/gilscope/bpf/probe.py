@@ -197,7 +197,7 @@ class Probe:
         unless they are there already.
         """
         try:
-            if shared_file is None:
+            if shared_file is None or self._shared.has_own(pid, shared_file, hooks):
                 self._put_in(pid, hooks, cookie)
             else:
                 self._shared.join(pid, shared_file, hooks)

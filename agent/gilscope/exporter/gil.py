@@ -33,7 +33,7 @@ _OTHER = "other"
 _MOST_INTERPRETERS = 32
 """Interpreters below this number get labels of their own."""
 
-_FULL, _ALL = "full", "all"
+_FULL, _WAITS, _ALL = "full", "waits", "all"
 """Values of the label ``window``."""
 
 _Families = Mapping[metrics.Family, Rows]
@@ -98,7 +98,10 @@ def _add_process(families: _Families, labels: Labels, observation: GilObservatio
     observed = families[metrics.GIL_OBSERVED]
     if totals.observed_ns is not None:
         observed.add_ns((*labels, _FULL), totals.observed_ns)
-    observed.add_ns((*labels, _ALL), max(0, totals.at_ns - observation.since_ns))
+    traced_ns = max(0, totals.at_ns - observation.since_ns)
+    if totals.cost is not None:
+        observed.add_ns((*labels, _WAITS), max(0, traced_ns - totals.cost.waits_unseen_ns))
+    observed.add_ns((*labels, _ALL), traced_ns)
     if totals.throttled_ns is not None:
         families[metrics.TARGET_THROTTLED].add_ns(labels, totals.throttled_ns)
     if totals.cost is not None:
@@ -178,6 +181,8 @@ def _add_cost(families: _Families, labels: Labels, cost: TracingCost) -> None:
     families[metrics.TARGET_OVERHEAD_RATIO].add(labels, cost.recent_ratio)
     families[metrics.TARGET_OVERHEAD].add_ns(labels, cost.overhead_ns)
     families[metrics.TARGET_TRAPS].add(labels, cost.traps)
+    if cost.wait_error is not None:
+        families[metrics.GIL_WAIT_ERROR].add(labels, cost.wait_error)
     if cost.stack_share is not None:
         families[metrics.GIL_STACK_SAMPLING_RATIO].add(labels, cost.stack_share)
 

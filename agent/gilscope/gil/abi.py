@@ -101,6 +101,13 @@ class Loss(Numbered):
     they were put in once more. It is the agent that notices."""
     TRACE = "trace", 19
     """A BPF map had no room for another trace; in which one the wait was is not noted."""
+    UNFOLLOWED = "unfollowed", 20
+    """A wait was in flight when one of its window had lasted for ten seconds, while others switched
+    all the time: it counts up to there, and is attributed to nobody. It is the agent that notices.
+    """
+    WINDOW = "window", 21
+    """A window of waits did not take place, because the agent could not run or put no probes in:
+    what is estimated from the others is too low. It is the agent that notices."""
 
     @property
     def is_invalid(self) -> bool:

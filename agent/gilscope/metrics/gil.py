@@ -28,6 +28,7 @@ __all__ = [
     "GIL_THREAD_WAITS",
     "GIL_WAIT",
     "GIL_WAITING_THREADS",
+    "GIL_WAIT_ERROR",
     "LOST_EVENTS",
     "PROBE_VALID",
     "TARGET_INFO",
@@ -115,9 +116,11 @@ GIL_HELD = of_process(
 GIL_OBSERVED = of_process(
     "gilscope_gil_observed_seconds_total",
     "counter",
-    "Time that was observed. full: covered by windows of full mode; all: since the attachment.",
+    "Time that was observed. full: covered by windows of full mode; waits: in which waits that "
+    "began were counted; all: since the attachment.",
     "What holds and hold times are to be divided by; the rate of full by that of all is the share "
-    "of the time that windows cover.",
+    "of the time that windows cover. Where seeing all waits would cost more than the overhead "
+    "budget, waits is less than all, and all that is said of waits is estimated from these.",
     "window",
 )
 GIL_BLOCKED = of_process(
@@ -198,8 +201,15 @@ GIL_STACK_SAMPLING_RATIO = of_process(
     "gauge",
     "Share of the waits whose stacks are read now.",
     "Below 1, reading them all would cost more than the overhead budget: blocked time is estimated "
-    "from those that are read. All else is counted.",
+    "from those that are read. All else is as it would be if all were read.",
     together="min",
+)
+GIL_WAIT_ERROR = of_process(
+    "gilscope_gil_wait_error_ratio",
+    "gauge",
+    "By how much of itself the estimated time of waits is off at most, in 19 of 20 cases.",
+    "By the last windows of waits, a minute or a few. Only where waits are seen in windows.",
+    together="max",
 )
 GIL_CONVOY_WAITS = of_process(
     "gilscope_gil_convoy_waits_total",
@@ -282,8 +292,8 @@ TARGET_OVERHEAD_RATIO = of_process(
     "gauge",
     "Estimated cost of tracing this process in the last minute, by the CPU time that it used "
     "itself.",
-    "In auto mode it stays below the overhead budget, unless waits alone cost more; 0.01 is one "
-    "percent.",
+    "In auto mode it stays below the overhead budget, unless all waits are to be seen and alone "
+    "cost more; 0.01 is one percent.",
     together="max",
 )
 TARGET_OVERHEAD = of_process(

@@ -37,7 +37,9 @@ The dashboards and rules of gilscope work on either form.
 
 Auto mode sees holds in windows of full mode only: that is what numbers and times are of.
 They are to be divided by the time that windows covered.
-Full mode is one window; contention mode has none, and only the series with `window="all"`.
+Full mode is one window; contention mode has none, and no series with `window="full"`.
+Waits are scaled up where they are seen in windows of their own: they are to be divided by all of
+the time, as ever.
 
 Holds a second:
 

@@ -50,6 +50,7 @@ def cost_since(now: TracingCost | None, earlier: TracingCost | None) -> TracingC
         overhead_ns=max(0, now.overhead_ns - earlier.overhead_ns),
         traps=max(0, now.traps - earlier.traps),
         used_ns=used_ns if is_known else None,
+        waits_unseen_ns=max(0, now.waits_unseen_ns - earlier.waits_unseen_ns),
     )
 
 

@@ -14,9 +14,15 @@ def about(*, is_estimate: bool) -> str:
 
 
 def are_shared_out(totals: ProcessTotals) -> bool:
-    """Return whether what places have lost is scaled up from the waits whose stacks are read."""
+    """Return whether what places have lost is scaled up from a part of the waits.
+
+    From those in windows of waits, or those whose stacks are read.
+    """
     cost = totals.cost
-    return cost is not None and cost.stack_share is not None and cost.stack_share < 1
+    if cost is None:
+        return False
+    is_sampled = cost.stack_share is not None and cost.stack_share < 1
+    return is_sampled or cost.waits_unseen_ns > 0
 
 
 def is_held_estimated(observed_ns: int | None, elapsed_ns: int) -> bool:

@@ -41,6 +41,7 @@ _KEYS = {
     "totals": {
         *("wait_s", "waits", "forced_switches", "drop_requests", "convoy_waits", "lost_events"),
         *("held_s", "observed_s", "overhead_s", "cpu_s", "samples", "sampled_s", "throttled_s"),
+        *("waits_unseen_s", "wait_error"),
         *("acquires", "acquires_estimated"),
         *_NOT_MEASURED,
         *_OF_OTHER_LOCKS,

@@ -80,6 +80,8 @@ def test_every_sample_has_the_labels_of_its_family(served: _Served) -> None:
     # nothing is captured, and where nothing runs transactions.
     silent = {metrics.LOST_EVENTS, metrics.AGENT_BPF_RUN_TIME, metrics.AGENT_BPF_RUNS}
     silent |= {metrics.CAPTURES, metrics.GIL_FAILED_WAKEUPS, metrics.GIL_FAILED_WAKEUP_WAIT}
+    # All waits are seen.
+    silent |= {metrics.GIL_WAIT_ERROR}
     # No logs are followed here, and nobody has transactions, or says which requests it serves.
     prefixes = ("gilscope_lock_", "gilscope_stm_", "gilscope_gil_route_")
     silent |= {family for family in metrics.FAMILIES if family.name.startswith(prefixes)}

@@ -126,6 +126,8 @@ def target(inode: int = 2, build_id: str = "") -> SimpleNamespace:
         acquires=("T",),
         releases=("R",),
         is_stepped=False,
+        # So that its waits are never seen in windows.
+        process=SimpleNamespace(method="libc"),
         file=file,
         build=SimpleNamespace(file=file, build_id=build_id),
     )
@@ -155,6 +157,7 @@ class Setting:
             runtime=SimpleNamespace(locks=self.process),
             gils={COND: Gil(COND, 0)},
             ended=False,
+            wait_window=None,
             window=None,
             blame=None,
         )

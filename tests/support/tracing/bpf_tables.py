@@ -6,7 +6,7 @@ __all__ = ["held_of", "threads_held_of"]
 
 _SHARED = ("callers", "next_program", "settings")
 """Hold nothing of any process."""
-_ARRAYS = ("locks", "returned", "stack_shares", "windows")
+_ARRAYS = ("locks", "returned", "stack_shares", "wait_windows", "windows")
 """Their places are given out, and emptied by whoever gets them next."""
 
 

@@ -9,6 +9,7 @@ from prometheus_client import Metric
 from gilscope.exporter.collector import AgentCollector
 from gilscope.metrics import table as metrics
 from gilscope.model.agent import AgentState
+from gilscope.model.gil import TracingCost
 from gilscope.model.observation import Observation
 from gilscope.model.transactions import Library, Method
 from support.recordings.gil import full_mode, gil, histogram, with_traces
@@ -152,7 +153,8 @@ def test_every_family_of_the_table_is_exported_with_its_labels() -> None:
     recorded = full_mode().observation
     lock = replace(recorded.totals.gils[0], waits=gil(unknown=histogram(1)).waits)
     traces = with_traces().observation.totals.traces
-    totals = replace(recorded.totals, gils=(lock,), traces=traces)
+    cost = TracingCost(0, 0.0, 0, stack_share=0.5, waits_unseen_ns=1, wait_error=0.03)
+    totals = replace(recorded.totals, gils=(lock,), traces=traces, cost=cost)
     full = replace(recorded, totals=totals)
 
     # Those that wait for this one do not ask for it, so that wake-ups may fail.

@@ -139,6 +139,22 @@ def test_share_of_stacks_is_exported_where_stacks_are_read() -> None:
     assert ratio not in scrape(without).names()
 
 
+def test_waits_that_are_estimated() -> None:
+    """
+    For how long those were seen that they are estimated from, and how far off that is.
+    """
+    observed, error = "gilscope_gil_observed_seconds_total", "gilscope_gil_wait_error_ratio"
+    all_of_them = full_mode().observation
+    cost = TracingCost(0, 0.0, 0, waits_unseen_ns=1500 * MS, wait_error=0.03)
+    in_windows = replace(all_of_them, totals=replace(all_of_them.totals, cost=cost))
+
+    assert 2.0 == scrape(in_windows).of_process(observed, window="all")
+    assert 0.5 == scrape(in_windows).of_process(observed, window="waits")
+    assert 0.03 == scrape(in_windows).of_process(error)
+    assert error not in scrape(all_of_them).names()
+    assert 2.0 == scrape(all_of_them).of_process(observed, window="waits")
+
+
 def test_thread_without_a_role_is_exported_when_it_has_one() -> None:
     """
     A counter never moves from one label to another.

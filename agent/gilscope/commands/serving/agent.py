@@ -146,6 +146,8 @@ def _serve(arguments: argparse.Namespace, parts: _Parts) -> None:
         moments_for_s=LONGEST_S,
         application=application,
         shares_probes=shares_probes(arguments),
+        # Who wants every long wait captured, or reads what a request has waited, wants them all.
+        sees_all_waits=bool(capturing.limit_ns or arguments.regions),
     )
     tracer = new_tracer(
         arguments,

@@ -143,7 +143,7 @@ class BlameTables:
 
     def _read_unanswered(self, processes: dict[int, RawProcess], now_ns: int) -> None:
         for key, record in self._drop_requests.items():
-            if now_ns - record["asked_ns"] >= self._slow_drop_ns:
+            if now_ns - record["asked_ns"] >= self._slow_drop_ns and not record["is_left_out"]:
                 request = Unanswered(record["holder"], record["asked_ns"])
                 processes[key["tgid"]].unanswered.append(request)
 

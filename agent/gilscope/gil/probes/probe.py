@@ -25,6 +25,7 @@ from gilscope.gil.probes.slots import SlotPool
 from gilscope.gil.probes.window import Window, WindowKernel
 from gilscope.gil.probes.window_probes import WindowSites
 from gilscope.gil.totals.raw import RawTotals
+from gilscope.gil.waits.window import Parts, WaitKernel, WaitWindow, put_always
 from gilscope.runtimes.base import Locks
 from gilscope.runtimes.sites import CallerRule
 from gilscope.values import Record
@@ -181,6 +182,41 @@ class GilProbe(Probe):
         kernel = WindowKernel(self._table("windows"), self._table("locks"), self._uprobes)
         return Window(pid, self._slot_of[pid], kernel, sites, reader)
 
+    def wait_window(self, pid: int, hooks: Sequence[Hook], parts: Parts) -> WaitWindow:
+        """Return what puts *hooks*, the probes of *pid* on its waits, in and takes them out.
+
+        They are in; where others share them, until `split`.
+        """
+        kernel = WaitKernel(
+            self._table("wait_windows"),
+            self._table("threads"),
+            self._table("gils"),
+            self._table("drop_requests"),
+            self._uprobes,
+            self._hooks,
+        )
+        return WaitWindow(pid, self._slot_of[pid], kernel, hooks, parts)
+
+    def shares_with(self, pid: int) -> set[int]:
+        """Return which processes have the probes on their waits together with *pid*, itself too."""
+        return self._shared.sharing(pid)
+
+    def put_own(self, pid: int, hooks: Sequence[Hook]) -> None:
+        """Put *hooks* into *pid* alone, where it has shared them so far; raises as attach does."""
+        self._put_in(pid, hooks, self._slot_of[pid])
+
+    def drop_own(self, pids: Iterable[int]) -> None:
+        """Begin to take out again what `put_own` has put into *pids*, who still share theirs."""
+        for pid in pids:
+            self.await_closing(pid, self._uprobes.close(self._hooks.pop(pid, ())))
+
+    def split(self, pid: int) -> list[Future[None]]:
+        """Begin to take out the probes that *pid* shares with others, who have their own by now.
+
+        What is attached later does not share them either. Return what says when they are out.
+        """
+        return self._shared.split(pid)
+
     def add_other_lock(self, pid: int, cond: int, window: Window) -> None:
         """Let *window* count the lock of a further interpreter; raises KernelOrBccMissing."""
         if len(self._other_slots[pid]) >= _MOST_OTHER_LOCKS:
@@ -218,7 +254,7 @@ class GilProbe(Probe):
         """Remove whatever the maps hold of *pid*."""
         if pid not in self._slot_of:
             return
-        for field in ("traps", "walking_ns"):
+        for field in ("traps", "walking_ns", "seen_wait_ns", "ended_waits"):
             self._entries.pop((pid, field), None)
         for key in [key for key in list(self._waiting) if key[0] == pid]:
             self._waiting.pop(key, None)
@@ -300,6 +336,14 @@ class GilProbe(Probe):
             entry = self._waiting[pid, cond] = self._table("gils").entry(key, "waiting")
         return entry.read() or 0
 
+    def seen_wait_ns(self, pid: int) -> int:
+        """Return how long the waits of *pid* have lasted that have ended, and were counted."""
+        return self._of_target(pid, "seen_wait_ns")
+
+    def ended_waits(self, pid: int) -> int:
+        """Return how many waits of *pid* have ended, whether they were counted or not."""
+        return self._of_target(pid, "ended_waits")
+
     def _of_target(self, pid: int, field: str) -> int:
         if (pid, field) not in self._entries:
             self._entries[pid, field] = self._table("targets").entry({"value": pid}, field)
@@ -347,6 +391,7 @@ class GilProbe(Probe):
             )
         # Whoever had it before may have left something.
         self._table("windows").put({"value": slot}, {})
+        put_always(self._table("wait_windows"), slot)
         lock = {
             "cond": cond,
             "tgid": pid,

@@ -44,7 +44,7 @@ of what the kernel has to check."""
 
 _ONE_A_PROCESS = ("targets", "pythons", "pypys", "turns", "semaphores", "contexts")
 _ONE_A_LOCK = ("gils", "drop_requests", "return_sites", "other_locks")
-_ONE_A_SLOT = ("locks", "windows", "stack_shares", "returned")
+_ONE_A_SLOT = ("locks", "windows", "wait_windows", "stack_shares", "returned")
 _HISTOGRAMS_OF_LOCK = 4
 _REASONS_OF_LOSS = 16
 """At most, of a process."""
@@ -191,6 +191,7 @@ def _request(
             "return_sites",
             "locks",
             "windows",
+            "wait_windows",
             "other_locks",
             "pythons",
             "pypys",

@@ -52,6 +52,9 @@ def thread_totals(
         kind = kind_so_far(record, now_ns - since_ns)
     waiting_ns = max(0, now_ns - since_ns) if since_ns else 0
     lost[kind.number] += Tally(waiting_ns)
+    if record.get("left_out"):
+        # It waits all the same, though that counts for nobody.
+        waiting_ns = max(0, now_ns - record["left_out_since_ns"])
     return ThreadTotals(
         tid=tid,
         role=role,

@@ -146,5 +146,5 @@ class RawTotals:
     """The map records of all processes."""
 
     at_ns: int
-    processes: Mapping[int, RawProcess]
+    processes: dict[int, RawProcess]
     """By pid."""

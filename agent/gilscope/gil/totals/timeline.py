@@ -9,7 +9,7 @@ from operator import attrgetter, itemgetter
 
 from gilscope.gil.abi import SPAN_IS_HOLD, Loss
 from gilscope.gil.totals.moments import SentSpan, of_moment, worst_began_ns, worth_keeping
-from gilscope.gil.totals.process_totals import thread_totals
+from gilscope.gil.totals.process_totals import thread_totals, waiting_since_ns
 from gilscope.gil.totals.raw import RawProcess
 from gilscope.model.gil import ENDED_INTERPRETER, Gil
 from gilscope.model.kinds import Kind
@@ -168,13 +168,15 @@ class Timelines:
 def _in_flight(raw: RawProcess, now_ns: int) -> list[SentSpan]:
     records: list[SentSpan] = []
     for tid, thread in raw.threads.items():
-        totals = thread_totals(tid, thread, None, now_ns)
-        if not totals.waiting_ns:
+        since_ns = waiting_since_ns(thread)
+        # A wait that does not count is none that would be sent when it has ended.
+        if not 0 < since_ns < now_ns:
             continue
+        totals = thread_totals(tid, thread, None, now_ns)
         # The wait in flight is in the time of its kind already, and in no number.
         finished_ns = zip(totals.lost.values(), thread["wait_ns"], strict=True)
         kind = [tally.ns > ns for tally, ns in finished_ns].index(True)
-        records.append(_record(thread["cond"], now_ns - totals.waiting_ns, now_ns, tid, kind))
+        records.append(_record(thread["cond"], since_ns, now_ns, tid, kind))
     for cond, lock in raw.locks.items():
         hold = lock.holding
         if hold is not None and hold.tid is not None:

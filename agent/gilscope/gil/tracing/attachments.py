@@ -70,6 +70,7 @@ class Attachments:
         """Those too that have ended, or whose probes were taken out."""
         self.full_mode = HoldWindows(probe, plan)
         self.readings = Readings(probe, self.by_pid, plan.moments_for_s)
+        self.full_mode.read_counts = self.readings.read
         self.wakeups = Wakeups(probe, watch)
         self.watch = watch
         self.held_time = HeldTime(plan.held_error, windows_cover_all=plan.mode is Mode.FULL)
@@ -266,7 +267,7 @@ class Attachments:
                 holders,
                 StateReader(pid, holders, machine.call_names, registers),
                 lambda: list(traced.gils),
-                lambda cond: self._probe.waiting(pid, cond),
+                lambda cond: round(self._probe.waiting(pid, cond) * traced.scaled.weight),
                 traced.blame.kept,
                 traced.reads,
             )
@@ -276,6 +277,8 @@ class Attachments:
         try:
             # No wait that is counted, and no held time, can be longer than the time from then on.
             traced.since_ns = self._probe.attach(traced.pid, traced.plan())
+            # Of a file whose probes were split, everybody has his own.
+            traced.shares_probes = bool(self._probe.shares_with(traced.pid))
             self.full_mode.begin(traced)
             self.held_time.begin(traced)
         except (FileNotFoundError, ProcessLookupError) as error:

@@ -2,7 +2,8 @@
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -12,7 +13,8 @@ from gilscope.budget.pace import Pace
 from gilscope.budget.prices import Prices
 from gilscope.budget.stack_sampling import StackSampling
 from gilscope.budget.trap_costs import ASSUMED, TrapCosts
-from gilscope.errors import KernelOrBccMissing
+from gilscope.budget.wait_share import WaitShare
+from gilscope.errors import GilscopeError, KernelOrBccMissing
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.window import Window
 from gilscope.gil.probes.window_probes import WindowSites
@@ -20,9 +22,12 @@ from gilscope.gil.tracing.overhead import CostAccount
 from gilscope.gil.tracing.probed_files import ProbedFiles
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.gil.tracing.process_windows import NEVER_NS, ProcessWindows
+from gilscope.gil.waits.policy import Counted, ProcessWaits
+from gilscope.gil.waits.window import Parts
 from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.gil import TracingCost
 from gilscope.model.kinds import Mode
+from gilscope.process import procfs
 from gilscope.process.cpu_time import process_cpu_ns
 from gilscope.values import dataclass
 
@@ -35,6 +40,16 @@ _S: Final = 1_000_000_000
 _BEAT_NS = (_S // 4, 3 * _S // 4)
 """Between two checks of whatever may wait, drawn anew each time. A wake-up costs much more than a
 check, so that all processes share them; what ends a window does not wait."""
+
+
+_MOST_WAITS: Final = {True: 0.5, False: 0.12}
+"""Of the time that windows of waits may cover, by whether probes are links: between two of them
+there is more than it takes to take the probes out, which is up to a second for perf events."""
+
+
+_MOST_SPLIT: Final = 50
+"""Processes of one file that get probes of their own when one of them needs that: each then makes
+the others' traps cost a little more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +76,8 @@ class ObservationPlan:
     """Whose frames are told apart from libraries'."""
     shares_probes: bool = False
     """Whether probes on the contended path are placed once for a file, in all who run it."""
+    sees_all_waits: bool = False
+    """Whether they are all seen in auto mode too, whatever that costs."""
 
 
 CONTENTION = ObservationPlan(Mode.CONTENTION)
@@ -74,6 +91,8 @@ class HoldWindows:
         self._probe = probe
         self._plan = plan
         self._random = Random()  # noqa: S311 - nobody has to be kept from guessing
+        self.read_counts: Callable[[], object] = lambda: None
+        """Called before what is counted stands for something else than before."""
         self._pace = Pace()
         self._watched: dict[int, ProcessWindows] = {}
         self._files = ProbedFiles()
@@ -125,10 +144,71 @@ class HoldWindows:
             watched.stack_share = 1.0
             if self._plan.mode is Mode.AUTO:
                 watched.sampling = StackSampling(budget, usage)
+        if self._may_leave_waits_out(traced):
+            traced.wait_window = self._probe.wait_window(
+                traced.pid,
+                traced.hooks(target.hookpoints),
+                Parts(lambda: tuple(traced.gils), partial(_tids, traced.pid)),
+            )
+            watched.split = self.split
+            watched.waits = ProcessWaits(
+                traced.pid,
+                traced.wait_window,
+                traced.scaled,
+                WaitShare(budget, usage, most=_MOST_WAITS[self._probe.features.uprobe_links]),
+                self._random,
+                Counted(
+                    self.read_counts,
+                    partial(self._probe.seen_wait_ns, traced.pid),
+                    partial(self._probe.ended_waits, traced.pid),
+                    lambda: self._probe.keeper_losses,
+                ),
+            )
         if traced.window is not None:
             self._begin_windows(traced, traced.window, watched, budget)
         watched.note_due()
         self._note_due([*self._ending, watched], is_all=False)
+
+    def _may_leave_waits_out(self, traced: AttachedProcess) -> bool:
+        """Return whether the waits of *traced* may be seen in windows, if they cost too much."""
+        return (
+            self._plan.mode is Mode.AUTO
+            and not self._plan.sees_all_waits
+            and traced.target.process.method == "sites"
+            and not traced.runtime.probe_records()
+        )
+
+    def split(self, traced: AttachedProcess) -> bool:
+        """Let all that share the probes of *traced* have their own, unless they are very many."""
+        together = self._probe.shares_with(traced.pid)
+        if len(together) > _MOST_SPLIT:
+            _log.info(
+                "process %d: seeing its waits costs more than the overhead budget, and %d "
+                "processes share the probes on them: they are all seen",
+                traced.pid,
+                len(together),
+            )
+            return False
+        # Each has its own before the shared ones go: what both see of a wait is seen once, for the
+        # second one finds that it has begun, or ended.
+        sharing = [each.traced for each in self._watched.values() if each.traced.pid in together]
+        for each in sharing:
+            if each.wait_window is not None:
+                each.wait_window.bear_two()
+            try:
+                self._probe.put_own(each.pid, each.hooks(each.target.hookpoints))
+            except (GilscopeError, OSError) as error:
+                _log.debug("process %d: %s", each.pid, error)
+                if procfs.is_alive(each.pid):
+                    self._probe.drop_own([other.pid for other in sharing])
+                    return False
+        closing = self._probe.split(traced.pid)
+        for each in sharing:
+            each.shares_probes = False
+            self._probe.await_closing(each.pid, closing)
+            if each.wait_window is not None:
+                each.wait_window.closing += closing
+        return True
 
     def _begin_windows(
         self, traced: AttachedProcess, window: Window, watched: ProcessWindows, budget: Budget
@@ -188,6 +268,8 @@ class HoldWindows:
             watched.note_due()
         if traced.window is not None:
             self._probe.await_closing(traced.pid, traced.window.close())
+        if traced.wait_window is not None:
+            self._probe.await_closing(traced.pid, traced.wait_window.closing)
 
     def forget(self, pid: int) -> None:
         """Drop what is known of process *pid*."""
@@ -219,3 +301,10 @@ class HoldWindows:
         for watched in self._watched.values():
             watched.end_lapsed()
             watched.note_due()
+
+
+def _tids(pid: int) -> tuple[int, ...]:
+    try:
+        return procfs.list_tids(pid)
+    except OSError:
+        return ()  # it has ended

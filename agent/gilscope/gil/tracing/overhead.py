@@ -9,6 +9,7 @@ from gilscope.budget.recent_cost import RecentCost
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.window import Window
 from gilscope.gil.tracing.process import AttachedProcess
+from gilscope.gil.waits.window import WaitWindow
 from gilscope.model.gil import TracingCost
 from gilscope.process.cpu_time import process_cpu_ns
 from gilscope.values import dataclass
@@ -26,6 +27,12 @@ class CostAccount:
     window_traps: int = 0
     waiting_traps: int = 0
     walking_ns: int = 0
+    placed_for_ns: int = 0
+    """For how long the probes on waits have been there, where they come and go."""
+    lingered_ns: int = 0
+    """For how long they were there without being seen."""
+    placed_traps: int = 0
+    """How many were seen since the probes were taken out last."""
     _recent: RecentCost = field(init=False)
     _began_cpu_ns: int = field(init=False)
 
@@ -46,7 +53,9 @@ class CostAccount:
         now_ns = time.monotonic_ns()
         unseen = self._unseen_traps(now_ns)
         window_ns = int((window_traps - self.window_traps + unseen) * self.prices.full_ns(sharing))
-        waiting_ns = int((waiting_traps - self.waiting_traps) * self.prices.contention_ns(sharing))
+        new_traps = waiting_traps - self.waiting_traps
+        new_traps += self._unseen_waiting_traps(traced.wait_window, new_traps)
+        waiting_ns = int(new_traps * self.prices.contention_ns(sharing))
         walking_ns = probe.walking_ns(traced.pid)
         waiting_ns += walking_ns - self.walking_ns
         self.window_traps, self.waiting_traps = window_traps, waiting_traps
@@ -72,6 +81,20 @@ class CostAccount:
         if window.is_open or window.can_open:
             return 0.0
         return window.traps_per_ns * (now_ns - self.usage.at_ns)
+
+    def _unseen_waiting_traps(self, window: WaitWindow | None, new_traps: int) -> int:
+        """Return the same of the probes on waits, by the *new_traps* while they are seen."""
+        if window is None or not window.closes_unseen:
+            return 0
+        self.placed_traps += new_traps
+        placed_ns = window.placed_for_ns - self.placed_for_ns
+        lingered_ns = window.lingered_ns - self.lingered_ns
+        if not (placed_ns and lingered_ns):
+            return 0
+        unseen = self.placed_traps * lingered_ns // placed_ns
+        self.placed_for_ns, self.lingered_ns = window.placed_for_ns, window.lingered_ns
+        self.placed_traps = 0
+        return unseen
 
     @property
     def traps(self) -> int:

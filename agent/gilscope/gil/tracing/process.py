@@ -22,7 +22,9 @@ from gilscope.gil.totals.process_totals import (
     unknown_gils,
 )
 from gilscope.gil.totals.raw import RawLock, RawProcess
+from gilscope.gil.totals.scaled import ScaledCounts
 from gilscope.gil.tracing.requests import PublishedRequests
+from gilscope.gil.waits.window import WaitWindow
 from gilscope.model.gil import (
     ENDED_INTERPRETER,
     Gil,
@@ -33,6 +35,7 @@ from gilscope.model.gil import (
     ProcessTotals,
     TracingCost,
 )
+from gilscope.model.kinds import Kind
 from gilscope.model.stack import UNKNOWN_STACK, Stack
 from gilscope.process.attachment import Attachment
 from gilscope.process.breakpoints import first_missing
@@ -78,6 +81,14 @@ class AttachedProcess(Attachment):
     """How many keepers of probes had been lost when it was attached."""
     window: Window | None = None
     """None: holds are not seen."""
+    wait_window: WaitWindow | None = None
+    """None: all waits are seen."""
+    waits_given_up: int = 0
+    """How often some that counted were not followed to their end."""
+    windows_missed: int = 0
+    """How many windows of waits did not take place."""
+    scaled: ScaledCounts = field(default_factory=ScaledCounts)
+    """What makes those in windows stand for all."""
     sampled_held_ns: dict[int, int] = field(default_factory=dict)
     """Held time outside of windows, estimated, by address of ``cond``."""
     holder_samples: HolderSamples | None = None
@@ -117,7 +128,9 @@ class AttachedProcess(Attachment):
 
     def breakpoint_check(self) -> Callable[[], int | None]:
         """Return what finds that out, as of now: it reads the memory, and may wait."""
-        addresses, window = self.breakpoints, self.window
+        window = self.window
+        is_out = self.wait_window is not None and not self.wait_window.is_placed
+        addresses = () if is_out else self.breakpoints
         if window is not None and window.is_open and not window.has_used_up:
             addresses = (*addresses, *self.window_breakpoints)
         return partial(first_missing, self.memory, addresses)
@@ -148,7 +161,10 @@ class AttachedProcess(Attachment):
             return 0
         now_ns = now_ns if self.ended_ns is None else min(now_ns, self.ended_ns)
         lost_ns = sum(thread.wait_ns for thread in self._totals(process, now_ns, None).threads)
-        return abs(lost_ns - self.blame.kept_ns - blamed_ns(process, now_ns))
+        unblamed_ns = abs(lost_ns - self.blame.kept_ns - blamed_ns(process, now_ns))
+        # Each figure that is scaled is rounded by itself.
+        rounded = len(process.threads) + len(process.edges) if self.scaled.is_used else 0
+        return max(0, unblamed_ns - len(Kind) * rounded)
 
     def hooks(self, points: Iterable[Hookpoint]) -> tuple[Hook, ...]:
         """Return *points* of the file with the GIL's code, ready to be placed."""
@@ -219,6 +235,8 @@ class AttachedProcess(Attachment):
         self.runtime.threads.forget(tid)
         if self.window is not None:
             self.window.forget_thread(tid)
+        if self.wait_window is not None:
+            self.wait_window.forget_thread(tid)
         if is_listed and len(self.dead_threads) < _MOST_DEAD_THREADS:
             self.dead_threads.keep(dead)
         else:
@@ -276,7 +294,7 @@ class AttachedProcess(Attachment):
         else:
             if is_final:
                 self.runtime.threads.settle()
-            totals = self._totals(process, now_ns, cost)
+            totals = self._totals(process, now_ns, self._with_unseen_waits(cost, now_ns))
             if self.blame is None:
                 totals = replace(totals, has_stacks=False)
             else:
@@ -296,6 +314,12 @@ class AttachedProcess(Attachment):
             invalid=self.invalid,
             ended=self.ended,
         )
+
+    def _with_unseen_waits(self, cost: TracingCost | None, now_ns: int) -> TracingCost | None:
+        if cost is None or self.wait_window is None:
+            return cost
+        # As of the same time as all else: what is told of it grows, and never faster than time.
+        return replace(cost, waits_unseen_ns=self.wait_window.unseen_ns(now_ns))
 
     def _process(self) -> Process:
         process, service = self.target.process, self.requests.service
@@ -359,7 +383,12 @@ class AttachedProcess(Attachment):
     def _losses(self, process: RawProcess) -> dict[Loss, int]:
         unknown = 0 if self.window is None else self.window.unknown_takes()
         known = process.lost.get(Loss.LOCK_UNKNOWN, 0)
-        more = {Loss.LOCK_UNKNOWN: known + unknown, Loss.PROBES_GONE: self.renewals}
+        more = {
+            Loss.LOCK_UNKNOWN: known + unknown,
+            Loss.PROBES_GONE: self.renewals,
+            Loss.UNFOLLOWED: self.waits_given_up,
+            Loss.WINDOW: self.windows_missed,
+        }
         return {**process.lost, **{loss: count for loss, count in more.items() if count}}
 
     def _judge_unknown(self, unknown: Sequence[int]) -> str:

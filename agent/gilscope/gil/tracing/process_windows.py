@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -13,6 +14,7 @@ from gilscope.gil.probes.window import Window
 from gilscope.gil.tracing.overhead import CostAccount
 from gilscope.gil.tracing.probed_files import ProbedFile
 from gilscope.gil.tracing.process import AttachedProcess
+from gilscope.gil.waits.policy import ProcessWaits
 from gilscope.model.gil import TracingCost
 from gilscope.process import procfs
 from gilscope.values import dataclass
@@ -35,6 +37,12 @@ class ProcessWindows:
     probe: GilProbe
     sampling: StackSampling | None = None
     """None: nothing changes the share of waits whose stacks are read."""
+    waits: ProcessWaits | None = None
+    """None: all waits are seen."""
+    split: Callable[[AttachedProcess], bool] = lambda _traced: False
+    """Has it, and all that share its probes on waits, get their own; returns whether they do."""
+    wait_error: float | None = None
+    """By how much of itself the time waited is off, as was last known."""
     stack_share: float | None = None
     """That share; None: no stacks are read."""
     looked_traps: int = 0
@@ -65,23 +73,28 @@ class ProcessWindows:
 
     def note_due(self) -> None:
         """Find out when something is due: after each call of another method."""
-        sampling, governor = self.sampling, self.governor
-        self.wanted_ns = NEVER_NS if sampling is None else sampling.due_ns
+        governor = self.governor
+        self.wanted_ns = self._shares_due_ns
+        waits_ns = NEVER_NS if self.waits is None else self.waits.due_ns
         if governor is None:
             # In full mode nobody waits for that, but each beat sees whether a window is open.
-            self.end_ns, self.due_ns = NEVER_NS, 0
+            self.end_ns, self.due_ns = waits_ns, 0
             return
-        self.end_ns = self.until_ns
+        self.end_ns = min(self.until_ns, waits_ns)
         self.wanted_ns = min(self.wanted_ns, 0 if self.is_lingering else governor.due_ns)
         self.due_ns = min(self.wanted_ns, self.end_ns)
 
     def step(self, now_ns: int, *, is_beat: bool) -> None:
         """Do what is due; what may wait only where it *is_beat*."""
-        if is_beat and self.sampling is not None and self.sampling.due_ns <= now_ns:
-            traps = self.probe.traps(self.traced.pid)
-            if traps != self.looked_traps or not self.sampling.put_off(now_ns):
-                self.looked_traps = traps
+        if is_beat and self._shares_due_ns <= now_ns:
+            self._look_at_shares(now_ns)
+        if self.waits is not None and self.waits.due_ns <= now_ns:
+            if self.waits.step(now_ns):
                 self.update()
+                self.waits.share.restart(self.account.usage)
+            self.wait_error = self.waits.error
+            self.traced.waits_given_up = self.waits.given_up
+            self.traced.windows_missed = self.waits.missed
         governor = self.governor
         if governor is None:
             if is_beat:
@@ -115,6 +128,9 @@ class ProcessWindows:
     def end(self) -> None:
         """Decide nothing any more; the probes of the window are left to be taken out."""
         self.sampling = None
+        if self.waits is not None:
+            self.wait_error = self.waits.error
+            self.waits = None
         self.update()
         self.governor = None
         self.file.open_in.discard(self.traced.pid)
@@ -132,7 +148,35 @@ class ProcessWindows:
     def cost(self) -> TracingCost:
         """Return what tracing costs the process, by the costs of a trap on this machine."""
         self.update()
-        return replace(self.account.cost(), stack_share=self.stack_share)
+        return replace(
+            self.account.cost(), stack_share=self.stack_share, wait_error=self.wait_error
+        )
+
+    @property
+    def _shares_due_ns(self) -> int:
+        """When it is to be decided next which part of its waits is seen, and of its stacks."""
+        sampling_ns = NEVER_NS if self.sampling is None else self.sampling.due_ns
+        waits_ns = NEVER_NS if self.waits is None else self.waits.share.due_ns
+        return min(sampling_ns, waits_ns)
+
+    def _look_at_shares(self, now_ns: int) -> None:
+        traps = self.probe.traps(self.traced.pid)
+        if traps == self.looked_traps and self._put_off(now_ns):
+            return
+        self.looked_traps = traps
+        self.update()
+        if self.waits is not None and self.waits.share.look(self.account.usage):
+            if self.traced.shares_probes and not self.split(self.traced):
+                # It is one of very many, and is not asked again.
+                self.waits.share.see_all()
+            else:
+                self.waits.change()
+
+    def _put_off(self, now_ns: int) -> bool:
+        """Put both off if no wait leaves them nothing to change; return whether they are."""
+        waits = self.waits is None or self.waits.share.put_off(now_ns)
+        stacks = self.sampling is None or self.sampling.put_off(now_ns)
+        return waits and stacks
 
     def _reopen(self) -> None:
         """Full mode: begin a window where one has been closed."""
@@ -205,7 +249,7 @@ class ProcessWindows:
         ratio = self.account.cost().recent_ratio
         _log.warning(
             "process %d: seeing its waits costs more than the overhead budget (%.1f %% in the last "
-            "minute); they are all seen, but no holds until that is over"
+            "minute); there are no holds until that is over"
             if self.is_over_budget
             else "process %d: tracing is within the overhead budget again (%.1f %%)",
             self.traced.pid,

@@ -3,11 +3,13 @@
 import contextlib
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.totals.blame import Blame
 from gilscope.gil.totals.brief_releases import BriefReleases
+from gilscope.gil.totals.process_totals import waiting_since_ns
 from gilscope.gil.totals.raw import RawProcess, RawStack, RawTotals
 from gilscope.gil.totals.timeline import MOST_OF_MOMENTS, Timelines
 from gilscope.gil.tracing.process import AttachedProcess
@@ -80,6 +82,10 @@ class Readings:
         raw = self._probe.read(windows)
         # After the edges: a stack is sent before it is in any.
         self.learn_stacks()
+        for pid in raw.processes:
+            traced = self._traced.get(pid)
+            if traced is not None and traced.scaled.is_used:
+                raw.processes[pid] = _as_all(traced, raw.processes[pid])
         for pid, process in raw.processes.items():
             traced = self._traced.get(pid)
             if traced is not None and traced.blame is not None:
@@ -148,6 +154,20 @@ class Readings:
         """Give up the waits and holds of *pid*."""
         self._timelines.forget(pid)
         self._brief_releases.forget(pid)
+
+
+def _as_all(traced: AttachedProcess, process: RawProcess) -> RawProcess:
+    """Return *process*, whose waits are seen in windows, with what these stand for."""
+    window = traced.wait_window
+    if window is not None:
+        threads = {tid: window.followed(tid, record) for tid, record in process.threads.items()}
+        waiting = {
+            tid: waiting
+            for tid, waiting in process.waiting.items()
+            if waiting_since_ns(threads[tid])
+        }
+        process = replace(process, threads=threads, waiting=waiting)
+    return traced.scaled.scale(process)
 
 
 def _learn(blame: Blame, stacks: Iterable[RawStack]) -> None:

@@ -150,6 +150,8 @@ def _totals(observation: GilObservation, duration_ns: int) -> dict[str, Any]:
         "sampled_s": None if samples is None else _seconds(samples.sampled_ns),
         "samples": None if samples is None else samples.samples,
         "observed_s": _seconds(observation.totals.observed_ns),
+        "waits_unseen_s": None if cost is None else _seconds(cost.waits_unseen_ns),
+        "wait_error": None if cost is None else cost.wait_error,
         "overhead_s": None if cost is None else _seconds(cost.overhead_ns),
         "throttled_s": _seconds(observation.totals.throttled_ns),
         "cpu_s": None if cost is None else _seconds(cost.used_ns),

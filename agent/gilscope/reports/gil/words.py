@@ -46,6 +46,8 @@ LOST_WORDS = {
     "stack_unsent": ("stack", "that came later because a queue was full"),
     "edge": ("wait", "without its two ends because a table was full"),
     "trace": ("wait", "of which the request was not noted because there were too many"),
+    "unfollowed": ("wait", "given up when one had lasted ten seconds, counted up to there"),
+    "window": ("window", "of waits missed because gilscope could not run, or put no probes in"),
     "span": ("wait or hold", "missing from the timeline"),
     "invalid_holder": ("hold", "of which the kernel left out the beginning or the end"),
     "probes_gone": (

@@ -127,3 +127,28 @@ def test_whoever_they_are_refused_to_needs_nothing(uprobes: _Uprobes, shared: Sh
     assert [] == shared.leave(100)
     shared.join(200, _FILE, _HOOKS)
     assert {1: _HOOKS} == uprobes.held
+
+
+def test_who_is_to_have_its_own_takes_them_out_for_all_who_share(
+    uprobes: _Uprobes, shared: SharedProbes
+) -> None:
+    """
+    From then on nobody shares them, and who leaves has nothing to leave.
+    """
+    shared.join(100, _FILE, _HOOKS)
+    shared.join(200, _FILE, _ELSEWHERE)
+    shared.join(300, _OTHER, _HOOKS)
+    assert {100, 200} == shared.sharing(200)
+    assert not shared.has_own(100, _FILE, _HOOKS)
+
+    assert 1 == len(shared.split(200))
+
+    assert {2: _HOOKS} == uprobes.held
+    assert [300] == shared.pids
+    assert shared.has_own(400, _FILE, _ELSEWHERE)
+    assert not shared.has_own(400, _OTHER, _HOOKS)
+    assert set() == shared.sharing(100)
+    assert [] == shared.leave(100)
+    for pid in (200, 400):
+        assert [] == shared.leave(pid)
+    assert not shared.has_own(500, _FILE, _HOOKS)

@@ -368,7 +368,12 @@ def test_requests_that_are_slow_to_be_answered_are_read(probes: _Probes) -> None
     for cond, age_ns in ((1, 9_999_999), (2, 10_000_000)):
         probes.tables["drop_requests"].put(
             {"cond": cond, "tgid": _PID},
-            {"asked_ns": probes.now_ns - age_ns, "holder": _CRUNCHING, "trace": bytes(24)},
+            {
+                "asked_ns": probes.now_ns - age_ns,
+                "holder": _CRUNCHING,
+                "is_left_out": 0,
+                "trace": bytes(24),
+            },
         )
 
     assert [Unanswered(_CRUNCHING, probes.now_ns - 10_000_000)] == probes.read().unanswered

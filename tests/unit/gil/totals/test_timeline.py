@@ -264,6 +264,8 @@ def test_wait_in_flight_is_drawn_up_to_the_end() -> None:
         2: _thread(wait_started_ns=now_ns - 5 * _MS + 1),
         3: _thread(forced_drop_ns=now_ns - 7, cause=2),
         4: _thread(wait_ns=(1, 2, 3, 4)),
+        # Outside of a window of waits: it will not be sent either.
+        5: _thread(left_out=1, left_out_since_ns=now_ns - 7, left_out_ns=now_ns - 7),
     }
     timelines.note(_PID, RawProcess(threads=threads), now_ns)
 

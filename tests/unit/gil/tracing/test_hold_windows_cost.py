@@ -1,5 +1,7 @@
 """What windows have cost a process, and what is told of it."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from support.gil.hold_windows_setting import AUTO, COLD, CONTENDED, FULL, S, Setting, grant, price
@@ -122,3 +124,24 @@ def test_what_a_process_has_cost_outlives_it(setting: Setting) -> None:
     mode.forget(PID)
     assert mode.cost(setting.traced) is None
     mode.end(setting.traced)
+
+
+def test_waiting_traps_that_nobody_sees_are_reckoned_with(setting: Setting) -> None:
+    """
+    Of perf events, which linger behind each window of waits: as many in a while as were seen there.
+    """
+    window = SimpleNamespace(closes_unseen=True, placed_for_ns=0, lingered_ns=0, closing=[])
+    setting.fields.wait_window = window
+    mode = setting.begun(AUTO)
+    costs_ns = []
+    for closes_unseen in (True, False):
+        window.closes_unseen = closes_unseen
+        setting.works(1000, contention_traps=30)
+        window.placed_for_ns += 500_000_000
+        window.lingered_ns += 1_000_000_000
+        cost = mode.cost(setting.traced)
+        assert cost is not None
+        costs_ns.append(cost.overhead_ns)
+
+    # Twice as many more; and none, where they are out at once.
+    assert [price(90, 2000, CONTENDED), price(120, 2000, CONTENDED)] == costs_ns

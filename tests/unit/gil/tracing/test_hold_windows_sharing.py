@@ -105,6 +105,7 @@ class _Crowd:
                     runtime=SimpleNamespace(locks=None),
                     gils={},
                     ended=False,
+                    wait_window=None,
                     window=None,
                     blame=None,
                 ),

@@ -169,9 +169,10 @@ def _failed_wakeups(recording: Recording) -> Iterator[_Figure]:
 
 def _notes(recording: Recording) -> Iterator[str]:
     totals = recording.observation.totals
-    yield from _in_flight(
-        "Waits", [thread.waiting_ns for thread in totals.threads if thread.waiting_ns]
-    )
+    waits_ns = [thread.waiting_ns for thread in totals.threads if thread.waiting_ns]
+    # Where waits are seen in windows, some of these do not count.
+    are_all_seen = totals.cost is None or not totals.cost.waits_unseen_ns
+    yield from _in_flight("Waits", waits_ns, are_counted=are_all_seen)
     yield from _in_flight("Holds", [hold.holding_ns for hold in _holds(totals) if hold.holding_ns])
     advice = (*no_lock_lines(recording), *(tick_advice(recording) if _wait_ns(totals) else ()))
     if advice:
@@ -200,11 +201,12 @@ def _notes(recording: Recording) -> Iterator[str]:
         yield clean(words.replace(" us ", " µs "))
 
 
-def _in_flight(what: str, lasted_ns: Iterable[int]) -> Iterator[str]:
+def _in_flight(what: str, lasted_ns: Iterable[int], *, are_counted: bool = True) -> Iterator[str]:
     lasted_ns = list(lasted_ns)
     if lasted_ns:
+        how = ", counted up to there" if are_counted else ""
         yield (
-            f"{what} in flight at the end, counted up to there: {len(lasted_ns)}, the "
+            f"{what} in flight at the end{how}: {len(lasted_ns)}, the "
             f"longest for {duration(max(lasted_ns))}."
         )
 

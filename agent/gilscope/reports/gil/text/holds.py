@@ -105,6 +105,13 @@ def cost_words(cost: TracingCost | None, duration_ns: int) -> Iterator[str]:
         f"({counted(cost.traps, 'trap')}), "
         f"{percent(cost.recent_ratio)} of what it used itself{lately}."
     )
+    if cost.waits_unseen_ns:
+        seen = max(0.0, 1 - cost.waits_unseen_ns / max(1, duration_ns))
+        error = "" if cost.wait_error is None else f", to {percent(cost.wait_error)}"
+        yield (
+            f"Waits were seen in {percent(seen)} of the time, "
+            f"as the overhead budget allows; what threads have waited is estimated{error}."
+        )
 
 
 def held_share(gil: GilTotals, totals: ProcessTotals, duration_ns: int) -> float | None:

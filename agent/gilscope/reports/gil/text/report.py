@@ -136,10 +136,10 @@ def _summary(recording: Recording, paint: Paint) -> Iterator[str]:
         yield f"That is {base_words(base)}: all others found it free."
     if in_flight:
         longest = short_duration(max(thread.waiting_ns for thread in totals.threads))
-        yield (
-            f"Waits in flight at the end, counted up to there: {in_flight}, "
-            f"the longest for {longest}."
-        )
+        # Where waits are seen in windows, some of these do not count.
+        cost = totals.cost
+        how = "" if cost is not None and cost.waits_unseen_ns else ", counted up to there"
+        yield f"Waits in flight at the end{how}: {in_flight}, the longest for {longest}."
     asked = sum(gil.drop_requests for gil in totals.gils)
     latency = total(gil.drop_latency for gil in totals.gils)
     if asked:

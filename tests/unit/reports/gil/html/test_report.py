@@ -171,6 +171,20 @@ def test_notes_say_what_was_not_seen() -> None:
     ] == _notes(_page(with_edges()))
 
 
+def test_what_is_in_flight_may_not_count_where_waits_are_seen_in_windows() -> None:
+    """
+    So nothing is said of that.
+    """
+    recording = with_edges()
+    totals = recording.observation.totals
+    seen = replace(totals, cost=TracingCost(MS, 0.01, 10, waits_unseen_ns=MS))
+    observation = replace(recording.observation, totals=seen)
+
+    notes = _notes(_page(replace(recording, observation=observation)))
+
+    assert "Waits in flight at the end: 1, the longest for 3 ms." == notes[0]
+
+
 def test_notes_say_what_tracing_cost() -> None:
     """
     By its own estimate; and that no stack is known is said, too.

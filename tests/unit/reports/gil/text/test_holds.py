@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gilscope.model.gil import GilTotals, HoldTotals, Recording, ThreadTotals
+from gilscope.model.gil import GilTotals, HoldTotals, Recording, ThreadTotals, TracingCost
 from gilscope.model.histogram import EMPTY
 from gilscope.reports.gil.text import report as text_report
 from support.recordings.gil import MS, convoy, full_mode, gil, histogram, observation
@@ -145,3 +145,27 @@ def test_cost_of_a_long_recording_says_what_its_share_is_of() -> None:
     report = text_report.render(replace(full_mode(), duration_ns=90_000 * MS))
 
     assert "0.13 % of what it used itself in the last minute.\n" in report
+
+
+def test_waits_that_are_estimated_say_from_what() -> None:
+    """
+    How much of the time was seen, and how far off that is, if it can be told.
+    """
+    recording = full_mode()
+    seen = recording.observation
+    cost = TracingCost(MS, 0.01, 10, waits_unseen_ns=1600 * MS, wait_error=0.034)
+    words = "Waits were seen in 20 % of the time, as the overhead budget allows; "
+
+    told = _with_cost(recording, cost)
+    untold = _with_cost(recording, replace(cost, wait_error=None))
+
+    assert f"{words}what threads have waited is estimated, to 3 %.\n" in told
+    assert f"{words}what threads have waited is estimated.\n" in untold
+    assert words not in text_report.render(replace(recording, observation=seen))
+
+
+def _with_cost(recording: Recording, cost: TracingCost) -> str:
+    totals = replace(recording.observation.totals, cost=cost)
+    return text_report.render(
+        replace(recording, observation=replace(recording.observation, totals=totals))
+    )

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gilscope.gil.abi import Loss
-from gilscope.model.gil import Recording
+from gilscope.model.gil import Recording, TracingCost
 from gilscope.model.histogram import EMPTY
 from gilscope.reports.gil.text import report as text_report
 from support.recordings.gil import MS, convoy, full_mode, gil, histogram, observation
@@ -123,6 +123,20 @@ def test_interpreters_with_their_own_gil_are_listed() -> None:
     report = text_report.render(Recording(seen, "contention", 2000 * MS))
 
     assert "  interpreter 0: 0.000s in 0 waits\n  interpreter 1: 0.003s in 2 waits\n" in report
+
+
+def test_what_is_in_flight_may_not_count_where_waits_are_seen_in_windows() -> None:
+    """
+    So nothing is said of that.
+    """
+    recording = convoy()
+    totals = recording.observation.totals
+    seen = replace(totals, cost=TracingCost(MS, 0.01, 10, waits_unseen_ns=MS))
+    observation = replace(recording.observation, totals=seen)
+
+    report = text_report.render(replace(recording, observation=observation))
+
+    assert "\nWaits in flight at the end: 1, the longest for 3 ms.\n" in report
 
 
 @pytest.mark.parametrize("loss", [loss for loss in Loss if not loss.is_invalid])
