@@ -132,6 +132,8 @@ Full mode and the tools with three probes stop the target at every acquire and e
 waited for or not.
 Auto mode does so in its windows and leaves the target alone between them: what it may cost is \
 chosen, and the faster a target releases the GIL the shorter the windows are.
+Where all waits would cost more than that, as in the HTTP server and in the fight for 0.1 ms, it \
+sees them in windows too, from a second after the attach on: until then it does not know.
 A program that computes acquires the GIL seldom and notices none of them; one that makes many \
 short system calls pays for each.
 What a program pays for contention mode is the number of its contended waits times the cost of one.

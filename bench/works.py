@@ -40,7 +40,8 @@ class Work:
     run_s: float
     """How long every other run lasts, at least."""
     auto_s: float
-    """How long a run in auto mode lasts, at least: several windows, as rare as they may be."""
+    """How long a run in auto mode lasts, at least: several windows, as rare as they may be; and
+    where waits are seen in windows, the time in which a budget is kept."""
     takes_once_a_unit: bool = False
     has_clients: bool = False
     only: tuple[Condition, ...] = ()
@@ -109,7 +110,7 @@ HTTP = Work(
     has_waits=True,
     between_s=1.0,
     run_s=2.5,
-    auto_s=4.0,
+    auto_s=24.0,
     has_clients=True,
 )
 FIGHT_OFTEN = Work(
@@ -121,7 +122,7 @@ FIGHT_OFTEN = Work(
     has_waits=True,
     between_s=0.7,
     run_s=2.0,
-    auto_s=3.5,
+    auto_s=24.0,
     only=(AGAIN, NO_STACKS, CONTENTION, DEFAULT, FULL),
 )
 WORKS = (TIGHT, MIXED, FIGHT, CPU, HTTP, FIGHT_OFTEN)
