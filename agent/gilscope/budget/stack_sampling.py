@@ -69,10 +69,6 @@ class StackSampling:
 
     def _allowed_ns(self, before: Usage, usage: Usage) -> float:
         """Return what the stacks of the waits in between may have cost."""
-        cost_ns = usage.cost_ns - before.cost_ns
-        own_ns = usage.cpu_ns - before.cpu_ns - cost_ns
-        least_ns = self._budget.least_cores * (usage.at_ns - before.at_ns)
-        granted_ns = self._budget.share * max(own_ns, least_ns)
-        in_windows_ns = usage.window_cost_ns - before.window_cost_ns
-        traps_ns = cost_ns - in_windows_ns - (usage.walking_ns - before.walking_ns)
+        granted_ns = self._budget.granted_ns(before, usage)
+        traps_ns = usage.waits_ns - before.waits_ns
         return max(_PART * (granted_ns - traps_ns), _LEAST_PART * granted_ns)

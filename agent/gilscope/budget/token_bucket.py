@@ -17,17 +17,6 @@ _SAVED_OVER_NEED: Final = 1.2
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
-    """What tracing may cost one process."""
-
-    share: float
-    """Of the CPU time that the process uses itself: 0.01 is 1 %."""
-    least_cores: float = 0.1
-    """A process that uses less than this part of one core is granted as if it used as much. It can
-    then be watched nearly always, which still costs next to nothing."""
-
-
-@dataclass(frozen=True, slots=True)
 class Usage:
     """What one process has used so far. Only differences matter, and no number runs back."""
 
@@ -41,6 +30,37 @@ class Usage:
     """The part that the probes of full mode have caused, after the end of windows too."""
     walking_ns: int = 0
     """The part that stacks have cost."""
+
+    @property
+    def own_ns(self) -> int:
+        """CPU time that the process has used itself."""
+        return self.cpu_ns - self.cost_ns
+
+    @property
+    def contention_ns(self) -> int:
+        """The part of the cost that the contention probes have caused, stacks included."""
+        return self.cost_ns - self.window_cost_ns
+
+    @property
+    def waits_ns(self) -> int:
+        """The same without stacks: what the traps of waits have cost."""
+        return self.contention_ns - self.walking_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What tracing may cost one process."""
+
+    share: float
+    """Of the CPU time that the process uses itself: 0.01 is 1 %."""
+    least_cores: float = 0.1
+    """A process that uses less than this part of one core is granted as if it used as much. It can
+    then be watched nearly always, which still costs next to nothing."""
+
+    def granted_ns(self, before: Usage, usage: Usage) -> float:
+        """Return what tracing may have cost from *before* to *usage*."""
+        least_ns = self.least_cores * (usage.at_ns - before.at_ns)
+        return self.share * max(usage.own_ns - before.own_ns, least_ns)
 
 
 @dataclass(slots=True)
@@ -74,7 +94,7 @@ class TokenBucket:
         """Begin with nothing at *usage*."""
         self._budget = budget
         self._stretch_ns: float = STRETCH_NS
-        self._now = _Moment(usage.at_ns, *_own_and_contention_ns(usage))
+        self._now = _Moment(usage.at_ns, usage.own_ns, usage.contention_ns)
         self._start = self._now
         """The latest moment that is a stretch old; the first one while there is none."""
         # A list, for an empty deque has room for 64, and a thousand processes have one each.
@@ -116,8 +136,8 @@ class TokenBucket:
     def update(self, usage: Usage) -> None:
         """Take in what has come in and was spent."""
         last = self._now
-        own_ns, contention_ns = _own_and_contention_ns(usage)
-        self._now = _Moment(usage.at_ns, own_ns, contention_ns, self._base_ns(usage.at_ns, own_ns))
+        base_ns = self._base_ns(usage.at_ns, usage.own_ns)
+        self._now = _Moment(usage.at_ns, usage.own_ns, usage.contention_ns, base_ns)
         self._balance_ns = self._budget.share * self._now.base_ns - (
             usage.cost_ns - self._spent_before_ns
         )
@@ -153,7 +173,3 @@ class TokenBucket:
             written_off_ns = min(-earned_ns, -most_owed_ns - self.held_ns)
             self._spent_before_ns += written_off_ns
             self._balance_ns += written_off_ns
-
-
-def _own_and_contention_ns(usage: Usage) -> tuple[int, int]:
-    return usage.cpu_ns - usage.cost_ns, usage.cost_ns - usage.window_cost_ns

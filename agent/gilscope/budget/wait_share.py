@@ -60,8 +60,8 @@ class WaitShare:
         if usage.at_ns < self.due_ns:
             return False
         before, self._seen = self._seen, usage
-        granted_ns = self._granted_ns(before, usage)
-        traps_ns = _traps_ns(usage) - _traps_ns(before)
+        granted_ns = self._budget.granted_ns(before, usage)
+        traps_ns = usage.waits_ns - before.waits_ns
         share = self._wanted(granted_ns, traps_ns)
         is_changed = share in {1.0, self.share} or abs(share - self.share) > _STEP * self.share
         is_changed = is_changed and share != self.share
@@ -108,17 +108,6 @@ class WaitShare:
             return 1.0
         wanted = self.share * _PART * granted_ns / max(1, traps_ns)
         return max(_LEAST, min(wanted, _RISE * self.share, self._most))
-
-    def _granted_ns(self, before: Usage, usage: Usage) -> float:
-        cost_ns = usage.cost_ns - before.cost_ns
-        own_ns = usage.cpu_ns - before.cpu_ns - cost_ns
-        least_ns = self._budget.least_cores * (usage.at_ns - before.at_ns)
-        return self._budget.share * max(own_ns, least_ns)
-
-
-def _traps_ns(usage: Usage) -> int:
-    """Return what the traps of waits have cost."""
-    return usage.cost_ns - usage.window_cost_ns - usage.walking_ns
 
 
 @dataclass(slots=True)
