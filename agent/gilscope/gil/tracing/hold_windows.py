@@ -14,7 +14,7 @@ from gilscope.budget.prices import Prices
 from gilscope.budget.stack_sampling import StackSampling
 from gilscope.budget.trap_costs import ASSUMED, TrapCosts
 from gilscope.budget.wait_share import WaitShare
-from gilscope.errors import GilscopeError, KernelOrBccMissing
+from gilscope.errors import KernelOrBccMissing
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.window import Window
 from gilscope.gil.probes.window_probes import WindowSites
@@ -23,12 +23,13 @@ from gilscope.gil.tracing.probed_files import ProbedFiles
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.gil.tracing.process_windows import NEVER_NS, ProcessWindows
 from gilscope.gil.waits.policy import Counted, ProcessWaits
+from gilscope.gil.waits.split import Sharer, SharingGoesOn, split
 from gilscope.gil.waits.window import Parts
 from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.gil import TracingCost
 from gilscope.model.kinds import Mode
-from gilscope.process import procfs
 from gilscope.process.cpu_time import process_cpu_ns
+from gilscope.process.procfs import list_tids
 from gilscope.values import dataclass
 
 __all__ = ["CONTENTION", "HoldWindows", "ObservationPlan"]
@@ -45,11 +46,6 @@ check, so that all processes share them; what ends a window does not wait."""
 _MOST_WAITS: Final = {True: 0.5, False: 0.12}
 """Of the time that windows of waits may cover, by whether probes are links: between two of them
 there is more than it takes to take the probes out, which is up to a second for perf events."""
-
-
-_MOST_SPLIT: Final = 50
-"""Processes of one file that get probes of their own when one of them needs that: each then makes
-the others' traps cost a little more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +146,7 @@ class HoldWindows:
                 traced.hooks(target.hookpoints),
                 Parts(lambda: tuple(traced.gils), partial(_tids, traced.pid)),
             )
-            watched.split = self.split
+            watched.split = self._split
             watched.waits = ProcessWaits(
                 traced.pid,
                 traced.wait_window,
@@ -178,36 +174,26 @@ class HoldWindows:
             and not traced.runtime.probe_records()
         )
 
-    def split(self, traced: AttachedProcess) -> bool:
-        """Let all that share the probes of *traced* have their own, unless they are very many."""
+    def _split(self, traced: AttachedProcess) -> bool:
+        """Let all that share the probes of *traced* have their own; return whether they do."""
         together = self._probe.shares_with(traced.pid)
-        if len(together) > _MOST_SPLIT:
-            _log.info(
-                "process %d: seeing its waits costs more than the overhead budget, and %d "
-                "processes share the probes on them: they are all seen",
+        sharing = [each.traced for each in self._watched.values() if each.traced.pid in together]
+        sharers = [
+            Sharer(each.pid, each.hooks(each.target.hookpoints), each.wait_window)
+            for each in sharing
+        ]
+        try:
+            split(self._probe, traced.pid, sharers)
+        except SharingGoesOn as reason:
+            _log.warning(
+                "process %d: to see all its waits costs more than the overhead budget, and they "
+                "are all seen: %s",
                 traced.pid,
-                len(together),
+                reason,
             )
             return False
-        # Each has its own before the shared ones go: what both see of a wait is seen once, for the
-        # second one finds that it has begun, or ended.
-        sharing = [each.traced for each in self._watched.values() if each.traced.pid in together]
-        for each in sharing:
-            if each.wait_window is not None:
-                each.wait_window.bear_two()
-            try:
-                self._probe.put_own(each.pid, each.hooks(each.target.hookpoints))
-            except (GilscopeError, OSError) as error:
-                _log.debug("process %d: %s", each.pid, error)
-                if procfs.is_alive(each.pid):
-                    self._probe.drop_own([other.pid for other in sharing])
-                    return False
-        closing = self._probe.split(traced.pid)
         for each in sharing:
             each.shares_probes = False
-            self._probe.await_closing(each.pid, closing)
-            if each.wait_window is not None:
-                each.wait_window.closing += closing
         return True
 
     def _begin_windows(
@@ -305,6 +291,6 @@ class HoldWindows:
 
 def _tids(pid: int) -> tuple[int, ...]:
     try:
-        return procfs.list_tids(pid)
+        return list_tids(pid)
     except OSError:
         return ()  # it has ended

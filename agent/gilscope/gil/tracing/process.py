@@ -84,7 +84,7 @@ class AttachedProcess(Attachment):
     wait_window: WaitWindow | None = None
     """None: all waits are seen."""
     waits_given_up: int = 0
-    """How often some that counted were not followed to their end."""
+    """How many that counted were not followed to their end."""
     windows_missed: int = 0
     """How many windows of waits did not take place."""
     scaled: ScaledCounts = field(default_factory=ScaledCounts)

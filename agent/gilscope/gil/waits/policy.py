@@ -71,7 +71,7 @@ class ProcessWaits:
     due_ns: int = _NEVER_NS
     """When `step` has something to do, CLOCK_MONOTONIC."""
     given_up: int = 0
-    """How often waits that lasted too long were not followed to their end."""
+    """How many waits that counted were not followed to their end."""
     missed: int = 0
     """How many windows did not take place, whatever the reason: estimates are too low by these."""
     error: float | None = None

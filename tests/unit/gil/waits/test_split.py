@@ -1,6 +1,6 @@
 """Processes that share their probes on waits get their own, unless they are too many."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import cast
@@ -8,57 +8,29 @@ from typing import cast
 import pytest
 
 from gilscope.bpf.uprobes.hooks import Hook
-from gilscope.gil.probes.probe import GilProbe
-from gilscope.gil.tracing.hold_windows import HoldWindows, ObservationPlan
-from gilscope.gil.tracing.process import AttachedProcess
-from gilscope.model.kinds import Mode
+from gilscope.gil.waits.split import Sharer, SharingGoesOn, split
+from gilscope.gil.waits.window import WaitWindow
 from gilscope.process import procfs
-from support.gil.hold_windows_setting import target
-
-_PLAN = ObservationPlan(Mode.CONTENTION, shares_probes=True)
 
 
 class _Shared:
     """A probe that processes share, and what becomes of it."""
 
     def __init__(self, number: int) -> None:
-        self.sharing = set(range(1, number + 1))
         self.own: list[int] = []
         self.gone: set[int] = set()
         self.split_by: list[int] = []
         self.bears_two: list[int] = []
         self.awaited: dict[int, Sequence[Future[None]]] = {}
         self.closing: list[Future[None]] = [Future()]
-        self.windows: dict[int, list[Future[None]]] = {}
-        self.hold_windows = HoldWindows(cast("GilProbe", self), _PLAN)
-        self.traced = {pid: self._begun(pid) for pid in self.sharing}
-
-    def _begun(self, pid: int) -> AttachedProcess:
-        self.windows[pid] = []
-        traced = SimpleNamespace(
-            pid=pid,
-            target=SimpleNamespace(**vars(target()), hookpoints=()),
-            hooks=tuple,
-            gils={},
-            shares_probes=True,
-            wait_window=SimpleNamespace(
-                closing=self.windows[pid], bear_two=lambda: self.bears_two.append(pid)
-            ),
-            window=None,
-            blame=None,
-        )
-        self.hold_windows.begin(cast("AttachedProcess", traced))
-        return cast("AttachedProcess", traced)
-
-    def shares_with(self, pid: int) -> set[int]:
-        return self.sharing if pid in self.sharing else set()
+        self.windows: dict[int, list[Future[None]]] = {pid: [] for pid in range(1, number + 1)}
 
     def put_own(self, pid: int, _hooks: Sequence[Hook]) -> None:
         if pid in self.gone:
-            raise ProcessLookupError
+            raise ProcessLookupError("it is not there")
         self.own.append(pid)
 
-    def drop_own(self, pids: Sequence[int]) -> None:
+    def drop_own(self, pids: Iterable[int]) -> None:
         for pid in {*pids} & {*self.own}:
             self.own.remove(pid)
 
@@ -69,8 +41,14 @@ class _Shared:
     def await_closing(self, pid: int, closing: Sequence[Future[None]]) -> None:
         self.awaited[pid] = closing
 
-    def needs_windows(self, pid: int) -> bool:
-        return self.hold_windows.split(self.traced[pid])
+    def split_for(self, pid: int) -> None:
+        split(self, pid, [self._sharer(each) for each in self.windows])
+
+    def _sharer(self, pid: int) -> Sharer:
+        window = SimpleNamespace(
+            closing=self.windows[pid], bear_two=lambda: self.bears_two.append(pid)
+        )
+        return Sharer(pid, (), cast("WaitWindow", window))
 
 
 def test_each_has_its_own_before_the_shared_ones_go(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,10 +59,10 @@ def test_each_has_its_own_before_the_shared_ones_go(monkeypatch: pytest.MonkeyPa
     shared = _Shared(3)
     shared.gone = {2}
 
-    assert shared.needs_windows(3)
+    shared.split_for(3)
+
     assert ([1, 3], [3]) == (shared.own, shared.split_by)
     assert [1, 2, 3] == shared.bears_two
-    assert [False] * 3 == [each.shares_probes for each in shared.traced.values()]
     assert dict.fromkeys((1, 2, 3), shared.closing) == shared.awaited == shared.windows
 
 
@@ -96,21 +74,20 @@ def test_all_go_on_sharing_where_one_cannot_have_its_own(monkeypatch: pytest.Mon
     shared = _Shared(3)
     shared.gone = {2}
 
-    assert not shared.needs_windows(3)
+    with pytest.raises(SharingGoesOn, match=r"process 2, .*can have none of its own: it is not"):
+        shared.split_for(3)
+
     assert ([], []) == (shared.own, shared.split_by)
-    assert [True] * 3 == [each.shares_probes for each in shared.traced.values()]
 
 
-def test_very_many_go_on_sharing(caplog: pytest.LogCaptureFixture) -> None:
+def test_very_many_go_on_sharing() -> None:
     """
     Each with its own would make the traps of all others dearer.
     """
-    caplog.set_level("INFO")
-    assert _Shared(50).needs_windows(7)
-    shared = _Shared(51)
+    fifty, more = _Shared(50), _Shared(51)
+    fifty.split_for(7)
 
-    assert not shared.needs_windows(7)
-    assert ([], []) == (shared.own, shared.split_by)
-    assert [True] * 51 == [each.shares_probes for each in shared.traced.values()]
-    assert "process 7: seeing its waits costs more than the overhead budget" in caplog.text
-    assert "51 processes share" in caplog.text
+    with pytest.raises(SharingGoesOn, match="51 processes share"):
+        more.split_for(7)
+
+    assert (list(fifty.windows), []) == (fifty.own, more.own)
