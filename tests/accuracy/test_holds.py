@@ -10,7 +10,7 @@ from accuracy.truth import Answer, ThreadTruth, Workload, started, thread_truths
 from gilscope.budget.trap_costs import TrapCosts
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
-from gilscope.gil.tracing.hold_windows import ObservationPlan
+from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.model.gil import GilObservation, ThreadTotals
 from gilscope.model.histogram import total
 from gilscope.model.kinds import Mode

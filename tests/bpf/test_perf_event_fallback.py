@@ -9,7 +9,7 @@ from accuracy.holds_truth import Witness
 from accuracy.truth import started, thread_truths
 from gilscope.bpf.features import Features
 from gilscope.gil.probes.probe import GilProbe
-from gilscope.gil.tracing.hold_windows import CONTENTION, ObservationPlan
+from gilscope.gil.tracing.plan import CONTENTION, ObservationPlan
 from gilscope.model.kinds import Mode
 from support.interpreters.builds import build
 from support.tracing.bpf_tables import held_of

@@ -13,7 +13,7 @@ from accuracy.holds_truth import Witness
 from accuracy.truth import Workload, started, thread_truths
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.window_probes import WindowSites
-from gilscope.gil.tracing.hold_windows import CONTENTION, ObservationPlan
+from gilscope.gil.tracing.plan import CONTENTION, ObservationPlan
 from gilscope.model.kinds import Mode
 from support.interpreters.builds import build
 from support.tracing.hold_windows import assert_adds_up, assert_sound, held_by, holds_of, tracing

@@ -50,7 +50,7 @@ from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.program import begin_loading
 from gilscope.gil.target import inspect
 from gilscope.gil.tracing.command import HeldCommand
-from gilscope.gil.tracing.hold_windows import ObservationPlan
+from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.locks.target import inspect_locks
 from gilscope.model.kinds import Mode
 from gilscope.model.session import Session

@@ -32,7 +32,7 @@ from gilscope.exporter.source import Source
 from gilscope.gil.calibration.measure import measure_trap_costs
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.program import begin_loading
-from gilscope.gil.tracing.hold_windows import ObservationPlan
+from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.model.kinds import Mode
 from gilscope.model.stack import Frame
 from gilscope.process.files.source_files import SourceLines

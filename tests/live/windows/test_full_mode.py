@@ -14,7 +14,7 @@ from accuracy.truth import Answer, Workload, spoken_to, started
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.target import inspect
 from gilscope.gil.tracing.account import GilAccount
-from gilscope.gil.tracing.hold_windows import ObservationPlan
+from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.model.gil import GilObservation, Tally
 from gilscope.model.kinds import Mode
 from gilscope.process.view import view_of

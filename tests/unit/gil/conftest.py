@@ -5,9 +5,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from support.gil.hold_windows_setting import Setting
 from support.gil.lock_model import Process
 from support.gil.lock_page import LockPage, MakeLocks
+from support.gil.windows_setting import Setting
 
 
 @pytest.fixture

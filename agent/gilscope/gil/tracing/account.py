@@ -15,7 +15,7 @@ from gilscope.gil.target import Target
 from gilscope.gil.totals.raw import RawProcess, RawTotals
 from gilscope.gil.tracing.attachments import Attachments
 from gilscope.gil.tracing.checks import Checks
-from gilscope.gil.tracing.hold_windows import CONTENTION, ObservationPlan
+from gilscope.gil.tracing.plan import CONTENTION, ObservationPlan
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.model.gil import BriefRelease, GilObservation
 from gilscope.model.timeline import Moment, Timeline
@@ -111,12 +111,12 @@ class GilAccount:
     def traps(self) -> int:
         """How often any process has run into a probe so far."""
         with self._lock:
-            return self._processes.full_mode.traps
+            return self._processes.windows.traps
 
     @property
     def trap_costs(self) -> TrapCosts:
         """What a trap is taken to cost."""
-        return self._processes.full_mode.trap_costs
+        return self._processes.windows.trap_costs
 
     def attach(self, pid: int) -> Target:
         """Begin to trace *pid*; raises what `inspect` and `GilProbe.attach` raise."""
@@ -179,7 +179,7 @@ class GilAccount:
                         self._apply(notice, traced)
             self._processes.readings.take_spans()
             self._processes.readings.learn_stacks()
-            self._processes.full_mode.step()
+            self._processes.windows.step()
             self._processes.give_up_unanswered()
             replaced += self._look_after_due()
             self._processes.end_dead()
@@ -214,7 +214,7 @@ class GilAccount:
 
         New stacks are no reason for it: they are read here, at a fraction of the cost.
         """
-        until_s = min(time.monotonic() + timeout_s, self._processes.full_mode.due_ns / 1e9)
+        until_s = min(time.monotonic() + timeout_s, self._processes.windows.due_ns / 1e9)
         if self._forked:
             until_s = min(until_s, self._free_children_s)
         self._processes.wakeups.wait(
@@ -255,7 +255,7 @@ class GilAccount:
                 traced.observation(
                     raw.processes.get(traced.pid, RawProcess()),
                     raw.at_ns,
-                    self._processes.full_mode.cost(traced),
+                    self._processes.windows.cost(traced),
                     is_final=is_final,
                 )
                 for traced in self._processes.all()
@@ -304,7 +304,7 @@ class GilAccount:
         elif notice.kind is NoticeKind.LOCK and not traced.ended:
             self._processes.learn_gils(traced)
         elif notice.kind is NoticeKind.WINDOW:
-            self._processes.full_mode.learn(traced)
+            self._processes.windows.learn(traced)
         elif notice.kind is NoticeKind.LONG_WAIT and not traced.ended:
             self._on_long_wait(notice.pid, notice.tid)
 

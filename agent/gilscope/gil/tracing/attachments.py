@@ -15,12 +15,13 @@ from gilscope.gil.totals.blame import Blame
 from gilscope.gil.totals.held_up import HeldUpSums
 from gilscope.gil.tracing.contexts import ContextFinder
 from gilscope.gil.tracing.held_time import HeldTime
-from gilscope.gil.tracing.hold_windows import HoldWindows, ObservationPlan
 from gilscope.gil.tracing.holders.sampler import HolderSampler, HolderSource
 from gilscope.gil.tracing.holders.states import StateReader
+from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.gil.tracing.reader import Readings
 from gilscope.gil.tracing.wakeups import Wakeups
+from gilscope.gil.tracing.windows import Windows
 from gilscope.model.kinds import Mode
 from gilscope.process.access import while_alive
 from gilscope.process.breakpoints import addresses_of
@@ -68,9 +69,9 @@ class Attachments:
         self._shares_probes = plan.shares_probes
         self.by_pid: dict[int, AttachedProcess] = {}
         """Those too that have ended, or whose probes were taken out."""
-        self.full_mode = HoldWindows(probe, plan)
+        self.windows = Windows(probe, plan)
         self.readings = Readings(probe, self.by_pid, plan.moments_for_s)
-        self.full_mode.read_counts = self.readings.read
+        self.windows.read_counts = self.readings.read
         self.wakeups = Wakeups(probe, watch)
         self.watch = watch
         self.held_time = HeldTime(plan.held_error, windows_cover_all=plan.mode is Mode.FULL)
@@ -116,7 +117,7 @@ class Attachments:
         except Exception:  # noqa: BLE001 - it must end all the same
             _log.exception("could not read process %d a last time", pid)
         self._drop_samples(pid)
-        self.full_mode.end(traced)
+        self.windows.end(traced)
         traced.ended_ns = time.monotonic_ns()
         self._probe.detach(pid)
         self.watch.remove(traced.pidfd)
@@ -147,7 +148,7 @@ class Attachments:
         for cond in traced.refresh_gils():
             if traced.target.process.method == "libc":
                 self._probe.add_gil(traced.pid, cond)
-        self.full_mode.learn_locks(traced)
+        self.windows.learn_locks(traced)
 
     def look_after(self, traced: AttachedProcess) -> None:
         """Name the threads of *traced* that are new, and find its new locks."""
@@ -279,7 +280,7 @@ class Attachments:
             traced.since_ns = self._probe.attach(traced.pid, traced.plan())
             # Of a file whose probes were split, everybody has his own.
             traced.shares_probes = bool(self._probe.shares_with(traced.pid))
-            self.full_mode.begin(traced)
+            self.windows.begin(traced)
             self.held_time.begin(traced)
         except (FileNotFoundError, ProcessLookupError) as error:
             raise NotPython(f"process {traced.pid} ended while it was being attached") from error
@@ -334,13 +335,13 @@ class Attachments:
         self._holders.drop(pid)
 
     def _take_out(self, traced: AttachedProcess) -> None:
-        self.full_mode.end(traced)
+        self.windows.end(traced)
         self._probe.detach(traced.pid)
         self._probe.forget(traced.pid)
-        self.full_mode.forget(traced.pid)
+        self.windows.forget(traced.pid)
 
     def _forget(self, pid: int) -> None:
         self._contexts.forget(pid)
         self._probe.forget(pid)
-        self.full_mode.forget(pid)
+        self.windows.forget(pid)
         self.readings.forget_timeline(pid)

@@ -78,7 +78,7 @@ class Checks:
                 if not traced.gils and self._runs_another(traced):
                     return _ANOTHER_RUNS
             else:
-                self._processes.full_mode.learn_locks(traced)
+                self._processes.windows.learn_locks(traced)
         reason = traced.invalid or traced.reason_to_distrust(process)
         if not reason:
             for tid in holders(process):

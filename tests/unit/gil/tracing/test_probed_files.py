@@ -6,7 +6,7 @@ from typing import cast
 from gilscope.budget.prices import Sharing
 from gilscope.gil.tracing.probed_files import ProbedFile, ProbedFiles
 from gilscope.gil.tracing.process import AttachedProcess
-from support.gil.hold_windows_setting import S, target
+from support.gil.windows_setting import S, target
 
 
 def _traced(pid: int, inode: int, build_id: str = "") -> AttachedProcess:

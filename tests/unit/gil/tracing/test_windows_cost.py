@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from support.gil.hold_windows_setting import AUTO, COLD, CONTENDED, FULL, S, Setting, grant, price
 from support.gil.lock_model import PID
+from support.gil.windows_setting import AUTO, COLD, CONTENDED, FULL, S, Setting, grant, price
 
 
 def test_the_cost_is_that_of_all_traps(setting: Setting) -> None:

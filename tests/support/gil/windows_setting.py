@@ -14,10 +14,11 @@ from gilscope.budget.trap_costs import TrapCosts
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.window import Window
 from gilscope.gil.probes.window_probes import WindowSites
-from gilscope.gil.tracing import hold_windows as full_mode_module
 from gilscope.gil.tracing import overhead, process_windows
-from gilscope.gil.tracing.hold_windows import HoldWindows, ObservationPlan
+from gilscope.gil.tracing import windows as windows_module
+from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.gil.tracing.process import AttachedProcess
+from gilscope.gil.tracing.windows import Windows
 from gilscope.model.gil import Gil
 from gilscope.model.kinds import Mode
 from support.gil.lock_model import COND, OTHER_COND, PID, Process
@@ -142,13 +143,13 @@ class Setting:
         self.cpu_ns: int | None = 0
         self.cpu_reads = 0
         self.governor = _Governor()
-        for module in (full_mode_module, overhead):
+        for module in (windows_module, overhead):
             monkeypatch.setattr(module, "time", self.process)
             monkeypatch.setattr(module, "process_cpu_ns", self._read_cpu_ns)
         monkeypatch.setattr(process_windows, "time", self.process)
-        monkeypatch.setattr(full_mode_module, "Governor", self.governor.made)
+        monkeypatch.setattr(windows_module, "Governor", self.governor.made)
         # What may wait for others is looked at whenever somebody asks.
-        monkeypatch.setattr(full_mode_module, "_BEAT_NS", (0, 0))
+        monkeypatch.setattr(windows_module, "_BEAT_NS", (0, 0))
         self.target = target()
         self.fields = SimpleNamespace(
             pid=PID,
@@ -168,9 +169,9 @@ class Setting:
         self.cpu_reads += 1
         return self.cpu_ns
 
-    def begun(self, plan: ObservationPlan) -> HoldWindows:
+    def begun(self, plan: ObservationPlan) -> Windows:
         """Return full mode that has taken on the process."""
-        made = HoldWindows(cast("GilProbe", self.probe), plan)
+        made = Windows(cast("GilProbe", self.probe), plan)
         made.begin(self.traced)
         return made
 

@@ -10,11 +10,11 @@ from gilscope.budget.governor import Budget, Grant, Usage
 from gilscope.budget.pace import Pace
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.window_probes import WindowSites
-from gilscope.gil.tracing import hold_windows as full_mode_module
 from gilscope.gil.tracing import overhead, process_windows
-from gilscope.gil.tracing.hold_windows import HoldWindows
+from gilscope.gil.tracing import windows as windows_module
 from gilscope.gil.tracing.process import AttachedProcess
-from support.gil.hold_windows_setting import AUTO, COLD, CONTENDED, COSTS, S, grant, target
+from gilscope.gil.tracing.windows import Windows
+from support.gil.windows_setting import AUTO, COLD, CONTENDED, COSTS, S, grant, target
 
 
 class _StubWindow:
@@ -89,12 +89,12 @@ class _Crowd:
         self.governors.clear()
         self.windows = [_StubWindow() for _ in inodes]
         self._left = iter(self.windows)
-        for module in (full_mode_module, overhead):
+        for module in (windows_module, overhead):
             monkeypatch.setattr(module, "time", self)
             monkeypatch.setattr(module, "process_cpu_ns", lambda _: 0)
         monkeypatch.setattr(process_windows, "time", self)
-        monkeypatch.setattr(full_mode_module, "Governor", _Willing)
-        self.mode = HoldWindows(cast("GilProbe", self), AUTO)
+        monkeypatch.setattr(windows_module, "Governor", _Willing)
+        self.observed = Windows(cast("GilProbe", self), AUTO)
         self.traced = [
             cast(
                 "AttachedProcess",
@@ -113,7 +113,7 @@ class _Crowd:
             for pid, inode in enumerate(inodes)
         ]
         for each in self.traced:
-            self.mode.begin(each)
+            self.observed.begin(each)
 
     def monotonic_ns(self) -> int:
         return self.now_ns
@@ -137,7 +137,7 @@ class _Crowd:
     def step(self, seconds: int = 0) -> list[bool]:
         """Let time pass and look after all; return which windows are open."""
         self.now_ns += seconds * S
-        self.mode.step()
+        self.observed.step()
         return [window.is_open for window in self.windows]
 
 
@@ -158,7 +158,7 @@ def test_one_build_on_many_devices_is_one_file(monkeypatch: pytest.MonkeyPatch) 
     sharing = _Crowd(monkeypatch, *range(2, 10), build_id="571d98e0")
 
     assert [*[True] * 6, False, False] == sharing.step()
-    cost = sharing.mode.cost(sharing.traced[2])
+    cost = sharing.observed.cost(sharing.traced[2])
     assert cost is not None
     # Seven others are probed on the contended path.
     assert cost.overhead_ns == pytest.approx(30 * CONTENDED * (2000 + 7 * 100), abs=3)
@@ -196,7 +196,7 @@ def test_governors_know_how_many_there_are(monkeypatch: pytest.MonkeyPatch) -> N
     (pace,) = {each.pace for each in sharing.governors}
     sharing.step(1)
     before = pace.processes
-    sharing.mode.end(sharing.traced[0])
+    sharing.observed.end(sharing.traced[0])
     sharing.governors[1].is_endless = True
     sharing.step(1)
 
@@ -224,7 +224,7 @@ def test_a_trap_costs_more_in_a_sharing(monkeypatch: pytest.MonkeyPatch) -> None
     sharing.step()
     for window in sharing.windows:
         window.trapped = 50
-    cost = sharing.mode.cost(sharing.traced[2])
+    cost = sharing.observed.cost(sharing.traced[2])
 
     assert cost is not None
     # Three others have a window, and are probed on the contended path; 30 traps were there.
@@ -241,8 +241,8 @@ def test_all_traps_are_told_of_those_that_are_forgotten_too(
     """
     sharing = _Crowd(monkeypatch, 2, 2, 3)
     sharing.step()
-    before = sharing.mode.traps
-    sharing.mode.forget(1)
+    before = sharing.observed.traps
+    sharing.observed.forget(1)
 
-    assert 10 + 20 + 30 == before == sharing.mode.traps
-    assert COSTS == sharing.mode.trap_costs
+    assert 10 + 20 + 30 == before == sharing.observed.traps
+    assert COSTS == sharing.observed.trap_costs

@@ -5,11 +5,12 @@ import pytest
 from gilscope.budget.governor import Budget, Grant
 from gilscope.errors import KernelOrBccMissing
 from gilscope.gil.probes.window_probes import WindowSites
-from gilscope.gil.tracing import hold_windows as full_mode_module
-from gilscope.gil.tracing.hold_windows import CONTENTION, ObservationPlan
+from gilscope.gil.tracing import windows as windows_module
+from gilscope.gil.tracing.plan import CONTENTION, ObservationPlan
 from gilscope.model.gil import Gil
 from gilscope.model.kinds import Mode
-from support.gil.hold_windows_setting import (
+from support.gil.lock_model import COND, OTHER_COND, Process
+from support.gil.windows_setting import (
     AUTO,
     CONTENDED,
     COSTS,
@@ -20,7 +21,6 @@ from support.gil.hold_windows_setting import (
     grant,
     price,
 )
-from support.gil.lock_model import COND, OTHER_COND, Process
 
 # Modes.
 
@@ -56,11 +56,11 @@ def test_all_stacks_are_read_without_a_budget(setting: Setting, mode: Mode) -> N
     However dear they are.
     """
     setting.fields.blame = object()
-    full_mode = setting.begun(ObservationPlan(mode, costs=COSTS))
+    windows = setting.begun(ObservationPlan(mode, costs=COSTS))
     setting.works(5000)
     setting.probe.spent_on_stacks_ns = 2_000_000_000
-    full_mode.step()
-    cost = full_mode.cost(setting.traced)
+    windows.step()
+    cost = windows.cost(setting.traced)
 
     assert [] == setting.probe.stack_shares
     assert cost is not None
@@ -77,12 +77,12 @@ def test_fewer_stacks_are_read_in_auto_mode_where_they_are_dear(
     setting.fields.blame = object()
     setting.target.acquires = sites
     setting.governor.decisions = [None]
-    full_mode = setting.begun(AUTO)
+    windows = setting.begun(AUTO)
     setting.works(1000, contention_traps=1)
     setting.probe.spent_on_stacks_ns = 20_000_000
-    assert full_mode.due_ns <= setting.process.monotonic_ns()
-    full_mode.step()
-    cost = full_mode.cost(setting.traced)
+    assert windows.due_ns <= setting.process.monotonic_ns()
+    windows.step()
+    cost = windows.cost(setting.traced)
 
     expected = pytest.approx(0.5 * 0.02 * 980 / 20, rel=1e-3)
     assert [expected] == setting.probe.stack_shares
@@ -96,13 +96,13 @@ def test_share_of_stacks_outlives_the_process(setting: Setting) -> None:
     """
     setting.fields.blame = object()
     setting.governor.decisions = [None]
-    full_mode = setting.begun(AUTO)
+    windows = setting.begun(AUTO)
     setting.works(1000, contention_traps=1)
     setting.probe.spent_on_stacks_ns = 20_000_000
-    full_mode.step()
-    full_mode.end(setting.traced)
+    windows.step()
+    windows.end(setting.traced)
     setting.fields.ended = True
-    cost = full_mode.cost(setting.traced)
+    cost = windows.cost(setting.traced)
 
     assert cost is not None
     assert pytest.approx(0.5 * 0.02 * 980 / 20, rel=1e-3) == cost.stack_share
@@ -114,15 +114,15 @@ def test_a_process_that_has_not_waited_is_not_asked_what_it_has_used(setting: Se
     """
     setting.fields.blame = object()
     setting.target.acquires = ()
-    full_mode = setting.begun(AUTO)
+    windows = setting.begun(AUTO)
     before = setting.cpu_reads
     setting.works(1000)
-    full_mode.step()
+    windows.step()
 
-    assert setting.process.monotonic_ns() + 4 * S == full_mode.due_ns
+    assert setting.process.monotonic_ns() + 4 * S == windows.due_ns
     assert before == setting.cpu_reads
     setting.works(4000, contention_traps=1)
-    full_mode.step()
+    windows.step()
     assert before + 1 == setting.cpu_reads
 
 
@@ -306,7 +306,7 @@ def test_a_hold_that_outlasted_its_window_is_looked_after(
     setting.process.take(7)
     mode.step()
     setting.governor.due_ns = setting.process.now_ns + S
-    monkeypatch.setattr(full_mode_module, "_BEAT_NS", (50 * MS, 50 * MS))
+    monkeypatch.setattr(windows_module, "_BEAT_NS", (50 * MS, 50 * MS))
     mode.step()
     assert setting.process.window.is_lingering
     assert setting.process.now_ns + 50 * MS == mode.due_ns
@@ -345,7 +345,7 @@ def test_looks_share_their_wake_ups_and_ends_do_not(
     What the governor wants to see comes at the next beat, but a window ends when it must.
     """
     mode = setting.begun(AUTO)
-    monkeypatch.setattr(full_mode_module, "_BEAT_NS", (100 * MS, 100 * MS))
+    monkeypatch.setattr(windows_module, "_BEAT_NS", (100 * MS, 100 * MS))
     end_ns = setting.process.now_ns + 60 * MS
     setting.governor.decisions = [Grant(allowance_ns=MS, until_ns=end_ns), None, None]
     mode.step()

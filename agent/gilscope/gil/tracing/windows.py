@@ -1,4 +1,4 @@
-"""Sees to it that holds are observed as closely as the mode and the budget allow."""
+"""Sees to it that processes are observed as closely as the mode and the budget allow."""
 
 import logging
 import time
@@ -12,27 +12,26 @@ from gilscope.budget.governor import Budget, Governor, Usage
 from gilscope.budget.pace import Pace
 from gilscope.budget.prices import Prices
 from gilscope.budget.stack_sampling import StackSampling
-from gilscope.budget.trap_costs import ASSUMED, TrapCosts
+from gilscope.budget.trap_costs import TrapCosts
 from gilscope.budget.wait_share import WaitShare
 from gilscope.errors import KernelOrBccMissing
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.window import Window
 from gilscope.gil.probes.window_probes import WindowSites
 from gilscope.gil.tracing.overhead import CostAccount
+from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.gil.tracing.probed_files import ProbedFiles
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.gil.tracing.process_windows import NEVER_NS, ProcessWindows
 from gilscope.gil.waits.policy import Counted, ProcessWaits
 from gilscope.gil.waits.split import Sharer, SharingGoesOn, split
 from gilscope.gil.waits.window import Parts
-from gilscope.model.application import EVERYBODYS, Application
 from gilscope.model.gil import TracingCost
 from gilscope.model.kinds import Mode
 from gilscope.process.cpu_time import process_cpu_ns
 from gilscope.process.procfs import list_tids
-from gilscope.values import dataclass
 
-__all__ = ["CONTENTION", "HoldWindows", "ObservationPlan"]
+__all__ = ["Windows"]
 
 _log = logging.getLogger(__name__)
 
@@ -48,39 +47,8 @@ _MOST_WAITS: Final = {True: 0.5, False: 0.12}
 there is more than it takes to take the probes out, which is up to a second for perf events."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObservationPlan:
-    """How closely processes are observed, and what that may cost them."""
-
-    mode: Mode
-    budget_share: float = 0.01
-    """Auto mode: of the CPU time that a process uses itself."""
-    costs: TrapCosts = ASSUMED
-    held_error: float | None = None
-    """By how much held shares may be off after a minute where they are estimated; None: by as
-    little as the agent can afford."""
-    reads_stacks: bool = True
-    """Whether the stacks of both ends of a wait are read when it begins."""
-    native_stacks: bool = False
-    """Whether the calls are read through which a holder came to the C code that it is in."""
-    holders_cpu_share: float = 0.08
-    """Of one core: what sampling the holders of all processes takes at the most. A recording of
-    seconds needs some ten samples in each."""
-    moments_for_s: int | None = None
-    """Of the last how many seconds the worst moment is shown; None: of all of them."""
-    application: Application = EVERYBODYS
-    """Whose frames are told apart from libraries'."""
-    shares_probes: bool = False
-    """Whether probes on the contended path are placed once for a file, in all who run it."""
-    sees_all_waits: bool = False
-    """Whether they are all seen in auto mode too, whatever that costs."""
-
-
-CONTENTION = ObservationPlan(Mode.CONTENTION)
-
-
-class HoldWindows:
-    """The windows of all traced processes, and what tracing costs them."""
+class Windows:
+    """The windows of all traced processes, of holds and of waits, and what tracing costs them."""
 
     def __init__(self, probe: GilProbe, plan: ObservationPlan) -> None:
         """Observe by *plan*."""

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from gilscope.gil.tracing.hold_windows import HoldWindows
-from support.gil.hold_windows_setting import AUTO, FULL, S, Setting, grant
+from gilscope.gil.tracing.windows import Windows
+from support.gil.windows_setting import AUTO, FULL, S, Setting, grant
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_a_window_that_was_opened_since_stays(setting: Setting) -> None:
     assert setting.process.window.is_open
 
 
-def _auto(setting: Setting) -> HoldWindows:
+def _auto(setting: Setting) -> Windows:
     mode = setting.begun(AUTO)
     setting.governor.decisions = [grant(1000)]
     mode.step()
