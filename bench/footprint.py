@@ -15,6 +15,7 @@ __all__ = [
     "read_cpu_ns",
     "read_family_cpu_ns",
     "read_memory",
+    "read_switches",
     "read_threads_cpu_ns",
 ]
 
@@ -63,6 +64,20 @@ def read_threads_cpu_ns(pid: int) -> Mapping[str, int]:
                 name = (thread / "comm").read_text().rstrip("\n")
                 found[name] += int((thread / "schedstat").read_text().split()[0])
     return found
+
+
+def read_switches(pid: int) -> int:
+    """Return how often the threads that run now in *pid* have been taken off a CPU.
+
+    By themselves, because they sleep, or for another one.
+    """
+    total = 0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        # It may have ended.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            lines = (thread / "status").read_text().splitlines()
+            total += sum(int(line.split()[1]) for line in lines if "ctxt_switches:" in line)
+    return total
 
 
 def read_memory(pid: int) -> Memory:

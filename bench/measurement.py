@@ -71,6 +71,8 @@ class Run:
     units: int
     """Of each piece."""
     pieces: tuple[Piece, ...]
+    switches: int
+    """How often the target's threads have been taken off a CPU, in all pieces together."""
     agent: Agent | None
     """None where nothing traced."""
 

@@ -23,6 +23,7 @@ from bench.tables import (
     latency_table,
     report_table,
     seen_table,
+    switch_table,
     tight_table,
     windows_table,
 )
@@ -57,6 +58,9 @@ def page(results: Results, pictures: Sequence[Picture], stm: str) -> str:
         prose.LATENCY,
         latency_table(results),
         latency,
+        "## Context switches\n",
+        prose.SWITCHES,
+        switch_table(results),
         "## What gilscope says that it costs\n",
         prose.REPORT,
         report_table(results),

@@ -14,6 +14,7 @@ __all__ = [
     "READING",
     "REPORT",
     "START",
+    "SWITCHES",
     "TOOLS",
     "WORKLOADS",
 ]
@@ -54,6 +55,14 @@ The percentiles are those of a piece of work, a fixed number of requests, and of
 the median counts.
 """
 
+SWITCHES = """\
+How often the threads of the HTTP server were taken off a CPU, because they slept or for another \
+thread: first untraced, then the ratio to that.
+Wherever a probe is passed, its thread has the mutex that guards the GIL: another one that wants \
+to acquire or release the GIL meanwhile has to sleep until the probe is done.
+Such a sleep costs CPU time of its own, beside that of the probe.
+"""
+
 REPORT = """\
 gilscope estimates what it costs its targets, and exports that as \
 `gilscope_target_overhead_seconds_total`.
@@ -62,6 +71,7 @@ cent of the CPU time of the same work untraced.
 The quotient of the two stands only where the measured cost lies above the noise of its workload \
 in every round.
 A negative measured cost is noise.
+The estimate is of the time that probes take; that of the context switches above is not in it.
 """
 
 COVERAGE = """\

@@ -24,6 +24,8 @@ __all__ = [
     "ratios",
     "spread",
     "stands_out",
+    "switch_ratios",
+    "switches_per_unit",
     "unevenness",
 ]
 
@@ -81,6 +83,19 @@ def latency_ratios(
         return statistics.median(latency_ns(piece) for run in of for piece in run.pieces)
 
     return [median_ns(run) / median_ns(*around) for run, around in _pairs(runs, work, condition)]
+
+
+def switches_per_unit(*runs: Run) -> float:
+    """Return how often the target's threads were taken off a CPU for a unit of work."""
+    return sum(run.switches for run in runs) / sum(run.units * len(run.pieces) for run in runs)
+
+
+def switch_ratios(runs: Sequence[Run], work: Work, condition: Condition) -> list[float]:
+    """Return for each round the context switches under *condition* by those under none."""
+    return [
+        switches_per_unit(run) / switches_per_unit(*around)
+        for run, around in _pairs(runs, work, condition)
+    ]
 
 
 def added_ns_per_unit(runs: Sequence[Run], work: Work, condition: Condition) -> list[float]:

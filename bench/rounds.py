@@ -3,9 +3,10 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from bench.conditions import BASELINE, Condition
-from bench.footprint import read_family_cpu_ns, read_memory
+from bench.footprint import read_family_cpu_ns, read_memory, read_switches
 from bench.measurement import Agent, Failure, Piece, Run
 from bench.served import Figures, read_figures, self_report
 from bench.tool import Tool, ToolFailed, tool_started
@@ -18,6 +19,14 @@ __all__ = ["Bench", "command_for", "rotated"]
 
 _LEAST_PIECES = 2
 _NS_PER_S = 1_000_000_000
+
+
+class _Done(NamedTuple):
+    """The work of one run."""
+
+    pieces: tuple[Piece, ...]
+    switches: int
+    """Of the target's threads, in all of them together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +93,20 @@ class Bench:
         seconds = work.between_s if condition is BASELINE else work.seconds(condition)
         seconds /= self.divisor
         if condition.command is None:
-            pieces, agent = _do_pieces(workload, seconds), None
+            done, agent = _do_pieces(workload, seconds), None
         else:
-            pieces, agent = self._run_traced(condition, workload, seconds)
-            _check_seen(work, condition, agent.seen, units * len(pieces))
-        return Run(number, work.key, condition.key, turn, units, pieces, agent)
+            done, agent = self._run_traced(condition, workload, seconds)
+            _check_seen(work, condition, agent.seen, units * len(done.pieces))
+        return Run(number, work.key, condition.key, turn, units, done.pieces, done.switches, agent)
 
     def _run_traced(
         self, condition: Condition, workload: Workload, seconds: float
-    ) -> tuple[tuple[Piece, ...], Agent]:
+    ) -> tuple[_Done, Agent]:
         command = command_for(condition, workload.pid, self.interpreter)
         with tool_started(command, condition.marker, self.environment) as tool:
             attach_cpu_ns, began_ns = read_family_cpu_ns(tool.pid), time.monotonic_ns()
             before = _figures(condition, tool)
-            pieces = _do_pieces(workload, seconds)
+            done = _do_pieces(workload, seconds)
             after = _figures(condition, tool)
             spent_ns = read_family_cpu_ns(tool.pid) - attach_cpu_ns
             wall_ns = time.monotonic_ns() - began_ns
@@ -106,7 +115,7 @@ class Bench:
             seen, report = condition.printed(tool.output), None
         else:
             seen, report = after.waits - before.waits, self_report(before, after)
-        return pieces, Agent(
+        return done, Agent(
             attach_ns=tool.attach_ns,
             attach_cpu_ns=attach_cpu_ns,
             cpu_ns=spent_ns,
@@ -136,14 +145,15 @@ def _figures(condition: Condition, tool: Tool) -> Figures:
     return read_figures(tool) if condition.serves else Figures("")
 
 
-def _do_pieces(workload: Workload, seconds: float) -> tuple[Piece, ...]:
+def _do_pieces(workload: Workload, seconds: float) -> _Done:
     """Return what so many pieces of work took as last for *seconds*."""
     enough_ns = time.monotonic_ns() + round(seconds * _NS_PER_S)
     pieces: list[Piece] = []
+    before = read_switches(workload.pid)
     while len(pieces) < _LEAST_PIECES or time.monotonic_ns() < enough_ns:
         done = workload.run()
         pieces.append(Piece(int(done["cpu_ns"]), done.get("p50_ns", 0), done.get("p99_ns", 0)))
-    return tuple(pieces)
+    return _Done(tuple(pieces), read_switches(workload.pid) - before)
 
 
 def _check_seen(work: Work, condition: Condition, seen: int, units: int) -> None:

@@ -14,6 +14,8 @@ from bench.ratios import (
     ratios,
     spread,
     stands_out,
+    switch_ratios,
+    switches_per_unit,
     unevenness,
 )
 from bench.works import HTTP, TIGHT, WORKS, Work
@@ -26,6 +28,7 @@ __all__ = [
     "measured_conditions",
     "report_table",
     "seen_table",
+    "switch_table",
     "tight_table",
     "windows_table",
 ]
@@ -79,6 +82,17 @@ def latency_table(results: Results) -> str:
         for condition in _compared(results)
     ]
     return table(["traced by", *(title for title, _ in LATENCIES)], rows)
+
+
+def switch_table(results: Results) -> str:
+    """Return how often threads of the HTTP server were taken off a CPU, and the ratios to that."""
+    base = [run for run in results.runs if _is(run.workload, HTTP, run.condition, BASELINE)]
+    rows = [[f"{BASELINE.title}, for each request", ranged(map(switches_per_unit, base), 1)]]
+    rows += [
+        [f"{condition.title}, ratio", ranged(switch_ratios(results.runs, HTTP, condition), 3)]
+        for condition in _compared(results)
+    ]
+    return table(["traced by", "context switches"], rows)
 
 
 def tight_table(results: Results) -> str:

@@ -1,6 +1,7 @@
 """What a process has used, and whether it can be ended."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -13,10 +14,12 @@ from bench.footprint import (
     read_cpu_ns,
     read_family_cpu_ns,
     read_memory,
+    read_switches,
     read_threads_cpu_ns,
 )
 
 _LATE_NS = 10_000_000
+_ANSWERS = 200
 _COMPUTES = """
 import time
 open("/proc/self/comm", "w").write("a child")
@@ -95,6 +98,38 @@ def test_what_a_child_takes_counts_as_well() -> None:
 
     assert together_ns >= alone_ns + 30_000_000
     assert threads_ns >= 30_000_000
+
+
+def test_whoever_sleeps_is_taken_off_the_cpu() -> None:
+    """
+    Each time that it waits for another one: no less often than the process itself knows of.
+    """
+    asked, answered, ended = (threading.Semaphore(0) for _ in range(3))
+
+    def answer() -> None:
+        for _ in range(_ANSWERS):
+            asked.acquire()
+            answered.release()
+        ended.acquire()
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    all_before, before, own_before = _own_switches(), read_switches(os.getpid()), _own_switches()
+    for _ in range(_ANSWERS):
+        asked.release()
+        answered.acquire()
+    own = _own_switches() - own_before
+    switches = read_switches(os.getpid()) - before
+    all_of_them = _own_switches() - all_before
+    ended.release()
+    thread.join()
+
+    assert _ANSWERS <= own <= switches <= all_of_them
+
+
+def _own_switches() -> int:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_nvcsw + used.ru_nivcsw
 
 
 def test_memory_is_ordered() -> None:

@@ -11,6 +11,7 @@ from bench.ratios import (
     noise,
     overheads,
     ratios,
+    switch_ratios,
     unevenness,
 )
 from bench.works import FIGHT, HTTP, TIGHT
@@ -98,6 +99,19 @@ def test_latency_is_that_of_the_median_piece() -> None:
     ]
 
     assert [1.5] == latency_ratios(runs, HTTP, FULL, lambda piece: piece.p99_ns)
+
+
+def test_switches_are_those_of_a_unit() -> None:
+    """
+    Two of 1,000 requests each without, three with: however many requests a run has.
+    """
+    runs = [
+        dataclasses.replace(run(HTTP, BASELINE, 1, 1, turn=0), switches=4_000),
+        dataclasses.replace(run(HTTP, FULL, 1, turn=1), switches=3_000),
+        dataclasses.replace(run(HTTP, BASELINE, 1, turn=2), switches=2_000),
+    ]
+
+    assert [1.5] == switch_ratios(runs, HTTP, FULL)
 
 
 def test_overhead_is_a_share_of_the_untraced_work() -> None:

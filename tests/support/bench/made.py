@@ -71,7 +71,7 @@ def run(
 ) -> Run:
     """Return a run with one piece for each of *cpu_ms*."""
     pieces = tuple(Piece(each * _MS, 10 * _MS, 20 * _MS) for each in cpu_ms)
-    return Run(number, work.key, condition.key, turn, _UNITS, pieces, agent)
+    return Run(number, work.key, condition.key, turn, _UNITS, pieces, 5 * _UNITS, agent)
 
 
 def round_of(
