@@ -58,8 +58,8 @@ the median counts.
 SWITCHES = """\
 How often the threads of the HTTP server were taken off a CPU, because they slept or for another \
 thread: first untraced, then the ratio to that.
-Wherever a probe is passed, its thread has the mutex that guards the GIL: another one that wants \
-to acquire or release the GIL meanwhile has to sleep until the probe is done.
+Wherever one of gilscope's probes is passed, its thread has the mutex that guards the GIL: another \
+one that wants to acquire or release the GIL meanwhile has to sleep until the probe is done.
 Such a sleep costs CPU time of its own, beside that of the probe.
 """
 
