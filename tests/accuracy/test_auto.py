@@ -16,7 +16,7 @@ from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.model.gil import GilObservation
 from gilscope.model.kinds import Mode
 from support.interpreters.known import Interpreter, Unavailable, find_interpreter
-from support.tracing.hold_windows import assert_sound, holds_of, observed_ns, tracing
+from support.tracing.full_mode import assert_sound, holds_of, observed_ns, tracing
 from support.tracing.trace import command_of, looked_after, observation_of
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]

@@ -15,7 +15,7 @@ from gilscope.model.gil import GilObservation, ThreadTotals
 from gilscope.model.histogram import total
 from gilscope.model.kinds import Mode
 from support.interpreters.known import TIMED_INTERPRETERS, TIMED_MINORS, Interpreter
-from support.tracing.hold_windows import (
+from support.tracing.full_mode import (
     assert_adds_up,
     assert_sound,
     held_by,

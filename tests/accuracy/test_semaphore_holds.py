@@ -17,7 +17,7 @@ from gilscope.model.kinds import Mode
 from support.interpreters.interpreter import Interpreter
 from support.interpreters.known import CPYTHON_27
 from support.paths import WORKLOADS
-from support.tracing.hold_windows import (
+from support.tracing.full_mode import (
     assert_adds_up,
     assert_sound,
     held_by,

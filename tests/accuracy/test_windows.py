@@ -17,7 +17,7 @@ from gilscope.gil.probes.window import Window
 from gilscope.gil.tracing.account import GilAccount
 from gilscope.model.gil import GilObservation
 from support.interpreters.known import find_interpreter
-from support.tracing.hold_windows import (
+from support.tracing.full_mode import (
     assert_adds_up,
     assert_sound,
     held_by,

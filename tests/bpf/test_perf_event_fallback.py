@@ -13,7 +13,7 @@ from gilscope.gil.tracing.plan import CONTENTION, ObservationPlan
 from gilscope.model.kinds import Mode
 from support.interpreters.builds import build
 from support.tracing.bpf_tables import held_of
-from support.tracing.hold_windows import assert_adds_up, assert_sound, held_by, holds_of, tracing
+from support.tracing.full_mode import assert_adds_up, assert_sound, held_by, holds_of, tracing
 from support.tracing.observations import assert_counts_exactly, thread_of
 from support.tracing.trace import command_of, looked_after, observation_of
 

@@ -9,7 +9,7 @@ from gilscope.gil.tracing.plan import CONTENTION, ObservationPlan
 from gilscope.model.kinds import Mode
 from gilscope.runtimes.site_cache import SiteCache
 from support.interpreters.known import MUSL, Interpreter
-from support.tracing.hold_windows import assert_adds_up, assert_sound, held_by, tracing
+from support.tracing.full_mode import assert_adds_up, assert_sound, held_by, tracing
 from support.tracing.observations import assert_counts_exactly, thread_of
 from support.tracing.trace import command_of, looked_after, missed_events, observation_of
 

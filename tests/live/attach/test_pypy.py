@@ -17,7 +17,7 @@ from gilscope.runtimes.pypy.sites.resolve import resolve_sites
 from gilscope.runtimes.pypy.sites.work_facts import SECTIONS_AT_REST
 from support.interpreters.known import PYPYS, TIMED_PYPYS, Interpreter, find_interpreter
 from support.paths import WORKLOADS
-from support.tracing.hold_windows import tracing
+from support.tracing.full_mode import tracing
 from support.tracing.trace import looked_after, missed_events, observation_of
 
 pytestmark = pytest.mark.live

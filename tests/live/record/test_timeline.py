@@ -16,7 +16,7 @@ from gilscope.model.kinds import Kind, Mode
 from gilscope.model.timeline import Timeline
 from support.commands.gilscope import eventually
 from support.interpreters.known import TIMED_MINORS, Interpreter
-from support.tracing.hold_windows import assert_sound, held_by, tracing
+from support.tracing.full_mode import assert_sound, held_by, tracing
 from support.tracing.observations import thread_of, waits_of
 from support.tracing.trace import command_of, looked_after, observation_of
 

@@ -15,7 +15,7 @@ from gilscope.gil.tracing.account import GilAccount
 from gilscope.process.cpu_time import process_cpu_ns
 from gilscope.system.memory_usage import read_own_memory
 from gilscope.tracing.tracer import Tracer
-from support.tracing.hold_windows import held_by, tracing
+from support.tracing.full_mode import held_by, tracing
 from support.tracing.trace import looked_after, observation_of
 
 pytestmark = pytest.mark.live

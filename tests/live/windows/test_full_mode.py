@@ -23,7 +23,7 @@ from support.commands.gilscope import eventually
 from support.commands.serve import Scrape, serving
 from support.interpreters.builds import build
 from support.interpreters.known import TIMED_MINORS, Interpreter
-from support.tracing.hold_windows import (
+from support.tracing.full_mode import (
     assert_adds_up,
     assert_sound,
     held_by,

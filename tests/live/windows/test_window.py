@@ -22,7 +22,7 @@ from gilscope.model.histogram import Histogram
 from gilscope.runtimes.site_cache import SiteCache
 from support.commands.gilscope import eventually
 from support.interpreters.builds import build
-from support.tracing.hold_windows import assert_sound, held_by, holds_of, observed_ns
+from support.tracing.full_mode import assert_sound, held_by, holds_of, observed_ns
 from support.tracing.observations import thread_of
 from support.tracing.target_text import BREAKPOINT, text_of
 from support.tracing.trace import command_of, observation_of
