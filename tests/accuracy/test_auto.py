@@ -10,9 +10,9 @@ import pytest
 from accuracy.holds_truth import Holds, Witness, held_ns
 from accuracy.truth import Workload, started
 from gilscope.budget.trap_costs import TrapCosts
+from gilscope.gil.plan import ObservationPlan
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
-from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.model.gil import GilObservation
 from gilscope.model.kinds import Mode
 from support.interpreters.known import Interpreter, Unavailable, find_interpreter

@@ -8,9 +8,9 @@ import pytest
 from accuracy.holds_truth import Holds, Witness, assert_same_lengths
 from accuracy.truth import Answer, ThreadTruth, Workload, started, thread_truths
 from gilscope.budget.trap_costs import TrapCosts
+from gilscope.gil.plan import ObservationPlan
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
-from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.model.gil import GilObservation, ThreadTotals
 from gilscope.model.histogram import total
 from gilscope.model.kinds import Mode

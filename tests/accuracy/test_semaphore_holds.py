@@ -10,8 +10,8 @@ import pytest
 
 from gilscope.budget.trap_costs import TrapCosts
 from gilscope.gil.calibration.measure import measure_trap_costs
+from gilscope.gil.plan import ObservationPlan
 from gilscope.gil.probes.probe import GilProbe
-from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.model.gil import GilObservation
 from gilscope.model.kinds import Mode
 from support.interpreters.interpreter import Interpreter

@@ -8,8 +8,8 @@ import pytest
 from accuracy.holds_truth import Witness
 from accuracy.truth import started, thread_truths
 from gilscope.bpf.features import Features
+from gilscope.gil.plan import CONTENTION, ObservationPlan
 from gilscope.gil.probes.probe import GilProbe
-from gilscope.gil.tracing.plan import CONTENTION, ObservationPlan
 from gilscope.model.kinds import Mode
 from support.interpreters.builds import build
 from support.tracing.bpf_tables import held_of

@@ -11,9 +11,9 @@ import pytest
 
 from accuracy.holds_truth import Witness
 from accuracy.truth import Workload, started, thread_truths
+from gilscope.gil.plan import CONTENTION, ObservationPlan
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.window_probes import WindowSites
-from gilscope.gil.tracing.plan import CONTENTION, ObservationPlan
 from gilscope.model.kinds import Mode
 from support.interpreters.builds import build
 from support.tracing.full_mode import assert_adds_up, assert_sound, held_by, holds_of, tracing

@@ -46,11 +46,11 @@ from gilscope.discovery.selection import descendants_of
 from gilscope.doctor.explain import require_processes
 from gilscope.errors import GilscopeError, NoGil, NotPython, UnsupportedPython
 from gilscope.gil.calibration.measure import measure_trap_costs
+from gilscope.gil.plan import ObservationPlan
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.program import begin_loading
 from gilscope.gil.target import inspect
 from gilscope.gil.tracing.command import HeldCommand
-from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.locks.target import inspect_locks
 from gilscope.model.kinds import Mode
 from gilscope.model.session import Session

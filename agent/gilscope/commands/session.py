@@ -12,9 +12,9 @@ from gilscope.commands.options import chosen_method
 from gilscope.discovery.scanner import Scanner
 from gilscope.discovery.selection import descendants_of
 from gilscope.errors import GilscopeError, NotPython, UnsupportedPython
+from gilscope.gil.plan import ObservationPlan
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
-from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.locks.account import LockAccount
 from gilscope.locks.probe import LockProbe
 from gilscope.locks.program import LockLimits

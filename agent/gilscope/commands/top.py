@@ -30,9 +30,9 @@ from gilscope.discovery.scanner import Scanner
 from gilscope.doctor.explain import require_processes
 from gilscope.exporter.source import Source
 from gilscope.gil.calibration.measure import measure_trap_costs
+from gilscope.gil.plan import ObservationPlan
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.program import begin_loading
-from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.model.kinds import Mode
 from gilscope.model.stack import Frame
 from gilscope.process.files.source_files import SourceLines

@@ -3,9 +3,9 @@
 import pytest
 
 from accuracy.truth import started, thread_truths
+from gilscope.gil.plan import CONTENTION, ObservationPlan
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
-from gilscope.gil.tracing.plan import CONTENTION, ObservationPlan
 from gilscope.model.kinds import Mode
 from gilscope.runtimes.site_cache import SiteCache
 from support.interpreters.known import MUSL, Interpreter

@@ -10,10 +10,10 @@ import pytest
 
 from accuracy.truth import Workload, exact_counts, started
 from gilscope.bpf.features import kernel_features
+from gilscope.gil.plan import ObservationPlan
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.target import Target, inspect
 from gilscope.gil.tracing.account import GilAccount
-from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.model.gil import GilObservation
 from gilscope.model.kinds import Mode
 from gilscope.process.view import view_of

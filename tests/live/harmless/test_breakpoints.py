@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from accuracy.truth import Workload, started
+from gilscope.gil.plan import ObservationPlan
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
-from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.model.gil import GilObservation
 from gilscope.model.kinds import Mode

@@ -7,10 +7,10 @@ from itertools import pairwise
 import pytest
 
 from accuracy.truth import known_waits, started
+from gilscope.gil.plan import ObservationPlan
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.program import Limits, begin_loading
 from gilscope.gil.tracing.account import GilAccount
-from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.model.gil import GilObservation, Tally
 from gilscope.model.kinds import Kind, Mode
 from gilscope.model.timeline import Timeline

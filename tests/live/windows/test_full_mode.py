@@ -11,10 +11,10 @@ import pytest
 
 from accuracy.holds_truth import Hold, Witness
 from accuracy.truth import Answer, Workload, spoken_to, started
+from gilscope.gil.plan import ObservationPlan
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.target import inspect
 from gilscope.gil.tracing.account import GilAccount
-from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.model.gil import GilObservation, Tally
 from gilscope.model.kinds import Mode
 from gilscope.process.view import view_of

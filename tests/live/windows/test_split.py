@@ -11,9 +11,9 @@ import pytest
 
 from accuracy.truth import Workload, started
 from gilscope.bpf.features import kernel_features
+from gilscope.gil.plan import ObservationPlan
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
-from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.gil.waits.window import WaitWindow
 from gilscope.model.gil import GilObservation
 from gilscope.model.kinds import Mode

@@ -11,12 +11,12 @@ import pytest
 from gilscope.budget.governor import Budget, Grant, Usage
 from gilscope.budget.pace import Pace
 from gilscope.budget.trap_costs import TrapCosts
+from gilscope.gil.plan import ObservationPlan
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.window import Window
 from gilscope.gil.probes.window_probes import WindowSites
 from gilscope.gil.tracing import overhead, process_windows
 from gilscope.gil.tracing import windows as windows_module
-from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.gil.tracing.windows import Windows
 from gilscope.model.gil import Gil

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from gilscope.gil.plan import ObservationPlan
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.tracing.account import GilAccount
-from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.model.gil import GilObservation, GilTotals, HoldTotals, Tally, ThreadTotals
 from gilscope.model.kinds import Mode
 from gilscope.process.attachment import Retention

@@ -23,8 +23,8 @@ from gilscope.doctor.explain import require_processes
 from gilscope.errors import InvalidWebConfig
 from gilscope.exporter.source import Logs, Source
 from gilscope.gil.calibration.measure import measure_trap_costs
+from gilscope.gil.plan import ObservationPlan
 from gilscope.gil.probes.probe import GilProbe
-from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.locks.program import LockLimits
 from gilscope.model.gil import GilObservation
 from gilscope.model.kinds import Mode

@@ -9,13 +9,13 @@ from collections.abc import Set as AbstractSet
 from gilscope.budget.trap_costs import TrapCosts
 from gilscope.errors import NoGil, without_gil
 from gilscope.gil.abi import NoticeKind
+from gilscope.gil.plan import CONTENTION, ObservationPlan
 from gilscope.gil.probes.notices import Notice
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.target import Target
 from gilscope.gil.totals.raw import RawProcess, RawTotals
 from gilscope.gil.tracing.attachments import Attachments
 from gilscope.gil.tracing.checks import Checks
-from gilscope.gil.tracing.plan import CONTENTION, ObservationPlan
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.model.gil import BriefRelease, GilObservation
 from gilscope.model.timeline import Moment, Timeline

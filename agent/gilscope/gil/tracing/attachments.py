@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from random import Random
 
 from gilscope.errors import GilCodeNotFound, GilscopeError, MemoryUnanswered, NotPython
+from gilscope.gil.plan import ObservationPlan
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.target import Target, inspect
 from gilscope.gil.totals.blame import Blame
@@ -17,7 +18,6 @@ from gilscope.gil.tracing.contexts import ContextFinder
 from gilscope.gil.tracing.held_time import HeldTime
 from gilscope.gil.tracing.holders.sampler import HolderSampler, HolderSource
 from gilscope.gil.tracing.holders.states import StateReader
-from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.gil.tracing.reader import Readings
 from gilscope.gil.tracing.wakeups import Wakeups

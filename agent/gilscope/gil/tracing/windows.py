@@ -15,11 +15,11 @@ from gilscope.budget.stack_sampling import StackSampling
 from gilscope.budget.trap_costs import TrapCosts
 from gilscope.budget.wait_share import WaitShare
 from gilscope.errors import KernelOrBccMissing
+from gilscope.gil.plan import ObservationPlan
 from gilscope.gil.probes.probe import GilProbe
 from gilscope.gil.probes.window import Window
 from gilscope.gil.probes.window_probes import WindowSites
 from gilscope.gil.tracing.overhead import CostAccount
-from gilscope.gil.tracing.plan import ObservationPlan
 from gilscope.gil.tracing.probed_files import ProbedFiles
 from gilscope.gil.tracing.process import AttachedProcess
 from gilscope.gil.tracing.process_windows import NEVER_NS, ProcessWindows

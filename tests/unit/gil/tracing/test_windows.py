@@ -4,9 +4,9 @@ import pytest
 
 from gilscope.budget.governor import Budget, Grant
 from gilscope.errors import KernelOrBccMissing
+from gilscope.gil.plan import CONTENTION, ObservationPlan
 from gilscope.gil.probes.window_probes import WindowSites
 from gilscope.gil.tracing import windows as windows_module
-from gilscope.gil.tracing.plan import CONTENTION, ObservationPlan
 from gilscope.model.gil import Gil
 from gilscope.model.kinds import Mode
 from support.gil.lock_model import COND, OTHER_COND, Process
